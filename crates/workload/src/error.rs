@@ -43,8 +43,8 @@ pub enum TraceError {
     /// No format fits the first lines.
     #[error(
         "trace {name} has no format that is known here: its first line is \"{first}\"; name the \
-         format, or describe the columns with a map such as \
-         time=0:us,op=1,offset=2:bytes,size=3:bytes"
+         format, or describe the columns, with COLUMN and UNIT filled in: --columns \
+         time=COLUMN:UNIT,op=COLUMN,offset=COLUMN:UNIT,size=COLUMN:UNIT"
     )]
     Unrecognised {
         /// The file as it was given.
@@ -53,14 +53,32 @@ pub enum TraceError {
         first: String,
     },
     /// The columns of a CSV, or what they count, cannot be told for sure.
-    #[error("trace {name}: {doubts}; say it, such as: --columns {map}")]
+    #[error("trace {name}: {doubts}; {map}")]
     Unclear {
         /// The file as it was given.
         name: String,
         /// What is not known, with what each reading would mean.
         doubts: String,
-        /// What to type, with the likeliest reading.
+        /// What to type: a map with placeholders for what is not known.
         map: String,
+    },
+    /// The format is told by the shape of the lines, but what its numbers count cannot be told.
+    #[error("trace {name}: {doubts}; {advice}")]
+    Undecided {
+        /// The file as it was given.
+        name: String,
+        /// What is not known, with what each reading would mean.
+        doubts: String,
+        /// What to type.
+        advice: String,
+    },
+    /// The requests of the file are impossible, or too many of its lines say nothing of requests.
+    #[error("trace {name}: {what}")]
+    Odd {
+        /// The file as it was given.
+        name: String,
+        /// What is odd, and what to type.
+        what: String,
     },
     /// The file is understood, but cannot be used as it is.
     #[error("trace {name}: {reason}")]
@@ -101,21 +119,6 @@ pub enum TraceError {
         record: u64,
         /// What is wrong with it.
         problem: LineProblem,
-    },
-    /// More lines than a trace of its format can have say nothing of requests.
-    #[error(
-        "trace {name} has {odd} odd lines among {lines} ({kinds}), more than 1 in 100; check the format, or take \
-         these lines out"
-    )]
-    TooOdd {
-        /// The file as it was given.
-        name: String,
-        /// Odd lines.
-        odd: u64,
-        /// All lines.
-        lines: u64,
-        /// What was skipped, by reason.
-        kinds: String,
     },
     /// More requests than are held in memory came through a pipe, and cannot be stored either.
     #[error(
@@ -186,7 +189,8 @@ pub enum LineProblem {
     /// A value that contradicts the evidence for its unit.
     #[error(
         "the {column} \"{text}\" is no multiple of 512, though all before it are, from which \
-         followed that it is in bytes; say what it is in --columns, such as {column}={typed}:bytes"
+         followed that it is in bytes; say what it is in --columns, with UNIT filled in: \
+         {column}={typed}:UNIT"
     )]
     Doubtful {
         /// What the column holds.
@@ -195,6 +199,15 @@ pub enum LineProblem {
         text: String,
         /// What is typed for the column.
         typed: Box<str>,
+    },
+    /// A part of a sector, where whole sectors were the evidence for bytes.
+    #[error(
+        "{bytes} is no multiple of 512, though all addresses and sizes before it are, from which \
+         followed that they are bytes; type --sector-bytes 1 if they are, or --sector-bytes 512"
+    )]
+    PartOfSector {
+        /// The address or size.
+        bytes: u128,
     },
     /// Times of day that begin again.
     #[error(
@@ -333,6 +346,23 @@ pub enum LineProblem {
         /// The size of the window.
         window: usize,
     },
+    /// A clock that begins again further back than the reorder window reaches.
+    #[error("{what}; {advice}")]
+    BeginsAgain {
+        /// From when to when it goes.
+        what: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The header of a second log in a log of fio.
+    #[error(
+        "the header of another log begins here, as where several jobs of fio write to one file, \
+         which mixes their lines; {advice}"
+    )]
+    SecondLog {
+        /// What to do.
+        advice: &'static str,
+    },
     /// Too many requests in one second of a one-second clock.
     #[error(
         "more than {limit} requests fall into one second; switch off the spreading of requests over their second"
@@ -385,6 +415,16 @@ pub enum OptionError {
         /// What may be typed.
         expected: &'static str,
     },
+    /// A placeholder that was left in a column map.
+    #[error("the column map has {placeholder} in \"{part}\", where {instead} belongs")]
+    Placeholder {
+        /// The part of the map.
+        part: String,
+        /// The placeholder.
+        placeholder: &'static str,
+        /// What may stand there.
+        instead: &'static str,
+    },
     /// A number alone, where its unit matters.
     #[error("{quantity} \"{value}\" has no unit; write {spellings}")]
     NoUnit {
@@ -421,7 +461,7 @@ impl OptionError {
     #[must_use]
     pub fn of_part(self, whole: impl FnOnce() -> Self) -> Self {
         match self {
-            Self::NoUnit { .. } => self,
+            Self::NoUnit { .. } | Self::Placeholder { .. } => self,
             _ => whole(),
         }
     }

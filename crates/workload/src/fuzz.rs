@@ -16,6 +16,7 @@ pub fn check(format: Option<Format>, bytes: &[u8]) {
         reorder_window: Some(3),
         clamp_time: true,
         skip_zero_length: true,
+        allow_odd: true,
         ..strict.clone()
     };
     check_with(&strict, bytes);

@@ -1,6 +1,7 @@
-//! `ioda trace inspect` and `ioda trace convert`.
+//! `ioda trace inspect`, `ioda trace convert` and `ioda trace merge`.
 
 pub(crate) mod document;
+mod merge;
 
 use super::Talk;
 use crate::describe;
@@ -24,7 +25,8 @@ const CAPACITY_OF_NOTHING: u64 = 1 << 60;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   ioda trace inspect trace.csv.zst
-  ioda trace convert trace.csv.zst trace.log --to fio";
+  ioda trace convert trace.csv.zst trace.log --to fio
+  ioda trace merge job.0.log job.1.log job.2.log --out all.csv";
 
 const INSPECT_EXAMPLES: &str = "\
 Examples:
@@ -48,6 +50,9 @@ pub(crate) enum TraceCommand {
     /// Write a trace in another format, changed or not
     #[command(after_help = CONVERT_EXAMPLES, mut_args = for_files)]
     Convert(Box<ConvertArgs>),
+    /// Put the requests of several traces in order of time, such as the logs of several jobs
+    #[command(after_help = merge::EXAMPLES, mut_args = for_reading)]
+    Merge(Box<merge::MergeArgs>),
 }
 
 /// Options of `ioda trace inspect`.
@@ -102,6 +107,7 @@ pub(crate) fn run(command: &TraceCommand, talk: Talk) -> Result<Code, Failure> {
     match command {
         TraceCommand::Inspect(args) => inspect(args),
         TraceCommand::Convert(args) => convert(args, talk),
+        TraceCommand::Merge(args) => merge::run(args, talk),
     }?;
     Ok(Code::Ok)
 }
@@ -138,16 +144,26 @@ fn text(path: &Path, trace: &Trace) -> String {
     )
 }
 
-fn convert(args: &ConvertArgs, talk: Talk) -> Result<(), Failure> {
-    let path = file(&args.options)?;
-    let out = args.out.as_deref().ok_or_else(|| Failure::usage("name the file to write"))?;
-    let same = |a: &Path, b: &Path| a.canonicalize().ok().zip(b.canonicalize().ok());
-    if same(path, out).is_some_and(|(a, b)| a == b) {
+/// Whether two paths lead to the same file.
+fn are_same(a: &Path, b: &Path) -> bool {
+    a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b)
+}
+
+/// Refuses to write `out` over the trace at `path`.
+fn keep(path: &Path, out: &Path) -> Result<(), Failure> {
+    if are_same(path, out) {
         return Err(Failure::usage(format!(
             "{} would overwrite the trace that it is made from; name another file",
             out.display()
         )));
     }
+    Ok(())
+}
+
+fn convert(args: &ConvertArgs, talk: Talk) -> Result<(), Failure> {
+    let path = file(&args.options)?;
+    let out = args.out.as_deref().ok_or_else(|| Failure::usage("name the file to write"))?;
+    keep(path, out)?;
     let speed = match args.options.rerate.as_ref().map(|text| text.value) {
         None => 1.0,
         Some(Rerate::By(speed)) => speed,

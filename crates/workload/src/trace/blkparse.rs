@@ -7,7 +7,7 @@
 use super::SkipReason;
 use super::events::Chosen;
 use super::parser::{Parsed, RawRequest, Units};
-use super::{fields, odd};
+use super::{fields, messages};
 use crate::Op;
 use crate::error::LineProblem;
 
@@ -140,9 +140,9 @@ impl Blkparse {
     /// A line that is no event: part of a table, a message, or a mistake.
     fn other_line<'a>(&mut self, line: &str, found: usize) -> Result<Parsed<'a>, LineProblem> {
         let is_row = self.in_table && line.starts_with(' ') && line.contains(':');
-        let reason = match odd::certainly_no_request(line) {
+        let reason = match messages::certainly_no_request(line) {
             Some(reason) => Some(reason),
-            None if is_row || odd::is_title_of_program(line) => Some(SkipReason::Summary),
+            None if is_row || messages::is_title_of_program(line) => Some(SkipReason::Summary),
             None => None,
         };
         self.in_table = reason == Some(SkipReason::Summary);

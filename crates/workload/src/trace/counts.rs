@@ -34,8 +34,6 @@ pub enum SkipReason {
     Unwanted,
     /// A SCSI command that is none of these, by its code.
     Command(u16),
-    /// A request that was requeued and issued again: it counts at its last issue.
-    Requeued,
     /// A command for a zone that moves no data, such as a reset.
     Zone,
     /// An operation of the block layer that is not known, and no read or write.
@@ -72,7 +70,6 @@ impl fmt::Display for SkipReason {
             Self::ZeroLength => "zero length",
             Self::WriteZeroes => "write of zeroes",
             Self::Unwanted => "operation to be skipped",
-            Self::Requeued => "requeued and issued again",
             Self::Zone => "zone command",
             Self::UnknownOperation => "unknown operation",
             Self::Message => "message",
@@ -98,6 +95,8 @@ pub struct Counts {
     /// Requests that came too late to be put in order and were moved to the time of their
     /// predecessor.
     pub clamped: u64,
+    /// Issues of requests that had been issued before and were put back into their queue.
+    pub requeued: u64,
     /// Requests with a flag that is not known, by its letter.
     pub unknown_flags: BTreeMap<char, u64>,
 }
@@ -117,6 +116,13 @@ impl Counts {
 
     pub(crate) fn skip(&mut self, reason: SkipReason) {
         *self.skipped.entry(reason).or_default() += 1;
+    }
+
+    /// How many requests were issued again.
+    #[must_use]
+    pub fn requeued_text(&self) -> String {
+        let were = if self.requeued == 1 { "was" } else { "were" };
+        format!("{} {were} requeued: issued twice", self.requeued)
     }
 
     /// The reasons and their counts in one line, or `nothing`.
@@ -142,6 +148,9 @@ impl fmt::Display for Counts {
             self.reordered,
             self.clamped
         )?;
+        if self.requeued > 0 {
+            write!(f, "; {}", self.requeued_text())?;
+        }
         let mut separator = "; unknown flags: ";
         for (flag, count) in &self.unknown_flags {
             write!(f, "{separator}{flag} {count}")?;

@@ -81,12 +81,6 @@ impl Order {
         self.held.iter().rev().any(|held| wanted(&held.request))
     }
 
-    /// Drops the latest request that is `wanted`; false if none is held.
-    pub(super) fn take_back(&mut self, wanted: impl Fn(&Request) -> bool) -> bool {
-        let place = self.held.iter().rposition(|held| wanted(&held.request));
-        place.and_then(|place| self.held.remove(place)).is_some()
-    }
-
     /// The earliest request held.
     pub(super) fn pop(&mut self) -> Option<Lined> {
         let lined = self.held.pop_front()?;

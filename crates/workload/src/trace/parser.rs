@@ -53,7 +53,8 @@ impl Units {
 #[derive(Clone, Debug)]
 pub(super) enum Parser {
     Msr,
-    DiskSim,
+    /// With the name of the format.
+    DiskSim(&'static str),
     Systor,
     Tencent,
     Alibaba,
@@ -75,7 +76,9 @@ impl Parser {
     ) -> Self {
         match format {
             Format::Msr => Self::Msr,
-            Format::DiskSim => Self::DiskSim,
+            Format::DiskSim | Format::MqSim | Format::SsdSim | Format::Msps => {
+                Self::DiskSim(format.name())
+            }
             Format::Systor => Self::Systor,
             Format::Tencent => Self::Tencent,
             Format::Alibaba => Self::Alibaba,
@@ -100,7 +103,7 @@ impl Parser {
     ) -> Result<Parsed<'a>, LineProblem> {
         match self {
             Self::Msr => msr::parse(line, units),
-            Self::DiskSim => disksim::parse(line, units),
+            Self::DiskSim(name) => disksim::parse(line, name, units),
             Self::Systor => systor::parse(line, units),
             Self::Tencent => tencent::parse(line, units),
             Self::Alibaba => alibaba::parse(line, units),

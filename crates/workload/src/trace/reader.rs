@@ -1,21 +1,24 @@
 //! The reader: lines in, requests in order of time out.
 
 use super::blktrace::{self, Blktrace};
+use super::clock::{Written, clock_of};
 use super::csv::Sample;
+use super::devices::Devices;
 use super::events::Chosen;
 use super::input::{self, Content};
 use super::lines::Lines;
+use super::odd::{self, ONE_LOG_EACH, OR_IN_ORDER, Odd};
 use super::order::{Arrived, Lined, Order};
 use super::parser::{Parsed, Parser, RawRequest, Units};
-use super::requeues::{Issue, Requeues};
+use super::requeues::Requeues;
 use super::vscsi::{self, Records};
 use super::{
-    Compression, Counts, Detected, Format, Gaps, ReadOptions, SkipReason, blkparse, detect,
-    fio_iolog, odd, stray,
+    Compression, Counts, Detected, Format, Gaps, ReadOptions, SkipReason, TraceClock, blkparse,
+    detect, fio_iolog, messages, stray,
 };
 use crate::error::{LineProblem, TraceError};
 use crate::{Op, Request};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::{BufRead, Read, Seek};
 use std::path::Path;
 use units::Instant;
@@ -32,11 +35,6 @@ const LAST_BYTE: u128 = 1 << 60;
 const LONGEST_REQUEST: u128 = 1 << 30;
 /// How many requests of one second are held to spread them over it.
 const MOST_PER_SECOND: usize = 1 << 20;
-/// Odd lines that every trace may have, and the share of all lines that more may be: one in this number.
-const ODD_LINES: u64 = 16;
-const ODD_ONE_IN: u64 = 100;
-/// How many devices a trace may have.
-const MOST_DEVICES: usize = 1 << 20;
 
 /// Streams a trace as requests in order of time, the first at zero.
 ///
@@ -57,6 +55,9 @@ pub struct TraceReader {
     origin: Option<u64>,
     gaps: Gaps,
     second: Option<Second>,
+    written: Written,
+    /// What is impossible; none once that was judged, or where it is allowed.
+    odd: Option<Odd>,
     ended: bool,
     error: Option<TraceError>,
 }
@@ -77,6 +78,7 @@ struct Text {
     sample: VecDeque<String>,
     sample_error: Option<TraceError>,
     parser: Parser,
+    whole_sectors: bool,
 }
 
 /// The requests of one second, being collected and then handed out.
@@ -119,23 +121,21 @@ impl TraceReader {
         options: &ReadOptions,
     ) -> Result<Self, TraceError> {
         options.check()?;
-        let (mut detected, input) = match content {
+        let (mut detected, input, written) = match content {
             Content::Bytes(input) => {
                 let (compression, input) = input::decompress(input, name)?;
                 Self::begin(input, name, compression, options)?
             }
             Content::Member(member, input) => {
                 let begun = Self::begin(input, name, Compression::Zip, options);
-                let (mut detected, input) = begun?;
+                let (mut detected, input, written) = begun?;
                 let member = crate::error::excerpt(&member);
                 detected.evidence.push(format!("the only file in the archive is {member}"));
-                (detected, input)
+                (detected, input, written)
             }
             Content::Cpus(inputs) => {
-                let plain = Compression::Plain;
                 refuse_other_than_events(options, name)?;
-                let (detected, events) = Blktrace::open(inputs, name, plain, options)?;
-                (detected, Input::Events(Box::new(events)))
+                events(inputs, name, Compression::Plain, options)?
             }
         };
         let whole_seconds = detected.whole_second_clock;
@@ -157,13 +157,13 @@ impl TraceReader {
                     .to_owned(),
             );
         }
+        let units =
+            Units { time: detected.time_unit, sector_bytes: detected.sector_bytes.unwrap_or(1) };
+        let odd = Odd::new(units.time.nanos(), units.sector_bytes);
         Ok(Self {
             name: name.to_owned(),
             input,
-            units: Units {
-                time: detected.time_unit,
-                sector_bytes: detected.sector_bytes.unwrap_or(1),
-            },
+            units,
             detected,
             skip_zero_length: options.skip_zero_length,
             clamp_time: options.clamp_time,
@@ -175,6 +175,8 @@ impl TraceReader {
             origin: None,
             gaps: Gaps::new(options.close_gaps),
             second: spread.then(Second::default),
+            written,
+            odd: (!options.allow_odd).then_some(odd),
             ended: false,
             error: None,
         })
@@ -186,19 +188,18 @@ impl TraceReader {
         name: &str,
         compression: Compression,
         options: &ReadOptions,
-    ) -> Result<(Detected, Input), TraceError> {
+    ) -> Result<(Detected, Input, Written), TraceError> {
         let (prefix, mut input) = input::peek(input, vscsi::TELLING_BYTES, name, compression)?;
         if blktrace::is_magic(&prefix) {
             refuse_other_than_events(options, name)?;
-            let (detected, events) = Blktrace::open(vec![input], name, compression, options)?;
-            return Ok((detected, Input::Events(Box::new(events))));
+            return events(vec![input], name, compression, options);
         }
         let may_be_records = options.columns.is_none()
             && options.format.is_none_or(|format| format == Format::Vscsi);
         if may_be_records && let Some(version) = vscsi::version_of(&prefix) {
             let records = Records::new(input, name, compression, version);
             let detected = detect::detect_records(version, compression, options);
-            return Ok((detected, Input::Records(records)));
+            return Ok((detected, Input::Records(records), Written::Number));
         }
         input::refuse_foreign(&prefix, &mut *input, name, compression)?;
         if let Some(format) = options.format.filter(|format| !format.is_text()) {
@@ -209,10 +210,14 @@ impl TraceReader {
         }
         let mut lines = Lines::new(input, name, compression);
         let read = read_sample(&mut lines);
-        let (detected, layout) = match Self::detect(name, &read, compression, options) {
+        let told = match Self::detect(name, &read, compression, options) {
             Ok(found) => found,
             // Why the sample ends says more than that it is not recognised.
-            Err(unknown @ (TraceError::Unrecognised { .. } | TraceError::Unclear { .. })) => {
+            Err(
+                unknown @ (TraceError::Unrecognised { .. }
+                | TraceError::Unclear { .. }
+                | TraceError::Undecided { .. }),
+            ) => {
                 let not_text = read.lines.iter().position(|line| !is_text(line));
                 return Err(match (read.error, not_text) {
                     (Some(error), _) => error,
@@ -226,13 +231,15 @@ impl TraceReader {
             }
             Err(error) => return Err(error),
         };
+        let detect::Told { detected, layout, whole_sectors } = told;
         let mut parser = Parser::new(detected.format, layout.as_ref(), options);
         if let Parser::Blkparse(state) = &mut parser {
             *state = blkparse::Blkparse::new(events_of(&read, options));
         }
+        let written = layout.as_ref().map_or(Written::Number, super::csv::Layout::written);
         let FirstLines { lines: sample, error: sample_error, .. } = read;
-        let text = Text { lines, sample, sample_error, parser };
-        Ok((detected, Input::Text(Box::new(text))))
+        let text = Text { lines, sample, sample_error, parser, whole_sectors };
+        Ok((detected, Input::Text(Box::new(text)), written))
     }
 
     fn detect(
@@ -240,11 +247,11 @@ impl TraceReader {
         read: &FirstLines,
         compression: Compression,
         options: &ReadOptions,
-    ) -> Result<(Detected, Option<super::csv::Layout>), TraceError> {
+    ) -> Result<detect::Told, TraceError> {
         let (mut telling, mut numbers): (Vec<&str>, Vec<u64>) = (Vec::new(), Vec::new());
         let mut comment = None;
         for (line, number) in read.lines.iter().zip(1..) {
-            if is_telling(line) && odd::certainly_no_request(line).is_none() {
+            if is_telling(line) && messages::certainly_no_request(line).is_none() {
                 telling.push(line);
                 numbers.push(number);
             } else if telling.is_empty() && !line.trim().is_empty() {
@@ -255,7 +262,8 @@ impl TraceReader {
             Sample { name, lines: &telling, numbers: &numbers, comment, is_all: read.is_all };
         let chosen = events_of(read, options);
         let options = ReadOptions { blkparse_event: Some(chosen.event()), ..options.clone() };
-        let (mut detected, layout) = detect::detect(&sample, compression, &options)?;
+        let mut told = detect::detect(&sample, compression, &options)?;
+        let detected = &mut told.detected;
         match detected.format {
             Format::Blkparse => detected.evidence.extend(chosen.evidence()),
             Format::FioIologV2 => {
@@ -266,7 +274,7 @@ impl TraceReader {
             }
             _ => {}
         }
-        Ok((detected, layout))
+        Ok(told)
     }
 
     /// What the trace was found to be.
@@ -282,6 +290,15 @@ impl TraceReader {
         &self.counts
     }
 
+    /// What the times count from, and the first of them in nanoseconds since then, or since 1970 if
+    /// they are dates; `None` before the first request.
+    #[must_use]
+    pub fn clock(&self) -> Option<(TraceClock, u64)> {
+        let origin = self.origin?;
+        let (clock, before_1970) = clock_of(self.written, self.units.time, origin);
+        Some((clock, origin - before_1970))
+    }
+
     /// The pauses between the requests that have been delivered.
     #[must_use]
     pub fn gaps(&self) -> &Gaps {
@@ -291,11 +308,12 @@ impl TraceReader {
     /// The devices seen so far as the trace names them; the index is [`Request::device`].
     #[must_use]
     pub fn device_names(&self) -> Vec<String> {
-        let mut names = vec![String::new(); self.devices.numbers.len()];
-        for (name, number) in &self.devices.numbers {
-            names[*number as usize] = stray::shown(name).into_owned();
-        }
-        names
+        self.devices.names()
+    }
+
+    /// The name of the device with this number, as it stands in the trace.
+    pub(super) fn device_name(&self, number: u32) -> &str {
+        self.devices.name(number)
     }
 
     /// Takes one line in; false at the end of the file.
@@ -311,7 +329,7 @@ impl TraceReader {
                 None => return Ok(false),
             },
             Input::Text(text) => {
-                let Text { lines, sample, sample_error, parser } = &mut **text;
+                let Text { lines, sample, sample_error, parser, whole_sectors } = &mut **text;
                 from_sample = sample.pop_front();
                 let line = match &from_sample {
                     Some(line) => line.as_str(),
@@ -329,10 +347,16 @@ impl TraceReader {
                     Ok(Parsed::Skip(SkipReason::Blank))
                 } else if line.starts_with('#') {
                     Ok(Parsed::Skip(SkipReason::Comment))
+                } else if self.odd.is_some()
+                    && self.counts.requests > 0
+                    && is_log_of_fio(self.detected.format, line)
+                {
+                    Err(LineProblem::SecondLog { advice: ONE_LOG_EACH })
                 } else {
-                    parser.parse(line, &self.units).or_else(|problem| {
-                        odd::certainly_no_request(line).map(Parsed::Skip).ok_or(problem)
-                    })
+                    let parsed = parser.parse(line, &self.units).or_else(|problem| {
+                        messages::certainly_no_request(line).map(Parsed::Skip).ok_or(problem)
+                    });
+                    if *whole_sectors { parsed.and_then(of_whole_sectors) } else { parsed }
                 }
             }
         };
@@ -360,17 +384,7 @@ impl TraceReader {
             }
             Parsed::Request(raw) | Parsed::Flagged(raw, _) => {
                 let request = checked(&raw, &mut self.devices)?;
-                match self.requeues.issued(&request, &mut self.order) {
-                    Issue::First => {}
-                    Issue::Replaces => {
-                        self.counts.requests -= 1;
-                        self.counts.skip(SkipReason::Requeued);
-                    }
-                    Issue::Repeats => {
-                        self.counts.skip(SkipReason::Requeued);
-                        return Ok(());
-                    }
-                }
+                self.counts.requeued += u64::from(self.requeues.issued_again(&request));
                 if let Parsed::Flagged(_, flag) = parsed {
                     *self.counts.unknown_flags.entry(flag).or_default() += 1;
                 }
@@ -378,11 +392,21 @@ impl TraceReader {
                 let is_events = self.detected.format == Format::Blktrace;
                 let arrived = self.order.push(lined, self.clamp_time).map_err(|late| {
                     let back_us = late.back_nanos / 1_000;
-                    match is_events {
-                        true => LineProblem::JoinedCpus { back_us },
-                        false => LineProblem::TimeBackwards { back_us, window: self.window },
+                    if is_events {
+                        return LineProblem::JoinedCpus { back_us };
+                    }
+                    let again = self
+                        .odd
+                        .as_ref()
+                        .and_then(|odd| odd.begins_again(lined.request.at.as_nanos(), lined.line));
+                    match again {
+                        Some(what) => LineProblem::BeginsAgain { what, advice: OR_IN_ORDER },
+                        None => LineProblem::TimeBackwards { back_us, window: self.window },
                     }
                 })?;
+                if let Some(odd) = &mut self.odd {
+                    odd.pass(&request, request.at.as_nanos(), lined.line);
+                }
                 self.counts.requests += 1;
                 self.counts.reordered += u64::from(arrived == Arrived::Reordered);
                 self.counts.clamped += u64::from(arrived == Arrived::Clamped);
@@ -412,28 +436,26 @@ impl TraceReader {
                     self.ended = true;
                     if self.counts.requests == 0 {
                         self.error = Some(self.no_request());
-                    } else {
-                        self.error = self.too_odd();
                     }
                 }
                 Err(error) => {
                     self.ended = true;
                     self.error = Some(error);
+                    self.odd = None;
                 }
             }
         }
         self.order.pop()
     }
 
-    /// Refuses a trace with too many lines that are hard to explain.
-    fn too_odd(&self) -> Option<TraceError> {
-        let (odd, lines) = (self.counts.odd_total(), self.counts.lines);
-        (odd > ODD_LINES && odd.saturating_mul(ODD_ONE_IN) > lines).then(|| TraceError::TooOdd {
-            name: self.name.clone(),
-            odd,
-            lines,
-            kinds: self.counts.skipped_text(),
-        })
+    /// What is odd about the whole trace; only once, and not behind an error.
+    fn odd(&mut self) -> Option<TraceError> {
+        let odd = self.odd.take()?;
+        let counts_from_start = self.clock().is_some_and(|(clock, _)| clock == TraceClock::Start);
+        let (format, spread) = (self.detected.format, self.second.is_some());
+        let what = odd::of_lines(&self.counts)
+            .or_else(|| odd.verdict(format, counts_from_start, spread, &self.gaps))?;
+        Some(TraceError::Odd { name: self.name.clone(), what })
     }
 
     fn no_request(&self) -> TraceError {
@@ -496,7 +518,8 @@ impl Iterator for TraceReader {
             None => self.next_in_order(),
         };
         let Some(Lined { mut request, line }) = request else {
-            return self.error.take().map(Err);
+            let error = self.error.take().or_else(|| self.odd());
+            return error.map(Err);
         };
         let nanos = request.at.as_nanos();
         let origin = *self.origin.get_or_insert(nanos);
@@ -504,6 +527,12 @@ impl Iterator for TraceReader {
         request.at = self.gaps.pass(since_start, line);
         Some(Ok(request))
     }
+}
+
+/// Whether a line is the first one of a log of fio, which `format` is.
+fn is_log_of_fio(format: Format, line: &str) -> bool {
+    matches!(format, Format::FioIologV2 | Format::FioIologV3)
+        && ['2', '3'].into_iter().any(|version| fio_iolog::is_first_line(line, version))
 }
 
 /// Whether a line can tell what the trace is.
@@ -549,6 +578,17 @@ fn events_of(read: &FirstLines, options: &ReadOptions) -> Chosen {
     Chosen::of(options.blkparse_event, blkparse::letters(&lines))
 }
 
+/// Takes the events of blktrace from `inputs`.
+fn events(
+    inputs: Vec<Box<dyn BufRead + Send>>,
+    name: &str,
+    compression: Compression,
+    options: &ReadOptions,
+) -> Result<(Detected, Input, Written), TraceError> {
+    let (detected, events) = Blktrace::open(inputs, name, compression, options)?;
+    Ok((detected, Input::Events(Box::new(events)), Written::Number))
+}
+
 /// Refuses options that say that events of blktrace are something else.
 fn refuse_other_than_events(options: &ReadOptions, name: &str) -> Result<(), TraceError> {
     let is_other = options.format.is_some_and(|format| format != Format::Blktrace);
@@ -588,41 +628,14 @@ fn nothing_at_all(name: &str) -> TraceError {
     }
 }
 
-/// The numbers of devices, in the order in which they appear.
-#[derive(Default)]
-struct Devices {
-    numbers: HashMap<String, u32>,
-    /// The one that was asked for last, which is mostly asked for again.
-    last: Option<(String, u32)>,
-}
-
-impl Devices {
-    fn number(&mut self, device: &str) -> Result<u32, LineProblem> {
-        if let Some((name, number)) = &self.last
-            && name == device
-        {
-            return Ok(*number);
-        }
-        let number = match self.numbers.get(device) {
-            Some(number) => *number,
-            None if self.numbers.len() == MOST_DEVICES => {
-                return Err(LineProblem::TooManyDevices {
-                    text: crate::error::excerpt(device),
-                    limit: MOST_DEVICES,
-                });
-            }
-            None => {
-                let number = self.numbers.len() as u32;
-                self.numbers.insert(device.to_owned(), number);
-                number
-            }
-        };
-        let (name, last) = self.last.get_or_insert_default();
-        name.clear();
-        name.push_str(device);
-        *last = number;
-        Ok(number)
+/// Refuses a part of a sector, where that all others are whole is the evidence.
+fn of_whole_sectors(parsed: Parsed<'_>) -> Result<Parsed<'_>, LineProblem> {
+    if let Parsed::Request(RawRequest { offset_bytes, size_bytes, .. }) = parsed
+        && let Some(bytes) = [offset_bytes, size_bytes].into_iter().find(|bytes| bytes % 512 != 0)
+    {
+        return Err(LineProblem::PartOfSector { bytes });
     }
+    Ok(parsed)
 }
 
 /// Checks the limits and numbers the device.

@@ -1,4 +1,4 @@
-//! Requests that were put back into their queue. Each is issued again, and counts once, at its last issue.
+//! Requests that were put back into their queue: each is issued once more, and both issues are requests.
 
 use super::order::Order;
 use crate::error::LineProblem;
@@ -10,17 +10,6 @@ const MOST: usize = 1 << 20;
 
 /// What a request is known by when it is issued again; it may have grown by then.
 type Key = (u32, Op, u64);
-
-/// What becomes of an issue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Issue {
-    /// It is the first of its request.
-    First,
-    /// It takes the place of an earlier one, which is out of the order again.
-    Replaces,
-    /// The earlier one has left already, so this one is none.
-    Repeats,
-}
 
 /// Requests that will be issued again.
 #[derive(Default)]
@@ -49,20 +38,16 @@ impl Requeues {
         Ok(())
     }
 
-    /// What an issue of `request` is, which comes into the order next.
-    pub(super) fn issued(&mut self, request: &Request, order: &mut Order) -> Issue {
+    /// Whether this issue of `request` is one more after it was put back.
+    pub(super) fn issued_again(&mut self, request: &Request) -> bool {
         if self.0.is_empty() {
-            return Issue::First;
+            return false;
         }
-        let key_of_it = key(request);
-        match self.0.get_mut(&key_of_it) {
-            None => return Issue::First,
-            Some(1) => drop(self.0.remove(&key_of_it)),
+        match self.0.get_mut(&key(request)) {
+            None => return false,
+            Some(1) => drop(self.0.remove(&key(request))),
             Some(count) => *count -= 1,
         }
-        match order.take_back(|held| key(held) == key_of_it) {
-            true => Issue::Replaces,
-            false => Issue::Repeats,
-        }
+        true
     }
 }

@@ -235,7 +235,11 @@ Web Content (1001, ...)
             ),
         ),
         case("an operation to come", around(&odd(3)), Read(two(), "unknown operation 3")),
-        case("too many of them", around(&odd(20)), Refused("has 20 odd lines among 22")),
+        case(
+            "too many of them",
+            around(&odd(20)),
+            Refused("20 of its 22 lines are odd (skipped: unknown operation 20)"),
+        ),
         case("more, in a long trace", format!("{many}{}", odd(4)), {
             let mut all = Vec::new();
             for n in 0..200 {
@@ -305,8 +309,13 @@ Web Content (1001, ...)
                 ("0.001293000", "D  RA 8 + 8 [cat]"),
             ]),
             Read(
-                vec![two()[0], (500, 'W', 16_384, 8_192, 0), two()[1]],
-                "event R 1, requeued and issued again 1",
+                vec![
+                    two()[0],
+                    (100, 'W', 16_384, 4_096, 0),
+                    (500, 'W', 16_384, 8_192, 0),
+                    two()[1],
+                ],
+                "event R 1; reordered 0, clamped 0; 1 was requeued: issued twice",
             ),
         ),
         case(
@@ -320,7 +329,15 @@ Web Content (1001, ...)
                 ("0.001333000", "D  RA 8 + 8 [cat]"),
                 ("0.001334000", "R  RA 8 + 8 [0]"),
             ]),
-            Read(two(), "event R 3, requeued and issued again 2"),
+            Read(
+                vec![
+                    two()[0],
+                    (20, 'W', 512 << 10, 8_192, 0),
+                    (40, 'W', 512 << 10, 8_192, 0),
+                    (1_333, 'R', 4_096, 4_096, 0),
+                ],
+                "event R 3; reordered 0, clamped 0; 2 were requeued: issued twice",
+            ),
         ),
         case(
             "requeued before the trace began",
@@ -332,14 +349,17 @@ Web Content (1001, ...)
             Read(two(), "event R 1"),
         ),
         case(
-            "requeued behind the reorder window: counted at its first issue",
+            "requeued behind the reorder window",
             events(&[
                 ("0.000000000", "D   W 1024 + 16 [fio]"),
                 ("0.001293000", "D  RA 8 + 8 [cat]"),
                 ("0.001294000", "R   W 1024 + 16 [0]"),
                 ("0.001295000", "D   W 1024 + 16 [fio]"),
             ]),
-            Read(two(), "event R 1, requeued and issued again 1"),
+            Read(
+                vec![two()[0], two()[1], (1_295, 'W', 512 << 10, 8_192, 0)],
+                "event R 1; reordered 0, clamped 0; 1 was requeued: issued twice",
+            ),
         )
         .with(|options| options.reorder_window = Some(0)),
         case(
@@ -495,7 +515,8 @@ fn binaries() -> Vec<Case> {
         ]
         .concat()
     };
-    let said = "event C 1, event Q 1, event R 1, discard 1, flush 1, command without data 1, requeued and issued again 1";
+    let said = "event C 1, event Q 1, event R 1, discard 1, flush 1, command without data 1; reordered 0, clamped 0; 1 was requeued: issued twice";
+    let twice = || vec![two()[0], (1, 'W', 512 << 10, 8_192, 0), (1_294, 'R', 4_096, 4_096, 0)];
     let queued = [
         event(false, 0, 1024, 8_192, QUEUED_WRITE, 0),
         event(false, 1_293_000, 8, 4_096, QUEUED_READ, 0),
@@ -518,8 +539,8 @@ fn binaries() -> Vec<Case> {
     };
     let other = |magic: &[u8]| [magic, b"\0\0\0\x10rest\0\0\0\0"].concat();
     vec![
-        case("blktrace, little endian", trace(false), Read(two(), said)),
-        case("blktrace, big endian", trace(true), Read(two(), said)),
+        case("blktrace, little endian", trace(false), Read(twice(), said)),
+        case("blktrace, big endian", trace(true), Read(twice(), said)),
         case("blktrace, queued only", queued.concat(), Read(two(), "nothing")),
         case("blktrace, the next version", next_version, Refused("in version 8")),
         case(

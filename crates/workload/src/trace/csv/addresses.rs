@@ -6,7 +6,7 @@ use crate::trace::fields;
 use units::Bytes;
 
 /// The sector of block layers, of which everything that is addressed in bytes is a multiple.
-pub(super) const SECTOR: u64 = 512;
+pub(in crate::trace) const SECTOR: u64 = 512;
 /// The page of all systems of today: requests are rarely smaller.
 const PAGE: u64 = 4_096;
 /// No request is longer than this.
@@ -51,7 +51,7 @@ pub(super) fn is_bare_hexadecimal(text: &str) -> bool {
 }
 
 /// Why sizes without a unit are bytes; none if they may be something else.
-pub(super) fn sizes_are_bytes(values: &[u64]) -> Option<String> {
+pub(in crate::trace) fn sizes_are_bytes(values: &[u64]) -> Option<String> {
     let most = values.iter().max()?;
     if *most > LONGEST / SECTOR {
         return Some(format!(
@@ -66,7 +66,10 @@ pub(super) fn sizes_are_bytes(values: &[u64]) -> Option<String> {
 
 /// Why addresses without a unit are bytes; none if they may be something else. `least_size` is the
 /// shortest request in bytes, if that is known.
-pub(super) fn offsets_are_bytes(values: &[u64], least_size: Option<u64>) -> Option<String> {
+pub(in crate::trace) fn offsets_are_bytes(
+    values: &[u64],
+    least_size: Option<u64>,
+) -> Option<String> {
     let most = values.iter().max()?;
     if *most > (1 << 60) / SECTOR {
         return Some("as sectors the last address would be beyond 2^60 bytes".to_owned());
@@ -85,7 +88,7 @@ pub(super) fn offsets_are_bytes(values: &[u64], least_size: Option<u64>) -> Opti
 }
 
 /// What addresses or sizes would mean in each of `units`, behind a colon; nothing if there are none.
-pub(super) fn readings(values: &[u64], units: &[AddressUnit], is_size: bool) -> String {
+pub(in crate::trace) fn readings(values: &[u64], units: &[AddressUnit], is_size: bool) -> String {
     let Some(most) = values.iter().max() else { return String::new() };
     let mean = values.iter().map(|value| *value as f64).sum::<f64>() / values.len() as f64;
     let one = |unit: &AddressUnit| {

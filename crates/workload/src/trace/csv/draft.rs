@@ -3,11 +3,12 @@
 use super::columns::{Column, ColumnMap, OpWords};
 use super::cut::{SEPARATORS, columns, columns_around, separator_name};
 use super::header::{self, Role};
-use super::layout::{OFFSET, OP, SIZE, TIME, Width};
+use super::layout::{NAMES, OFFSET, OP, SIZE, TIME, Width};
 use super::settle::{Found, settle};
 use super::snoops;
 use super::{addresses, moments, times};
 use crate::error::{LineProblem, TraceError, excerpt};
+use crate::trace::blkparse::Rwbs;
 use crate::trace::{ReadOptions, TimeUnit, fields, ops, stray};
 
 /// No request of a trace without header is longer, or its columns could be others.
@@ -128,6 +129,8 @@ pub(super) struct Draft {
     pub(super) places: [Option<usize>; 4],
     /// The first and the last column of the device.
     pub(super) device: Option<(usize, usize)>,
+    /// Whether there is a device, but several columns may be it.
+    pub(super) device_is_open: bool,
     pub(super) time_unit: Option<TimeUnit>,
     pub(super) op_words: Option<OpWords>,
     /// What the map says of offset and size.
@@ -164,6 +167,17 @@ pub(in crate::trace) fn by_map(
         *place = Some(find(wanted).map_err(at_first)?);
     }
     let device = map.device.as_ref().map(find).transpose().map_err(at_first)?;
+    for (slot, place) in found.iter().enumerate() {
+        if let Some(other) = found[..slot].iter().position(|other| other == place) {
+            return Err(TraceError::Unusable {
+                name: sample.name.to_owned(),
+                reason: format!(
+                    "the column map has the same column for {} and {}; give each its own",
+                    NAMES[other], NAMES[slot]
+                ),
+            });
+        }
+    }
     // Without names, a first line whose every number is a word must be a header.
     let is_word = |place: usize| {
         found[place].and_then(|place| cells.get(place)).is_some_and(|text| !is_value(text))
@@ -177,6 +191,7 @@ pub(in crate::trace) fn by_map(
     let draft = Draft {
         places: found,
         device: device.map(|place| (place, place)),
+        device_is_open: false,
         time_unit: map.time_unit,
         op_words: map.op_words.clone(),
         units: [map.offset.unit, map.size.unit],
@@ -274,7 +289,9 @@ fn by_names(
     if !missing.is_empty() {
         draft.doubts.push(format!("the header has no name for {}", missing.join(", ")));
     }
+    let doubts_before = draft.doubts.len();
     draft.device = device(table, &mut draft.doubts);
+    draft.device_is_open = draft.doubts.len() > doubts_before;
     let mut said = format!("the header names {}", said_of(table, &draft));
     if table.separator != ',' {
         said.push_str(&format!("; columns are separated by {}s", separator_name(table.separator)));
@@ -330,7 +347,7 @@ fn candidates(table: &Table<'_>, role: Role) -> Vec<usize> {
     if clear.is_empty() { with(true) } else { clear }
 }
 
-/// The one column of `role`, or the first of several with a doubt; none if it is missing.
+/// The column of `role`. `None` where it is missing, and with a doubt where several columns fit.
 fn choose(
     table: &Table<'_>,
     role: Role,
@@ -371,8 +388,7 @@ fn choose(
                 .map(|column| format!("{} (column {column})", table.label(*column)))
                 .collect();
             doubts.push(format!("{what} may be {}", labels.join(" or ")));
-            // One of them makes a map that can be copied.
-            found.first().copied()
+            None
         }
     }
 }
@@ -386,7 +402,7 @@ fn device(table: &Table<'_>, doubts: &mut Vec<String>) -> Option<(usize, usize)>
     }
     let labels: Vec<String> = found.iter().map(|column| table.label(*column)).collect();
     doubts.push(format!("the device may be {}", labels.join(" or ")));
-    Some((first, first))
+    None
 }
 
 /// Several events of one request, each on a line of its own, would be as many requests.
@@ -553,9 +569,13 @@ fn guess(table: &Table<'_>) -> Draft {
          be told for sure (in the first line {})",
         first.join(", ")
     ));
-    let mut rest = others.into_iter();
-    let time = dates.first().copied().or_else(|| rest.next());
-    draft.places = [time, words.first().copied(), rest.next(), rest.next()];
+    // What is not the only column of its kind stays open.
+    let only = |found: &[usize]| if let [column] = found { Some(*column) } else { None };
+    let moves_data = |column: &usize| {
+        let data = |text: &&str| matches!(ops::word(text), Some(Rwbs::Data(_)));
+        table.values[*column].iter().any(data)
+    };
+    draft.places = [only(&dates), only(&words).filter(moves_data), None, None];
     draft
 }
 
@@ -576,7 +596,9 @@ fn is_pair(table: &Table<'_>, offset: usize, size: usize) -> bool {
     };
     let (offsets, sizes) = (numbers(offset), numbers(size));
     let least = sizes.iter().min().copied();
-    sizes.iter().all(|size| (1..=LONG_REQUEST).contains(size))
+    let is_sector = |bytes: &u64| bytes.is_multiple_of(addresses::SECTOR);
+    sizes.iter().all(|size| (1..=LONG_REQUEST).contains(size) && is_sector(size))
+        && offsets.iter().all(is_sector)
         && addresses::sizes_are_bytes(&sizes).is_some()
         && addresses::offsets_are_bytes(&offsets, least).is_some()
 }

@@ -4,6 +4,7 @@ use super::columns::{AddressUnit, OpWords};
 use super::cut::{FreeText, cut_around};
 use super::moments::Clock;
 use crate::error::LineProblem;
+use crate::trace::clock::Written;
 
 /// What is taken from a line; a column may be several of them.
 pub(super) const TIME: usize = 0;
@@ -87,6 +88,15 @@ impl Layout {
     /// Whether an address or a size counts sectors.
     pub(in crate::trace) fn counts_sectors(&self) -> bool {
         self.offset.unit == AddressUnit::Sectors || self.size.unit == AddressUnit::Sectors
+    }
+
+    /// How times are written.
+    pub(in crate::trace) fn written(&self) -> Written {
+        match self.clock {
+            Clock::Number => Written::Number,
+            Clock::Date { .. } => Written::Date,
+            Clock::Day => Written::TimeOfDay,
+        }
     }
 
     /// What the columns of `line` are, each with what it is; empty where a column is missing.

@@ -1,6 +1,6 @@
 //! Plain CSV: the common form, or whatever the header, the values or a map say.
 
-mod addresses;
+pub(super) mod addresses;
 mod columns;
 mod cut;
 mod draft;
@@ -9,8 +9,9 @@ mod layout;
 mod moments;
 mod settle;
 mod snoops;
-mod times;
+pub(super) mod times;
 
+pub(super) use columns::AddressUnit;
 pub use columns::ColumnMap;
 pub(super) use draft::{Sample, by_header, by_map, by_position, has_all_names, without_header};
 pub(super) use layout::Layout;
@@ -22,7 +23,6 @@ use super::parser::{Parsed, RawRequest, Units};
 use super::{fields, ops};
 use crate::Op;
 use crate::error::{LineProblem, excerpt};
-use columns::AddressUnit;
 use layout::{DEVICE, DEVICE_END, NAMES, OFFSET, OP, OpMeaning, SIZE, TIME};
 use moments::Clock;
 

@@ -1,7 +1,7 @@
 //! What the columns of a CSV count: told by a map, by their names or by their values, or in doubt.
 
 use super::addresses::{self, is_bare_hexadecimal};
-use super::columns::{AddressUnit, Suggestion};
+use super::columns::{AddressUnit, COLUMN, Suggestion, UNIT, WORDS};
 use super::draft::{Draft, Sample, Table};
 use super::header;
 use super::layout::{
@@ -51,8 +51,10 @@ pub(super) fn settle(
     let least_size = size.bytes_at_least;
     let offset = address(table, &draft, OFFSET, (&op, least_size), &mut notes);
     notes.map.parts.extend(map_of_size.parts);
-    if let Some((first, _)) = draft.device {
-        notes.map.add("device", &table.typed(first), &[]);
+    match draft.device {
+        _ if draft.device_is_open => notes.map.add("device", COLUMN, &[]),
+        Some((first, _)) => notes.map.add("device", &table.typed(first), &[]),
+        None => {}
     }
     notes.map.separator(table.separator);
     let Notes { doubts, map, no_time, .. } = notes;
@@ -124,7 +126,7 @@ fn time(
     notes: &mut Notes<'_>,
 ) -> (Clock, TimeUnit) {
     let Some(column) = draft.places[TIME] else {
-        notes.map.add("time", "COLUMN", &["us".to_owned()]);
+        notes.map.add("time", COLUMN, &[UNIT.to_owned()]);
         return (Clock::Number, TimeUnit::Microseconds);
     };
     let (label, typed) = (table.label(column), table.typed(column));
@@ -179,7 +181,6 @@ fn time(
             (Clock::Number, TimeUnit::Nanoseconds)
         }
         Verdict::Open(readings) => {
-            let unit = readings.likely();
             let meaning = match readings.text() {
                 text if text.is_empty() => String::new(),
                 text => format!(": {text}"),
@@ -188,8 +189,8 @@ fn time(
                 "the unit of the times in column {label} (the first is \"{}\") is not said{meaning}",
                 excerpt(first)
             ));
-            notes.map.add("time", &typed, &[unit.to_string()]);
-            (Clock::Number, unit)
+            notes.map.add("time", &typed, &[UNIT.to_owned()]);
+            (Clock::Number, TimeUnit::Nanoseconds)
         }
     }
 }
@@ -197,7 +198,7 @@ fn time(
 /// What the words of the operations mean.
 fn operation(table: &Table<'_>, draft: &Draft, notes: &mut Notes<'_>) -> OpMeaning {
     let Some(column) = draft.places[OP] else {
-        notes.map.add("op", "COLUMN", &[]);
+        notes.map.add("op", COLUMN, &[]);
         return OpMeaning::Known;
     };
     let (label, typed) = (table.label(column), table.typed(column));
@@ -233,7 +234,7 @@ fn operation(table: &Table<'_>, draft: &Draft, notes: &mut Notes<'_>) -> OpMeani
             share(zeros),
             share(ones)
         ));
-        notes.map.add("op", &typed, &["0/1".to_owned()]);
+        notes.map.add("op", &typed, &[WORDS.to_owned()]);
         return OpMeaning::Known;
     }
     notes.map.add("op", &typed, &[]);
@@ -260,7 +261,7 @@ fn address(
     let what = NAMES[slot];
     let bytes = Address { unit: AddressUnit::Bytes, hexadecimal: false, by_values: false };
     let Some(column) = draft.places[slot] else {
-        notes.map.add(what, "COLUMN", &["bytes".to_owned()]);
+        notes.map.add(what, COLUMN, &[UNIT.to_owned()]);
         return Settled { address: bytes, bytes_at_least: None };
     };
     let (label, typed) = (table.label(column), table.typed(column));
@@ -287,8 +288,8 @@ fn address(
         .filter(|(row, _)| is_request(*row))
         .filter_map(|(_, text)| addresses::number(what, text, hexadecimal).ok())
         .collect();
-    let add = |unit: AddressUnit, notes: &mut Notes<'_>| {
-        let mut details = vec![unit.to_string()];
+    let add = |unit: String, notes: &mut Notes<'_>| {
+        let mut details = vec![unit];
         details.extend(hexadecimal.then(|| "hex".to_owned()));
         notes.map.add(what, &typed, &details);
     };
@@ -298,14 +299,14 @@ fn address(
     };
     if let Some(unit) = draft.units[index] {
         notes.evidence.push(format!("the column map gives the {what} in {}", counted(unit)));
-        add(unit, notes);
+        add(unit.to_string(), notes);
         return sure(unit, false);
     }
     if let Some(unit) = header::address_unit(name) {
         notes
             .evidence
             .push(format!("the {what} is in {}: the name {label} says so", counted(unit)));
-        add(unit, notes);
+        add(unit.to_string(), notes);
         return sure(unit, false);
     }
     let why = if is_size {
@@ -315,7 +316,7 @@ fn address(
     };
     match why {
         Some(why) => {
-            add(AddressUnit::Bytes, notes);
+            add(AddressUnit::Bytes.to_string(), notes);
             notes.evidence.push(format!("the {what} in column {label} is in bytes: {why}"));
             sure(
                 AddressUnit::Bytes,
@@ -329,14 +330,7 @@ fn address(
             notes
                 .doubts
                 .push(format!("what the {what} in column {label} counts is not said{readings}"));
-            // What is no multiple of a sector can hardly be bytes of a device.
-            let aligned = values.iter().all(|value| value.is_multiple_of(addresses::SECTOR));
-            let likely = match units.last() {
-                _ if aligned => AddressUnit::Bytes,
-                Some(unit) => *unit,
-                None => AddressUnit::Sectors,
-            };
-            add(likely, notes);
+            add(UNIT.to_owned(), notes);
             Settled { address: bytes, bytes_at_least: None }
         }
     }

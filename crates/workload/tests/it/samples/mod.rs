@@ -1,6 +1,6 @@
 //! One small sample of each format, written for these tests.
 
-use workload::Format;
+use workload::{Format, ReadOptions, TimeUnit};
 
 const MSR: &str = "\
 128166372003061629,host,0,Read,8192,4096,1331
@@ -12,6 +12,12 @@ const DISKSIM: &str = "\
 0.000 0 16 8 1
 1.500 1 0 1 0
 2.750 0 128 64 1
+";
+
+const MQSIM: &str = "\
+938513000 0 16 8 1
+940013000 1 0 1 0
+941263000 0 128 64 1
 ";
 
 const SYSTOR: &str = "\
@@ -29,6 +35,7 @@ const TENCENT: &str = "\
 const ALIBABA: &str = "\
 419,W,8192,4096,1577808000000046
 725,R,0,16384,1577808000001046
+419,R,4096,4096,1577808000001047
 ";
 
 const SPC: &str = "\
@@ -116,7 +123,8 @@ const BLKTRACE: &str = "\
 pub(crate) fn sample(format: Format) -> &'static str {
     match format {
         Format::Msr => MSR,
-        Format::DiskSim => DISKSIM,
+        Format::DiskSim | Format::SsdSim | Format::Msps => DISKSIM,
+        Format::MqSim => MQSIM,
         Format::Systor => SYSTOR,
         Format::Tencent => TENCENT,
         Format::Alibaba => ALIBABA,
@@ -128,5 +136,15 @@ pub(crate) fn sample(format: Format) -> &'static str {
         Format::Blkreplay => BLKREPLAY,
         Format::Csv => CSV,
         Format::Vscsi => VSCSI,
+    }
+}
+
+/// How the sample of `format` is read: the shape of DiskSim's relatives does not tell their units.
+pub(crate) fn options(format: Format) -> ReadOptions {
+    let like_disksim = format.is_like_disksim();
+    ReadOptions {
+        format: like_disksim.then_some(format),
+        time_unit: (like_disksim && format.time_unit().is_none()).then_some(TimeUnit::Milliseconds),
+        ..ReadOptions::default()
     }
 }
