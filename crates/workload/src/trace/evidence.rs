@@ -70,6 +70,9 @@ pub(super) fn counted(
     }
     let sector_bytes = sector(format, known, &rows, options, evidence, &mut open)?;
     let time = time(format, known, &rows, options, evidence, &mut open);
+    if format.is_like_disksim() && known == Known::Shape {
+        flags(time, &rows, options, &mut open);
+    }
     if open.doubts.is_empty() {
         let by_values = format.counts_sectors() && sector_bytes.is_none();
         return Ok(Counted { time, sector_bytes, by_values });
@@ -91,6 +94,33 @@ pub(super) fn counted(
     })
 }
 
+/// Which flag reads. It follows from the times: seconds and dates are of none of DiskSim's relatives.
+fn flags(time: TimeUnit, rows: &Rows<'_>, options: &ReadOptions, open: &mut Open) {
+    let share = |flag: &str| {
+        let count = rows.ops.iter().filter(|op| **op == flag).count();
+        format!("{} % reads", count * 100 / rows.ops.len().max(1))
+    };
+    if !open.doubts.is_empty() {
+        open.doubts.push(format!("a request reads where its flag is 1: {}", share("1")));
+    } else if options.time_unit.is_none()
+        && (time == TimeUnit::Seconds || times::are_dates(&rows.times))
+    {
+        open.add(
+            format!(
+                "in the columns of DiskSim, MQSim and SSDSim 1 reads, but none of these has such \
+                 times (the first is \"{}\"): if 1 reads it has {}, if 0 reads {}",
+                excerpt(rows.times.first().copied().unwrap_or("")),
+                share("1"),
+                share("0")
+            ),
+            format!(
+                "--format disksim --time-unit {time} if 1 reads, or describe the columns with \
+                 --columns"
+            ),
+        );
+    }
+}
+
 /// Unit of the times. An unknown unit adds a doubt to `open`, and the result is of no use.
 fn time(
     format: Format,
@@ -110,7 +140,7 @@ fn time(
         _ => format.time_unit(),
     };
     let verdict = match (known, prescribed) {
-        (Known::Given, Some(unit)) => {
+        (Known::Given, Some(unit)) if !is_other(&rows.times, unit) => {
             evidence.push(format!("{format} prescribes times in {unit}"));
             return unit;
         }
@@ -128,7 +158,7 @@ fn time(
             evidence.push(format!("{format} prescribes times in {unit}, and {why}"));
             return unit;
         }
-        (Some(unit), _) if writes_as_prescribed(format, &rows.times) => {
+        (Some(unit), _) if known != Known::Given && writes_as_prescribed(format, &rows.times) => {
             evidence
                 .push(format!("{format} prescribes times in {unit}, which these are written as"));
             return unit;
@@ -143,7 +173,7 @@ fn time(
     let first = rows.times.first().copied().unwrap_or("");
     let readings = readings(&rows.times, &units);
     let doubt = match prescribed {
-        _ if format.is_like_disksim() => format!(
+        None if format.is_like_disksim() => format!(
             "its columns are those of DiskSim, MQSim and SSDSim, whose times have different units \
              (the first is \"{}\"){readings}",
             excerpt(first)
@@ -165,6 +195,15 @@ fn time(
     }
     open.add(doubt, typed);
     prescribed.unwrap_or(TimeUnit::Nanoseconds)
+}
+
+/// Whether times are dates in another unit than `unit`, or impossible in it.
+fn is_other(values: &[&str], unit: TimeUnit) -> bool {
+    let is_date = || {
+        times::are_dates(values)
+            && matches!(times::unit_of(values), Verdict::Sure(found, _) if found != unit)
+    };
+    !values.is_empty() && (times::contradicts(values, unit).is_some() || is_date())
 }
 
 /// Units that times may have.
@@ -220,6 +259,16 @@ fn sector(
         }
         if known == Known::Shape && are_short(&rows.sizes) {
             open.add(sizes_doubt(format, &rows.sizes), bytes_or_columns(format));
+        } else if known != Known::Given && addresses::are_parts(&rows.offsets, &rows.sizes) {
+            let both = [AddressUnit::Bytes, AddressUnit::Sectors];
+            let readings = addresses::readings(&rows.offsets, &both, false);
+            open.add(
+                format!(
+                    "{format} counts addresses in bytes, but most of these are no multiples of \
+                     {SECTOR}, as all sizes are{readings}"
+                ),
+                bytes_or_columns(format),
+            );
         }
         return Ok(None);
     }
@@ -261,9 +310,17 @@ fn sector(
                 "--sector-bytes 512 or --sector-bytes 1".to_owned(),
             ),
         },
-        None => {
-            evidence.push(format!("{format} counts in sectors of {SECTOR} B, as block layers do"))
-        }
+        None => match no_sectors(rows, sizes_are_bytes).filter(|_| known == Known::Shape) {
+            Some(why) => open.add(
+                format!(
+                    "{format} counts in sectors of {SECTOR} B, but {why}{}",
+                    both_readings(rows)
+                ),
+                format!("--sector-bytes {SECTOR} or --sector-bytes 4096 or --sector-bytes 1024"),
+            ),
+            None => evidence
+                .push(format!("{format} counts in sectors of {SECTOR} B, as block layers do")),
+        },
     }
     Ok(Some(SECTOR))
 }
@@ -303,6 +360,32 @@ fn why_sectors(rows: &Rows<'_>) -> Option<String> {
         format!(
             "no bytes, because not all are multiples of {SECTOR}; {whole} of {lines} sizes are \
              multiples of 8, as pages of 4 KiB are"
+        )
+    })
+}
+
+/// Evidence that what is counted is larger than a sector: requests of whole pages begin anywhere between them, or
+/// hardly any are whole pages. Sizes are bytes where `sizes_are_bytes`.
+fn no_sectors(rows: &Rows<'_>, sizes_are_bytes: bool) -> Option<String> {
+    let (lines, in_page) = (rows.sizes.len(), 8);
+    let page = if sizes_are_bytes { in_page * SECTOR } else { in_page };
+    let whole = rows.sizes.iter().filter(|size| size.is_multiple_of(page)).count();
+    if lines < FEW {
+        return None;
+    }
+    let all = |values: &[u64], of: u64| values.iter().all(|value| value.is_multiple_of(of));
+    let halves = all(&rows.sizes, 4) && all(&rows.offsets, 4) && whole * 10 < lines * 9;
+    if !sizes_are_bytes && (whole * 2 < lines || halves) {
+        return Some(format!("only {whole} of {lines} sizes are then whole pages of 4 KiB"));
+    }
+    // All are shifted alike by a partition.
+    let mut shifts = [0_usize; 8];
+    rows.offsets.iter().for_each(|offset| shifts[(offset % in_page) as usize] += 1);
+    let alike = shifts.into_iter().max().unwrap_or(0);
+    (whole * 10 >= lines * 9 && alike * 4 < lines * 3).then(|| {
+        format!(
+            "{whole} of {lines} requests are then whole pages of 4 KiB that begin at all places \
+             between them"
         )
     })
 }

@@ -46,7 +46,8 @@ pub(super) struct Odd {
     last_of: Vec<u64>,
     /// Requests that are earlier than the request above them for the same device.
     falls_of_devices: u64,
-    longest_bytes: u64,
+    /// Requests that are shorter than a sector.
+    short: u64,
     bytes: u64,
     /// Requests whose address is the same number as their time.
     like_times: u64,
@@ -144,7 +145,7 @@ impl Odd {
             falls: 0,
             last_of: Vec::new(),
             falls_of_devices: 0,
-            longest_bytes: 0,
+            short: 0,
             bytes: 0,
             like_times: 0,
             restart: Restart::default(),
@@ -169,7 +170,7 @@ impl Odd {
         self.last = at;
         self.earliest = self.earliest.min(at);
         self.latest = self.latest.max(at);
-        self.longest_bytes = self.longest_bytes.max(request.size_bytes);
+        self.short += u64::from(request.size_bytes < SECTOR);
         self.bytes = self.bytes.saturating_add(request.size_bytes);
         // Once most differ, nearly all cannot be alike any more in a trace of any length.
         if self.requests <= 1_000 || self.like_times * 2 > self.requests {
@@ -232,8 +233,13 @@ impl Odd {
         } else if gaps.limit.is_none() && span > LONGEST_SPAN && gaps.doubtful().is_none() {
             let years = span.as_secs_f64() / (365.25 * 86_400.0);
             write!(said, "its requests come within {years:.1} years").ok()?;
-        } else if self.longest_bytes < SECTOR {
-            write!(said, "its longest request has {} bytes", self.longest_bytes).ok()?;
+        } else if self.short * 2 > requests {
+            write!(
+                said,
+                "{} of its {requests} requests are shorter than a sector of {SECTOR} bytes",
+                self.short
+            )
+            .ok()?;
         } else if nearly_all(self.like_times) {
             said.push_str("its addresses are the same numbers as its times");
         } else if counts_from_start && self.clocks_differ() {

@@ -1,7 +1,7 @@
 //! The shape of the lines of a file: the format that has it, and whether the columns can hold what
 //! that format has in them.
 
-use super::csv::times;
+use super::csv::{addresses, times};
 use super::{Format, TimeUnit, blkparse, blkreplay, fields};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -16,6 +16,8 @@ const FEW: usize = 20;
 const LONG_REQUEST: u64 = 2 << 20;
 /// Number that a device of a few lines stays below.
 const LARGE_DEVICE: u64 = 4_096;
+/// Number that one of several devices stays below in formats that number them from 0.
+const MANY_DEVICES: u64 = 256;
 
 /// The format whose shape one line has.
 pub(super) fn shape(line: &str) -> Option<Format> {
@@ -130,7 +132,9 @@ pub(super) struct Rows<'a> {
     pub(super) devices: Vec<String>,
     pub(super) offsets: Vec<u64>,
     pub(super) sizes: Vec<u64>,
-    ops: Vec<&'a str>,
+    pub(super) ops: Vec<&'a str>,
+    /// Numbers in the column behind those of the format, as far as it has numbers.
+    further: Vec<u64>,
 }
 
 impl<'a> Rows<'a> {
@@ -147,6 +151,9 @@ impl<'a> Rows<'a> {
                 rows.offsets.push(offset);
                 rows.sizes.push(size);
                 rows.ops.push(op.trim());
+                if format == Format::Spc {
+                    rows.further.extend(line.split(',').nth(5).and_then(number));
+                }
             }
         }
         rows
@@ -202,6 +209,7 @@ pub(super) fn no_roles(format: Format, rows: &Rows<'_>) -> Option<String> {
         .or_else(|| if dated { None } else { no_times(&rows.times) })
         .or_else(|| swapped(format, rows))
         .or_else(|| if format.is_like_disksim() { no_flag(rows) } else { None })
+        .or_else(|| further(rows))
 }
 
 /// Reason for which the column of devices has none. More lines are needed where times are dates, as
@@ -235,6 +243,13 @@ fn no_device(label: &str, format: Format, dated: bool, rows: &Rows<'_>) -> Optio
         ));
     }
     if !dated && distinct == count && numbers.iter().any(|number| *number >= LARGE_DEVICE) {
+        return Some(format!(
+            "{label}, which would be the device, has numbers as large as {}",
+            numbers.iter().max().copied().unwrap_or(0)
+        ));
+    }
+    let from_zero = format == Format::Spc || format.is_like_disksim();
+    if from_zero && distinct > 1 && numbers.iter().any(|number| *number >= MANY_DEVICES) {
         return Some(format!(
             "{label}, which would be the device, has numbers as large as {}",
             numbers.iter().max().copied().unwrap_or(0)
@@ -279,6 +294,18 @@ fn swapped(format: Format, rows: &Rows<'_>) -> Option<String> {
             "what would be the size goes up to {}, and what would be the address to {}",
             most(sizes),
             most(offsets)
+        )
+    })
+}
+
+/// Reason for which the addresses are none: a column behind those of the format reaches further, as addresses do.
+fn further(rows: &Rows<'_>) -> Option<String> {
+    let is_whole = rows.further.len() == rows.offsets.len();
+    (is_whole && addresses::are_swapped(&rows.offsets, &rows.further)).then(|| {
+        format!(
+            "what would be the address goes up to {}, and the column behind those of the format to {}",
+            rows.offsets.iter().max().copied().unwrap_or(0),
+            rows.further.iter().max().copied().unwrap_or(0)
         )
     })
 }

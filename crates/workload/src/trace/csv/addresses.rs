@@ -3,6 +3,7 @@
 use super::columns::AddressUnit;
 use crate::error::LineProblem;
 use crate::trace::fields;
+use std::collections::HashSet;
 use units::Bytes;
 
 /// The sector of block layers, of which everything that is addressed in bytes is a multiple.
@@ -85,6 +86,18 @@ pub(in crate::trace) fn offsets_are_bytes(
             Bytes(SECTOR * SECTOR)
         )
     })
+}
+
+/// Whether sizes are whole sectors and most addresses are not, though both would be bytes.
+pub(in crate::trace) fn are_parts(offsets: &[u64], sizes: &[u64]) -> bool {
+    let parts = offsets.iter().filter(|offset| !offset.is_multiple_of(SECTOR)).count();
+    parts * 2 > offsets.len() && sizes.iter().all(|size| size.is_multiple_of(SECTOR))
+}
+
+/// Whether the sizes look more like addresses: they reach further and have more values.
+pub(in crate::trace) fn are_swapped(offsets: &[u64], sizes: &[u64]) -> bool {
+    let distinct = |values: &[u64]| values.iter().collect::<HashSet<_>>().len();
+    sizes.iter().max() > offsets.iter().max() && distinct(sizes) > distinct(offsets)
 }
 
 /// What addresses or sizes would mean in each of `units`, behind a colon; nothing if there are none.

@@ -236,6 +236,15 @@ impl Suggestion {
         self.parts.push(part);
     }
 
+    /// Takes back what is known of `key`.
+    pub(super) fn forget(&mut self, key: &str) {
+        for part in &mut self.parts {
+            if part.split_once('=').is_some_and(|(known, _)| known == key) {
+                *part = format!("{key}={COLUMN}:{UNIT}");
+            }
+        }
+    }
+
     /// Adds the separator unless it is the usual one.
     pub(super) fn separator(&mut self, separator: char) {
         if separator != ',' {

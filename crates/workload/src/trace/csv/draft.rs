@@ -528,7 +528,8 @@ fn table_with_unknown_names<'a>(sample: &Sample<'a>) -> Option<Table<'a>> {
 
 fn is_numbers(table: &Table<'_>, column: usize) -> bool {
     table.all(column, |text| {
-        addresses::number("", text, false).is_ok() || fields::time(text, TimeUnit::Seconds).is_ok()
+        addresses::number("", text, false).is_ok()
+            || fields::time(text, TimeUnit::Nanoseconds).is_ok()
     })
 }
 

@@ -14,6 +14,9 @@ use crate::error::{LineProblem, TraceError, excerpt};
 use crate::trace::blkparse::Rwbs;
 use crate::trace::{ReadOptions, TimeUnit, fields};
 
+/// Lines below this number contradict no name.
+const FEW: usize = 20;
+
 /// A layout, and the unit of its times.
 pub(in crate::trace) struct Found {
     pub(in crate::trace) layout: Layout,
@@ -46,11 +49,25 @@ pub(super) fn settle(
     // The size first, because short requests tell what offsets count.
     let mut map_of_size = Suggestion::default();
     std::mem::swap(&mut map_of_size, &mut notes.map);
-    let size = address(table, &draft, SIZE, (&op, None), &mut notes);
+    let size = address(table, &draft, SIZE, (&op, Sizes::default()), &mut notes);
     std::mem::swap(&mut map_of_size, &mut notes.map);
-    let least_size = size.bytes_at_least;
-    let offset = address(table, &draft, OFFSET, (&op, least_size), &mut notes);
+    let of_size = Sizes { least: size.bytes_at_least, values: &size.values };
+    let offset = address(table, &draft, OFFSET, (&op, of_size), &mut notes);
+    let mut is_swapped = false;
+    let given = draft.units.iter().any(Option::is_some);
+    if !given && size.values.len() >= FEW && addresses::are_swapped(&offset.values, &size.values) {
+        let most = |values: &[u64]| values.iter().max().copied().unwrap_or(0);
+        is_swapped = true;
+        notes.doubts.push(format!(
+            "the size goes up to {}, and the offset to {}, as if each were the other",
+            most(&size.values),
+            most(&offset.values)
+        ));
+    }
     notes.map.parts.extend(map_of_size.parts);
+    if is_swapped {
+        [NAMES[OFFSET], NAMES[SIZE]].iter().for_each(|key| notes.map.forget(key));
+    }
     match draft.device {
         _ if draft.device_is_open => notes.map.add("device", COLUMN, &[]),
         Some((first, _)) => notes.map.add("device", &table.typed(first), &[]),
@@ -164,6 +181,13 @@ fn time(
     }
     let name = table.names.get(column).copied().unwrap_or("");
     if let Some(unit) = header::time_unit(name) {
+        if let Some(why) = times::contradicts(values, unit) {
+            notes.doubts.push(format!(
+                "the name {label} says that times are in {unit}, but {why}, so they may be others"
+            ));
+            notes.map.add("time", &typed, &[UNIT.to_owned()]);
+            return (Clock::Number, unit);
+        }
         return known(unit, notes, format!("times are in {unit}: the name {label} says so"));
     }
     if let Some(unit) = snoops::time_unit(&table.names, values) {
@@ -246,15 +270,25 @@ struct Settled {
     address: Address,
     /// The smallest of them in bytes, if the unit is sure.
     bytes_at_least: Option<u64>,
+    /// Numbers of the lines that are requests.
+    values: Vec<u64>,
 }
 
-/// What a column of addresses or sizes counts, by the lines that are requests. `least_size` is the
-/// shortest of them in bytes, if that is known.
+/// What is known of sizes when addresses are settled.
+#[derive(Clone, Copy, Default)]
+struct Sizes<'a> {
+    /// The shortest request in bytes, if that is known.
+    least: Option<u64>,
+    values: &'a [u64],
+}
+
+/// What a column of addresses or sizes counts, by the lines that are requests. Where addresses are settled, `sizes` are
+/// known.
 fn address(
     table: &Table<'_>,
     draft: &Draft,
     slot: usize,
-    (op, least_size): (&OpMeaning, Option<u64>),
+    (op, sizes): (&OpMeaning, Sizes<'_>),
     notes: &mut Notes<'_>,
 ) -> Settled {
     let is_size = slot == SIZE;
@@ -262,7 +296,7 @@ fn address(
     let bytes = Address { unit: AddressUnit::Bytes, hexadecimal: false, by_values: false };
     let Some(column) = draft.places[slot] else {
         notes.map.add(what, COLUMN, &[UNIT.to_owned()]);
-        return Settled { address: bytes, bytes_at_least: None };
+        return Settled { address: bytes, bytes_at_least: None, values: Vec::new() };
     };
     let (label, typed) = (table.label(column), table.typed(column));
     let name = table.names.get(column).copied().unwrap_or("");
@@ -295,25 +329,39 @@ fn address(
     };
     let sure = |unit: AddressUnit, by_values: bool| {
         let least = values.iter().min().map(|least| least.saturating_mul(unit.bytes()));
-        Settled { address: Address { unit, hexadecimal, by_values }, bytes_at_least: least }
+        Settled {
+            address: Address { unit, hexadecimal, by_values },
+            bytes_at_least: least,
+            values: values.clone(),
+        }
     };
     if let Some(unit) = draft.units[index] {
         notes.evidence.push(format!("the column map gives the {what} in {}", counted(unit)));
         add(unit.to_string(), notes);
         return sure(unit, false);
     }
+    let why = if is_size {
+        addresses::sizes_are_bytes(&values)
+    } else {
+        addresses::offsets_are_bytes(&values, sizes.least)
+    };
     if let Some(unit) = header::address_unit(name) {
+        if let Some(but) = contradiction(unit, &values, why.as_deref(), (is_size, sizes)) {
+            let units = [AddressUnit::Bytes, AddressUnit::Sectors];
+            let readings = addresses::readings(&values, &units, is_size);
+            notes.doubts.push(format!(
+                "the name {label} says that the {what} is in {}, but {but}{readings}",
+                counted(unit)
+            ));
+            add(UNIT.to_owned(), notes);
+            return sure(unit, false);
+        }
         notes
             .evidence
             .push(format!("the {what} is in {}: the name {label} says so", counted(unit)));
         add(unit.to_string(), notes);
         return sure(unit, false);
     }
-    let why = if is_size {
-        addresses::sizes_are_bytes(&values)
-    } else {
-        addresses::offsets_are_bytes(&values, least_size)
-    };
     match why {
         Some(why) => {
             add(AddressUnit::Bytes.to_string(), notes);
@@ -331,8 +379,27 @@ fn address(
                 .doubts
                 .push(format!("what the {what} in column {label} counts is not said{readings}"));
             add(UNIT.to_owned(), notes);
-            Settled { address: bytes, bytes_at_least: None }
+            Settled { address: bytes, bytes_at_least: None, values }
         }
+    }
+}
+
+/// Why values cannot be in the `unit` that their name says. `why` is the evidence that they are bytes. A few lines
+/// contradict no name.
+fn contradiction(
+    unit: AddressUnit,
+    values: &[u64],
+    why: Option<&str>,
+    (is_size, sizes): (bool, Sizes<'_>),
+) -> Option<String> {
+    let differ = values.windows(2).any(|pair| pair[0] != pair[1]);
+    if values.len() < FEW || !differ {
+        return None;
+    }
+    match unit {
+        AddressUnit::Bytes => (!is_size && addresses::are_parts(values, sizes.values))
+            .then(|| "most are no multiples of 512, as all sizes are".to_owned()),
+        _ => why.map(str::to_owned),
     }
 }
 

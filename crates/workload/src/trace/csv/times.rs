@@ -130,6 +130,37 @@ pub(in crate::trace) fn are_dates(values: &[&str]) -> bool {
     matches!(unit_of(values), Verdict::Sure(..)) && numbers(values).is_some_and(dated)
 }
 
+/// Why `values` cannot be in `unit`: later than any clock of ours shows, or slower or faster than any trace. `None` where they
+/// can.
+pub(in crate::trace) fn contradicts(values: &[&str], unit: TimeUnit) -> Option<String> {
+    let numbers = numbers(values)?;
+    let since = if unit == TimeUnit::HundredNanoseconds { FILE_TIME_S } else { 0.0 };
+    let first_s = numbers.first * unit.nanos() as f64 / 1e9 - since;
+    if first_s > CLOCK_S.end {
+        return Some(format!("the first, {}, is then later than the year 2040", values[0]));
+    }
+    let resolution = match unit {
+        TimeUnit::Milliseconds => 6,
+        TimeUnit::Microseconds => 3,
+        _ => 9,
+    };
+    // A name goes before digits that a program may have filled up.
+    let is_finer = |text: &&str| {
+        let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
+        fraction.bytes().skip(resolution).any(|b| b != b'0')
+    };
+    if let Some(digits @ 7..=9) = numbers.decimals
+        && values.iter().filter(|text| is_finer(text)).count() >= ENOUGH
+    {
+        return Some(format!(
+            "all have {digits} digits behind the point, which only clocks of seconds have"
+        ));
+    }
+    let rate = numbers.rate(unit).filter(|rate| rate.is_finite() && numbers.count >= ENOUGH)?;
+    let possible = (LEAST_PER_SECOND..=MOST_PER_SECOND).contains(&rate);
+    (!possible).then(|| format!("that is {} requests/s", number(rate)))
+}
+
 /// Requests per second if `values` are in `unit`; `None` for a single one.
 pub(in crate::trace) fn rate(values: &[&str], unit: TimeUnit) -> Option<f64> {
     numbers(values)?.rate(unit)

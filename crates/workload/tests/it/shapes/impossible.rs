@@ -5,6 +5,10 @@ use super::{File, Req, US, file, truth, usual};
 
 const HEADER: &str = "time_us,op,offset_bytes,size_bytes,device";
 const ODD: &str = "--allow-odd";
+const MAP: &str =
+    "--columns time=time_us:us,op=op,offset=offset_bytes:bytes,size=size_bytes:bytes,device=device";
+const MAP_AND_ODD: &str = "--columns time=time_us:us,op=op,offset=offset_bytes:bytes,\
+                           size=size_bytes:bytes,device=device --allow-odd";
 const ALLOW: &[&str] = &["--allow-odd"];
 
 fn line(req: &Req) -> String {
@@ -53,7 +57,9 @@ pub(super) fn files() -> Vec<File> {
             "nanoseconds that are said to be microseconds and are years",
             |index, req| req.nanos = index * 3_600_000 * 1_000_000_000,
             &["its requests come within 34.1 years", ODD],
-        ),
+        )
+        .given(MAP)
+        .typed(&[MAP_AND_ODD]),
         changed(
             "sizes that are addresses",
             |index, req| req.size = 900_000_000 + index * 4_096,
@@ -62,18 +68,20 @@ pub(super) fn files() -> Vec<File> {
         changed(
             "sizes of one byte",
             |_, req| req.size = 1,
-            &["its longest request has 1 bytes", ODD],
+            &["300 of its 300 requests are shorter than a sector of 512 bytes", ODD],
         ),
         changed(
             "sectors that are said to be bytes",
             |_, req| (req.size, req.offset) = (req.size / 512, req.offset / 512),
-            &["its longest request has 128 bytes", ODD],
+            &["300 of its 300 requests are shorter than a sector of 512 bytes", ODD],
         ),
         changed(
             "addresses that are the times",
             |_, req| req.offset = req.in_units(US),
             &["its addresses are the same numbers as its times", ODD],
-        ),
+        )
+        .given(MAP)
+        .typed(&[MAP_AND_ODD]),
         changed(
             "three jobs, one behind the other",
             |index, req| req.nanos = index % 100 * 1_000_000,

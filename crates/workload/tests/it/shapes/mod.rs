@@ -4,9 +4,11 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+mod contradictions;
 mod csv;
 mod disksim;
 mod files;
+mod grid;
 mod impossible;
 
 use std::fmt::Write as _;
@@ -120,6 +122,10 @@ fn file(
 impl File {
     fn given(self, given: &'static str) -> Self {
         Self { given, ..self }
+    }
+
+    fn typed(self, typed: &'static [&'static str]) -> Self {
+        Self { typed, ..self }
     }
 
     fn header(self, header: &str) -> Self {
@@ -237,11 +243,15 @@ fn judge(file: &File) -> String {
 
 #[test]
 fn every_file_is_read_right_or_refused_with_what_to_type() {
-    let files: Vec<File> = [disksim::files(), files::files(), csv::files(), impossible::files()]
-        .into_iter()
-        .flatten()
-        .collect();
-    assert!(files.len() >= 60, "{} files", files.len());
+    let files = [
+        disksim::files(),
+        files::files(),
+        csv::files(),
+        contradictions::files(),
+        impossible::files(),
+    ];
+    let files: Vec<File> = files.into_iter().flatten().collect();
+    assert!(files.len() >= 100, "{} files", files.len());
     let wrong: String = files.iter().map(judge).collect();
     assert_eq!(wrong, "");
 }
