@@ -146,7 +146,7 @@ fn text(path: &Path, trace: &Trace) -> String {
 
 /// Whether two paths lead to the same file.
 fn are_same(a: &Path, b: &Path) -> bool {
-    a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b)
+    a == b || a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b)
 }
 
 /// Refuses to write `out` over the trace at `path`.

@@ -1,12 +1,13 @@
 //! Merges several traces by time.
 
+use super::input::{self, Opened};
 use super::{Counts, Detected, Gaps, ReadOptions, TraceClock, TraceReader};
 use crate::Request;
 use crate::error::{OptionError, TraceError};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use units::{Duration, Instant};
 
@@ -136,20 +137,36 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// Opens the files at `paths`, all read by `reading`.
+    /// Opens the files or pipes at `paths`, all read by `reading`. `waiting` hears of a pipe that is silent for long.
     ///
     /// # Errors
     ///
-    /// If a file cannot be read, or its times cannot be compared with those of the others.
+    /// If a file cannot be read or is part of another trace, or its times cannot be compared with those of the others.
     pub fn open(
         paths: &[impl AsRef<Path>],
         reading: &ReadOptions,
         options: &MergeOptions,
+        waiting: fn(&str),
     ) -> Result<Self, TraceError> {
-        let open = |path: &Path| -> Result<_, TraceError> {
-            Ok((path.display().to_string(), TraceReader::open(path, reading)?))
-        };
-        let readers = paths.iter().map(|path| open(path.as_ref())).collect::<Result<_, _>>()?;
+        let mut readers = Vec::new();
+        let mut files: Vec<(PathBuf, String)> = Vec::new();
+        for path in paths {
+            let Opened { name, content, identity, .. } = input::open(path.as_ref(), waiting)?;
+            for file in identity.files() {
+                let file = file.canonicalize().unwrap_or_else(|_| file.clone());
+                if let Some((_, other)) = files.iter().find(|(known, _)| *known == file) {
+                    let reason = format!(
+                        "{} is a part of {other} already, for the files of all CPUs are read together; name one of \
+                         them",
+                        file.display()
+                    );
+                    return Err(TraceError::Unusable { name, reason });
+                }
+                files.push((file, name.clone()));
+            }
+            let reader = TraceReader::of_content(content, &name, reading)?;
+            readers.push((name, reader));
+        }
         Self::new(readers, options)
     }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use workload::{Compression, Keep, ReadOptions, Request, Trace, TraceReader};
+use workload::{Compression, Keep, Merge, MergeOptions, ReadOptions, Request, Trace, TraceReader};
 
 /// A folder that is removed at the end.
 struct Folder(PathBuf);
@@ -316,6 +316,15 @@ fn the_files_of_all_cpus_are_one_trace() {
         assert_eq!(trace.counts().reordered, 0);
         assert_eq!(trace.identity().bytes, (zero.len() + one.len()) as u64);
     }
+    let (reading, merging) = (ReadOptions::default(), MergeOptions::default());
+    let merge = |names: [&str; 2]| {
+        let paths = names.map(|name| folder.path(name));
+        Merge::open(&paths, &reading, &merging, |_| {}).map(Iterator::count)
+    };
+    // Each of them is both, so the two together would have each request twice.
+    let refused = merge(["sdb.blktrace.0", "sdb.blktrace.1"]).err().unwrap().to_string();
+    assert!(refused.contains("for the files of all CPUs are read together"), "{refused}");
+    assert_eq!(merge(["sdb.blktrace.0", "sdc.blktrace.0"]).unwrap(), 10_000 + zero.len() / 48);
     let joined = load(&folder.file("joined", &[zero, one].concat()), Keep::Nothing).err().unwrap();
     assert!(joined.contains("and those beside it are merged"), "{joined}");
     let alone = load(&folder.path("sdc.blktrace.0"), Keep::Nothing).unwrap();

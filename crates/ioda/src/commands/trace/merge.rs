@@ -60,7 +60,7 @@ pub(super) fn run(args: &MergeArgs, talk: Talk) -> Result<(), Failure> {
         shifts: args.shift.iter().map(|shift| shift.value.0).collect(),
         same_devices: args.same_devices,
     };
-    let mut merge = Merge::open(&paths, &args.options.read_options(), &options)?;
+    let mut merge = Merge::open(&paths, &args.options.read_options(), &options, remark)?;
     let out = args.out.as_path();
     let failed =
         |source| Failure::from(WorkloadError::Write { name: out.display().to_string(), source });

@@ -157,6 +157,14 @@ pub(in crate::trace) enum Identity {
 }
 
 impl Identity {
+    /// The files that are one trace together, or an archive; empty for a file of its own or a pipe.
+    pub(in crate::trace) fn files(&self) -> &[PathBuf] {
+        match self {
+            Self::Tapped(_) => &[],
+            Self::OfFiles(files) => files,
+        }
+    }
+
     /// The identity of all bytes; what has not been read yet is read now.
     pub(in crate::trace) fn finish(self, name: &str) -> Result<FileIdentity, TraceError> {
         let failed = |source| TraceError::Read { name: name.to_owned(), source };

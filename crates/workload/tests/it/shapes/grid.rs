@@ -62,10 +62,10 @@ fn orders(cells: &[Cell]) -> Vec<Vec<Cell>> {
 
 /// Sets of columns that tables have. Of each the first file in so many is tried, a prime number.
 const TABLES: [(&[Cell], usize); 4] = [
-    (&[Time, Op, Offset, Size], 199),
-    (&[Time, Op, Offset, Size, Device], 1_009),
-    (&[Time, Op, Offset, Size, Latency], 1_009),
-    (&[Time, Op, Offset, Size, Device, Latency], 9_001),
+    (&[Time, Op, Offset, Size], 61),
+    (&[Time, Op, Offset, Size, Device], 307),
+    (&[Time, Op, Offset, Size, Latency], 307),
+    (&[Time, Op, Offset, Size, Device, Latency], 2_999),
 ];
 
 /// A table of one kind.
