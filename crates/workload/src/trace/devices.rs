@@ -13,7 +13,7 @@ const MOST_DEVICES: usize = 1 << 20;
 pub(super) struct Devices {
     numbers: HashMap<Arc<str>, u32>,
     names: Vec<Arc<str>>,
-    /// The one that was asked for last, which is mostly asked for again.
+    /// Device of the last request, which mostly has the next one as well.
     last: Option<(String, u32)>,
 }
 

@@ -69,8 +69,8 @@ pub struct ReadOptions {
     /// Whether the requests of one second are spread evenly over it. `None` does so where the
     /// clock of the trace has whole seconds only.
     pub spread_seconds: Option<bool>,
-    /// Whether a trace that is odd as a whole is read as it stands: a device for each request, a
-    /// clock that begins again, a span of decades, or many lines that say nothing of requests.
+    /// Odd traces are read as they stand: a device for each request, a clock that begins again, a
+    /// span of decades, many lines that are no requests.
     pub allow_odd: bool,
     /// Every pause between two requests that is longer than this becomes as long as this, and is
     /// counted. `None` keeps all times as they are.
