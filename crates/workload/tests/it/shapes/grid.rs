@@ -39,8 +39,9 @@ fn dated(req: &Req) -> Req {
 }
 
 /// What a unit of addresses is called, and its bytes.
-const COUNTED: [(&str, u64); 4] =
-    [("bytes", 1), ("sectors", 512), ("KiB", 1_024), ("pages", 4_096)];
+type Counted = (&'static str, u64);
+
+const COUNTED: [Counted; 4] = [("bytes", 1), ("sectors", 512), ("KiB", 1_024), ("pages", 4_096)];
 
 /// The words that read and write.
 const WORDS: [(&str, &str); 6] =
@@ -73,8 +74,8 @@ struct Table {
     order: Vec<Cell>,
     separator: &'static str,
     clock: Clock,
-    offset: (&'static str, u64),
-    size: (&'static str, u64),
+    offset: Counted,
+    size: Counted,
     words: (&'static str, &'static str),
 }
 
@@ -160,7 +161,7 @@ fn no_order_of_columns_is_read_wrong() {
 }
 
 /// Units of addresses and sizes: the same, or others.
-fn pairs() -> Vec<((&'static str, u64), (&'static str, u64))> {
+fn pairs() -> Vec<(Counted, Counted)> {
     let [bytes, sectors, kib, pages] = COUNTED;
     let others = [(bytes, sectors), (sectors, bytes), (bytes, kib), (sectors, kib), (pages, bytes)];
     COUNTED.into_iter().map(|unit| (unit, unit)).chain(others).collect()
