@@ -279,7 +279,7 @@ pub struct ScrubStatus {
     pub repair: bool,
     /// Stripes of the array.
     pub stripes: u64,
-    /// Those of them that could not be compared, because drives are missing.
+    /// Stripes that were not compared: pages of them were damaged, or drives are missing.
     pub skipped_stripes: u64,
     /// Parities that did not fit their data.
     pub mismatches: u64,
@@ -358,8 +358,7 @@ pub struct DriveStatus {
     pub record_bytes: u64,
 }
 
-/// Pages that went to and from a drive. Of a drive that is not emulated nobody knows what it copied and erased: zeros, and
-/// an amplification of 1.
+/// Pages and blocks of a drive. Copies and erasures of real drives are unknown: they are 0, and the amplification is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlashCounters {
     /// Pages that the array read.

@@ -5,11 +5,12 @@
 //! any of the others. Alone they do not know it. So a start may go on by itself only if the drives that are away are
 //! too few to start an array of their own, now or at any earlier time.
 //!
-//! Away is each drive that the leading superblock counts on, and that is not here as this superblock knows it: it is
-//! missing, or an outdated, damaged or blank one is in its place. A drive that had failed before is not away: whoever
-//! starts it without the others finds them away, and the rule holds there. Whatever went on without the
-//! drives that are here began with drives that these count on, because each change of members is written to all that
-//! take part before it. Those drives were enough then, so they are enough by this rule as well.
+//! A drive is away if the leading superblock counts on it and it is missing, outdated, damaged or blank. A drive that had
+//! failed before is not away: a start of that drive without the others finds the others away, and the rule holds there.
+//!
+//! Let an array have gone on without any of the drives that are here. Its first change without them was written by
+//! drives that these count on, because each change of members is prepared on all that take part. Such drives were
+//! enough at that time, and they are all away now. So the rule refuses this start.
 
 use super::assembly::Assembly;
 use super::disk::Disk;

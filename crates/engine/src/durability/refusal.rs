@@ -121,7 +121,7 @@ pub enum Refusal {
     Nothing {
         /// Number of places.
         places: usize,
-        /// Those of them that are not there.
+        /// Number of places that are not there.
         missing: usize,
     },
     /// An array that was not created to its end.

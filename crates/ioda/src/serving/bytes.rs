@@ -161,7 +161,7 @@ fn in_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
     on_places(settings, places.collect::<Result<_, _>>()?, create)
 }
 
-/// Why nothing is served from a directory without an array. One that was to be there is not to be created in its place.
+/// Why nothing is served from a directory without an array. Creation is not proposed where a uuid says that an array exists.
 fn nothing_in(folder: &Path, remains: bool, uuid: Option<Uuid>) -> Failure {
     let at = folder.display();
     let what = match (folder.exists(), remains) {

@@ -69,7 +69,7 @@ fn place(assembly: &Assembly, places: &[Place], member: usize) -> String {
     place.and_then(|place| places.get(place)).map_or_else(String::new, ToString::to_string)
 }
 
-/// What is to be known of a start besides its [`warnings`].
+/// Notes about a start besides its [`warnings`].
 pub(super) fn other_notes(assembly: &Assembly) -> Vec<String> {
     let is_other = |note: &&Note| note.left_out().is_none();
     assembly.notes.iter().filter(is_other).map(ToString::to_string).collect()

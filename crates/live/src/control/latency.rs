@@ -135,7 +135,7 @@ fn coarse_bound(bucket: usize) -> u64 {
 /// The least number of nanoseconds in the wider bucket with this upper bound.
 fn coarse_least(bound: u64) -> u64 {
     let first = bucket(bound) & !((1 << COARSE_LOG2) - 1);
-    // What takes no time is in the first bucket as well.
+    // The first bucket begins at 0.
     first.checked_sub(1).map_or(0, |before| upper_bound(before) + 1)
 }
 

@@ -1,5 +1,6 @@
-//! What a server has said of an export, and which requests a client must not send after that (protocol document, sections
-//! "Transmission flags", "Block size constraints" and "Request types").
+//! Terms of an export, and requests that a client must not send under them.
+//!
+//! The source is the NBD protocol, sections "Transmission flags", "Block size constraints" and "Request types".
 
 use super::wire::{command, command_flag, export_flag};
 use std::fmt;
@@ -9,7 +10,7 @@ const PAYLOAD_BYTES_USUAL: u32 = 32 << 20;
 /// Block that the server likes best where it says nothing.
 const PREFERRED_BYTES_USUAL: u32 = 4096;
 
-/// What a server has said of an export.
+/// Terms of an export, as its server has said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Negotiated {
     /// Length of the export.

@@ -66,7 +66,7 @@ pub fn listing(address: SocketAddr, subsystem: Nqn, hosts: HostList) -> Listing 
     Listing { record, hosts, is_everywhere: address.ip().is_unspecified() }
 }
 
-/// What a host is told of an address by which it has reached this machine.
+/// A local address in the form of a discovery record.
 pub(super) fn reached(ip: IpAddr) -> Reached {
     // A socket for both families has IPv4 addresses in the form of IPv6.
     let ip = ip.to_canonical();

@@ -217,7 +217,7 @@ fn last_scrub(out: &mut Exposition, scrub: &ScrubStatus) {
         ("last_scrub_stripes", "Stripes of the last scrub.", *stripes),
         (
             "last_scrub_skipped_stripes",
-            "Stripes that the last scrub could not compare, because drives are missing.",
+            "Stripes that the last scrub did not compare: pages of them were damaged, or drives are missing.",
             scrub.skipped_stripes,
         ),
         (

@@ -129,6 +129,7 @@ impl Server {
             }
             AdminCommand::Scrub { repair } => {
                 self.io.volume.scrub(now, repair);
+                self.jobs.observe(&self.io);
                 done(match repair {
                     false => "the parity of every stripe is being checked",
                     true => "the parity of every stripe is being checked, and repaired",

@@ -30,7 +30,7 @@ pub(super) struct ArrayIo {
     outputs: VecDeque<Output>,
     /// Commands that the storage of each drive could not do.
     pub(super) errors: Vec<u64>,
-    /// Those of them that the log was not told of.
+    /// Errors that are not logged yet, by drive.
     untold: Vec<StorageErrors>,
     /// What went over to and from the storage of each drive.
     pub(super) traffic: Vec<Traffic>,

@@ -14,7 +14,7 @@ use units::{DriveId, Duration, Instant};
 const LISTED_MAX: usize = 16;
 /// Places and stripes that a line of the log names.
 const NAMED_MAX: usize = 8;
-/// What comes within this time after a first event is told with it.
+/// Time for which events are gathered from the first one on.
 const GATHERED_FOR: Duration = Duration::from_secs(1);
 /// Least time between two lines.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -30,7 +30,7 @@ pub(super) struct Integrity {
     told: Option<Instant>,
 }
 
-/// What was not told yet.
+/// Events that are not logged yet.
 #[derive(Debug, Default)]
 struct Gathered {
     /// Commands that drives answered with an error, and what the last one said.

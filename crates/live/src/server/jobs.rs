@@ -34,7 +34,7 @@ impl Jobs {
     pub(super) fn observe(&mut self, io: &ArrayIo) {
         let Some(job) = io.engine().array().job() else { return };
         if self.begun.is_none_or(|begun| begun.job != job.what) {
-            self.begin(io, job.what, job.total.saturating_sub(job.done));
+            self.begin(io, job.what, job.total);
         }
     }
 
@@ -62,8 +62,9 @@ impl Jobs {
     /// A job has ended, but for `skipped` stripes.
     pub(super) fn end(&mut self, io: &ArrayIo, job: JobKind, skipped: u64) {
         let begun = self.begun.filter(|begun| begun.job == job);
-        // One without any stripes may have ended before it was looked at.
-        let begun = begun.unwrap_or_else(|| self.begin(io, job, 0));
+        // A short one may have ended before it was looked at.
+        let stripes = io.engine().array().layout().stripes();
+        let begun = begun.unwrap_or_else(|| self.begin(io, job, stripes));
         self.begun = None;
         let (took, stripes) = (io.present().since(begun.at), begun.stripes);
         match (job, skipped) {
@@ -112,7 +113,8 @@ impl Jobs {
         };
         let ScrubStatus { stripes, mismatches, repaired_pages, lost_pages, .. } = scrub;
         let sentence = "the scrub has ended: every stripe was read and compared";
-        match mismatches + lost_pages + skipped {
+        // A stripe with a damaged page is repaired instead of compared.
+        match mismatches + lost_pages {
             0 => {
                 tracing::info!(mismatches, repaired_pages, lost_pages, skipped, stripes, %took, "{sentence}");
             }

@@ -1,4 +1,4 @@
-//! Which starts without drives go on by themselves: never two that do not know of each other.
+//! Starts without drives: two starts that do not know of each other never both go on by themselves.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::disk::BLOCK;
