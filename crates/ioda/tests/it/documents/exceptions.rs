@@ -272,12 +272,24 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     ),
     on(
         SERVING,
-        "error: drives 2 are missing",
+        "WARN DEGRADED: drive 2",
         Words(&[
             "ioda ctl shutdown",
             "mv /dev/loop2 kept",
             "ioda serve --plain --storage /dev/loop0,/dev/loop1,/dev/loop2,/dev/loop3",
-            "mv kept/* .",
+        ]),
+        STATE,
+    ),
+    on(
+        SERVING,
+        "error: drive 1 at /srv/mirror/drive-1 is not found",
+        Words(&[
+            "ioda ctl shutdown",
+            "rm -f kept/*",
+            "ioda serve --plain --create --raid 1 --drives 2 --storage /srv/mirror --drive-size 64m",
+            "ioda ctl shutdown",
+            "mv /srv/mirror/drive-1 kept",
+            "ioda serve --plain --storage /srv/mirror",
         ]),
         STATE,
     ),
@@ -285,7 +297,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         SERVING,
         "$ ioda serve --plain --storage /srv/array --force-assembly",
         Words(&[
-            "ioda serve --plain --storage /srv/array --drive-size 64m",
+            "ioda serve --plain --create --storage /srv/array --drive-size 64m",
             "ioda ctl fail 2",
             "ioda ctl fail 0 --force",
             "ioda ctl fail 1 --force",
