@@ -30,21 +30,36 @@ pub(super) enum Rwbs {
 
 /// The flags behind an operation that are known: FUA (F), ahead (A), sync (S), meta (M), barrier (B), secure erase
 /// (E), atomic (U) and two of older kernels.
-const FLAGS: &[u8] = b"FASMBEUXN";
+const FLAGS: u32 = set_of(b"FASMBEUXN");
+
+/// The set of `letters`, a bit for each of A to Z; other bytes are not in it.
+const fn set_of(letters: &[u8]) -> u32 {
+    let (mut set, mut at) = (0, 0);
+    while at < letters.len() {
+        if letters[at].is_ascii_uppercase() {
+            set |= 1 << (letters[at] - b'A');
+        }
+        at += 1;
+    }
+    set
+}
 
 /// Reads an RWBS column: `R`, `W`, `RA`, `WS`, `WSM`, `RM`, `FWFS`, `D`, `N`, `ZR` and so on; `None` for what no
 /// kernel writes. Flags of kernels to come are no matter.
 pub(super) fn rwbs(text: &str) -> Option<Rwbs> {
-    if text.is_empty() || text.len() > 12 || !text.bytes().all(|b| b.is_ascii_uppercase()) {
+    let letters = text.as_bytes();
+    if letters.is_empty() || letters.len() > 12 || !letters.iter().all(u8::is_ascii_uppercase) {
         return None;
     }
     // A leading F is a flush ahead of the data, a later one is FUA; the data itself decides.
-    let operation = text.strip_prefix('F').unwrap_or(text);
-    let is_flush = operation.len() < text.len();
-    Some(match operation.as_bytes() {
+    let (is_flush, operation) = match letters {
+        [b'F', operation @ ..] => (true, operation),
+        operation => (false, operation),
+    };
+    Some(match operation {
         [b'Z', b'A', ..] => Rwbs::Data(Op::Write),
         [b'Z', ..] => Rwbs::Skip(SkipReason::Zone),
-        _ if text.contains('D') => Rwbs::Skip(SkipReason::Discard),
+        _ if set_of(letters) & set_of(b"D") != 0 => Rwbs::Skip(SkipReason::Discard),
         [b'E', ..] if !is_flush => Rwbs::Skip(SkipReason::Discard),
         [b'R', ..] => Rwbs::Data(Op::Read),
         [b'W', ..] => Rwbs::Data(Op::Write),
@@ -54,11 +69,16 @@ pub(super) fn rwbs(text: &str) -> Option<Rwbs> {
     })
 }
 
-/// The first flag behind a read or a write that is not known.
+/// The first flag behind a read or a write that is not known, in a word that [`rwbs`] reads.
 pub(super) fn unknown_flag(text: &str) -> Option<char> {
-    let operation = text.strip_prefix('F').unwrap_or(text);
-    let flags = operation.strip_prefix("ZA").or_else(|| operation.get(1..)).unwrap_or("");
-    flags.chars().find(|flag| !u8::try_from(*flag).is_ok_and(|flag| FLAGS.contains(&flag)))
+    let flags = match text.as_bytes() {
+        [b'F', b'Z', b'A', flags @ ..] | [b'Z', b'A', flags @ ..] => flags,
+        [b'F', _, flags @ ..] => flags,
+        [_, flags @ ..] => flags,
+        [] => &[],
+    };
+    let is_known = |flag: &u8| set_of(&[*flag]) & FLAGS != 0;
+    flags.iter().find(|flag| !is_known(flag)).map(|flag| char::from(*flag))
 }
 
 impl Blkparse {
@@ -153,7 +173,7 @@ impl Blkparse {
 
 /// The letter of an action; some have two.
 fn letter_of(action: &str) -> char {
-    action.chars().next().filter(char::is_ascii).unwrap_or('?')
+    action.bytes().next().filter(u8::is_ascii).map_or('?', char::from)
 }
 
 /// The letters of the events among `lines`.

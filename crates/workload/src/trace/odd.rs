@@ -138,7 +138,7 @@ impl Odd {
             sector_bytes,
             requests: 0,
             first: 0,
-            earliest: u64::MAX,
+            earliest: 0,
             latest: 0,
             last: 0,
             late: 0,
@@ -155,21 +155,22 @@ impl Odd {
     /// Takes the request of `line` into account, which comes at `at` on the clock of the file.
     pub(super) fn pass(&mut self, request: &Request, at: u64, line: u64) {
         if self.requests == 0 {
-            (self.first, self.latest, self.last) = (at, at, at);
+            (self.first, self.earliest, self.latest, self.last) = (at, at, at, at);
         }
         self.requests += 1;
-        self.restart.pass(at, line, self.last, (self.first, self.latest));
-        self.late += u64::from(at < self.latest);
-        self.falls += u64::from(at < self.last);
         let device = request.device as usize;
         if self.last_of.len() <= device {
             self.last_of.resize(device + 1, 0);
         }
-        self.falls_of_devices += u64::from(at < self.last_of[device]);
+        // Nearly all requests are in order, and none of those is late for anything.
+        if at >= self.latest && self.restart.maybe.is_none() {
+            self.restart.run += 1;
+            self.latest = at;
+        } else {
+            self.pass_late(at, line, device);
+        }
         self.last_of[device] = at;
         self.last = at;
-        self.earliest = self.earliest.min(at);
-        self.latest = self.latest.max(at);
         self.short += u64::from(request.size_bytes < SECTOR);
         self.bytes = self.bytes.saturating_add(request.size_bytes);
         // Once most differ, nearly all cannot be alike any more in a trace of any length.
@@ -179,6 +180,16 @@ impl Odd {
                 || request.offset_bytes == number.saturating_mul(self.sector_bytes);
             self.like_times += u64::from(same);
         }
+    }
+
+    /// Takes the time of a request into account that may be earlier than others.
+    fn pass_late(&mut self, at: u64, line: u64, device: usize) {
+        self.restart.pass(at, line, self.last, (self.first, self.latest));
+        self.late += u64::from(at < self.latest);
+        self.falls += u64::from(at < self.last);
+        self.falls_of_devices += u64::from(at < self.last_of[device]);
+        self.earliest = self.earliest.min(at);
+        self.latest = self.latest.max(at);
     }
 
     /// Where the clock begins again, if a request at `at` is far behind all others.

@@ -8,16 +8,30 @@ use crate::error::LineProblem;
 /// What a word for an operation says, in any spelling that is known here: `R`, `read`, `Write(10)`,
 /// `TRIM`, the flags of blktrace, or the code of a SCSI command as `0x2a`.
 pub(super) fn word(text: &str) -> Option<Rwbs> {
+    word_and_flag(text).map(|(said, _)| said)
+}
+
+/// What [`word`] says, and the flag in it that is not known.
+pub(super) fn word_and_flag(text: &str) -> Option<(Rwbs, Option<char>)> {
+    // Nearly all requests have one of these words.
     match text.as_bytes() {
-        [b'R' | b'r'] => return Some(Rwbs::Data(Op::Read)),
-        [b'W' | b'w'] => return Some(Rwbs::Data(Op::Write)),
+        [b'R' | b'r'] | [b'R' | b'r', b'e', b'a', b'd'] | b"READ" => {
+            return Some((Rwbs::Data(Op::Read), None));
+        }
+        [b'W' | b'w'] | [b'W' | b'w', b'r', b'i', b't', b'e'] | b"WRITE" => {
+            return Some((Rwbs::Data(Op::Write), None));
+        }
+        [b'0', b'x' | b'X', ..] => {
+            // Codes of other commands may be those of NVMe, which has 1 for write and 2 for read.
+            let command = u16::from_str_radix(&text[2..], 16).ok().and_then(scsi_command);
+            return command.map(|said| (said, None));
+        }
         _ => {}
     }
-    if let Some(code) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        // Codes of other commands may be those of NVMe, which has 1 for write and 2 for read.
-        return u16::from_str_radix(code, 16).ok().and_then(scsi_command);
+    match named(text) {
+        Some(said) => Some((said, None)),
+        None => flags(text).map(|said| (said, blkparse::unknown_flag(text))),
     }
-    named(text).or_else(|| flags(text))
 }
 
 /// Flags of blktrace. A `D` says discard only in front, and no letter stands twice: elsewhere they are part of some
@@ -39,14 +53,6 @@ fn flags(text: &str) -> Option<Rwbs> {
         return None;
     }
     rwbs(text).filter(|found| *found != Rwbs::Skip(SkipReason::UnknownOperation))
-}
-
-/// The flag in a word for an operation that is not known.
-pub(super) fn unknown_flag(text: &str) -> Option<char> {
-    if text.len() < 2 || named(text).is_some() {
-        return None;
-    }
-    flags(text).and_then(|_| blkparse::unknown_flag(text))
 }
 
 /// The meaning of `R`, `W`, `Read` or `Write` in a format that has no other words for these. Known words for other
@@ -149,6 +155,11 @@ mod tests {
             assert_eq!(word(text), Some(Rwbs::Skip(SkipReason::Zone)), "{text}");
         }
         assert_eq!(word("WriteZeroes"), Some(Rwbs::Skip(SkipReason::WriteZeroes)));
+        for (text, flag) in
+            [("R", None), ("read", None), ("FWFS", None), ("RSG", Some('G')), ("ZAQ", Some('Q'))]
+        {
+            assert_eq!(word_and_flag(text).map(|(_, flag)| flag), Some(flag), "{text}");
+        }
         for text in [
             "", "0", "1", "X", "RWD", "0x01", "0x02", "reader", "Ready", "R,", "ö", "RESET", "ROW",
             "RANDOM", "Q",

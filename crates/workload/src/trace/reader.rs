@@ -353,10 +353,13 @@ impl TraceReader {
                 {
                     Err(LineProblem::SecondLog { advice: ONE_LOG_EACH })
                 } else {
-                    let parsed = parser.parse(line, &self.units).or_else(|problem| {
-                        messages::certainly_no_request(line).map(Parsed::Skip).ok_or(problem)
-                    });
-                    if *whole_sectors { parsed.and_then(of_whole_sectors) } else { parsed }
+                    match parser.parse(line, &self.units) {
+                        Ok(parsed) if *whole_sectors => of_whole_sectors(parsed),
+                        Ok(parsed) => Ok(parsed),
+                        Err(problem) => {
+                            messages::certainly_no_request(line).map(Parsed::Skip).ok_or(problem)
+                        }
+                    }
                 }
             }
         };

@@ -71,7 +71,7 @@ impl Csv {
                 let parsed = read(layout, line, units)
                     .or_else(|problem| no_request(layout, line).ok_or(problem))?;
                 if layout.clock == Clock::Day
-                    && let Parsed::Request(request) = parsed
+                    && let Parsed::Request(request) | Parsed::Flagged(request, _) = parsed
                 {
                     // Half a day in the units of whoever reads a sample.
                     let half = HALF_A_DAY / 1_000_000_000 * units.time.nanos();
@@ -131,9 +131,9 @@ fn read_common<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, LineProbl
 /// Reads a line by its layout.
 fn read<'a>(layout: &Layout, line: &'a str, units: &Units) -> Result<Parsed<'a>, LineProblem> {
     let slots = layout.take(line)?;
-    let op = match operation(slots[OP], &layout.op)? {
-        Rwbs::Data(op) => op,
-        Rwbs::Skip(reason) => return Ok(Parsed::Skip(reason)),
+    let (op, flag) = match operation(slots[OP], &layout.op)? {
+        (Rwbs::Data(op), flag) => (op, flag),
+        (Rwbs::Skip(reason), _) => return Ok(Parsed::Skip(reason)),
     };
     if layout.is_snoop
         && let Some(reason) = snoops::without_data(slots[OFFSET], slots[SIZE])
@@ -151,9 +151,9 @@ fn read<'a>(layout: &Layout, line: &'a str, units: &Units) -> Result<Parsed<'a>,
         size_bytes: address(layout, &slots, SIZE, units)?,
         device: between(line, slots[DEVICE], slots[DEVICE_END]),
     };
-    Ok(match ops::unknown_flag(slots[OP]) {
-        Some(flag) if layout.op == OpMeaning::Known => Parsed::Flagged(request, flag),
-        _ => Parsed::Request(request),
+    Ok(match flag {
+        Some(flag) => Parsed::Flagged(request, flag),
+        None => Parsed::Request(request),
     })
 }
 
@@ -168,9 +168,12 @@ fn between<'a>(line: &'a str, first: &'a str, last: &'a str) -> &'a str {
     }
 }
 
-fn operation(text: &str, meaning: &OpMeaning) -> Result<Rwbs, LineProblem> {
-    match meaning {
-        OpMeaning::Known => ops::word(text).ok_or_else(|| fields::operation(text, KNOWN_OPS)),
+/// What the word for an operation says, and the flag in it that is not known.
+fn operation(text: &str, meaning: &OpMeaning) -> Result<(Rwbs, Option<char>), LineProblem> {
+    let said = match meaning {
+        OpMeaning::Known => {
+            return ops::word_and_flag(text).ok_or_else(|| fields::operation(text, KNOWN_OPS));
+        }
         OpMeaning::Words(words) => {
             if text == words.read {
                 Ok(Rwbs::Data(Op::Read))
@@ -191,7 +194,8 @@ fn operation(text: &str, meaning: &OpMeaning) -> Result<Rwbs, LineProblem> {
                 _ => Ok(Rwbs::Data(Op::Read)),
             }
         }
-    }
+    };
+    said.map(|said| (said, None))
 }
 
 /// A time that is a date or a time of day. A file has one kind: a zone that comes and goes would

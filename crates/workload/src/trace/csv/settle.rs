@@ -314,7 +314,7 @@ fn address(
     // A discard may be as long as the device, and a flush is empty.
     let is_request = |row: usize| {
         let word = draft.places[OP].and_then(|op| table.values.get(op)?.get(row));
-        !word.is_some_and(|word| matches!(super::operation(word, op), Ok(Rwbs::Skip(_))))
+        !word.is_some_and(|word| matches!(super::operation(word, op), Ok((Rwbs::Skip(_), _))))
     };
     let values: Vec<u64> = texts
         .iter()
