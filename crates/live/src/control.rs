@@ -347,14 +347,20 @@ pub struct DriveStatus {
     pub flash: FlashCounters,
     /// Commands that the drive answered with an error.
     pub errors: u64,
+    /// Bytes that went to and from the drive.
+    #[serde(flatten)]
+    pub traffic: DriveTraffic,
+}
+
+/// Bytes that the array has moved where a drive has its bytes, emulated or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DriveTraffic {
     /// Bytes that the array has read where the drive has its bytes, emulated or not.
-    #[serde(default)]
     pub read_bytes: u64,
     /// Bytes of data and checksums that the array has written there.
-    #[serde(default)]
     pub written_bytes: u64,
     /// Bytes of superblocks, of the write-intent record and of the journal that the array has written there.
-    #[serde(default)]
     pub record_bytes: u64,
 }
 

@@ -388,19 +388,19 @@ fn drives(out: &mut Exposition, drives: &[DriveStatus]) {
             "drive_read_bytes_total",
             Counter,
             "Bytes that the array read where the drive has its bytes.",
-            |drive| drive.read_bytes as f64,
+            |drive| drive.traffic.read_bytes as f64,
         ),
         (
             "drive_written_bytes_total",
             Counter,
             "Bytes of data and checksums that the array wrote where the drive has its bytes.",
-            |drive| drive.written_bytes as f64,
+            |drive| drive.traffic.written_bytes as f64,
         ),
         (
             "drive_record_bytes_total",
             Counter,
             "Bytes of superblocks, write-intent record and journal that the array wrote there.",
-            |drive| drive.record_bytes as f64,
+            |drive| drive.traffic.record_bytes as f64,
         ),
         ("drive_errors_total", Counter, "Commands answered with an error.", |drive| {
             drive.errors as f64

@@ -8,7 +8,7 @@
 use super::memory::PageMemory;
 use crate::buffer::Buffer;
 use crate::clock::Clock;
-use crate::control::Recorder;
+use crate::control::{DriveTraffic, Recorder};
 use crate::storage::{self, ArrayPlace, Ending, Finished, Storage};
 use engine::durability::IoResult;
 use engine::volume::Output;
@@ -33,7 +33,7 @@ pub(super) struct ArrayIo {
     /// Errors that are not logged yet, by drive.
     untold: Vec<StorageErrors>,
     /// What went over to and from the storage of each drive.
-    pub(super) traffic: Vec<Traffic>,
+    pub(super) traffic: Vec<DriveTraffic>,
     /// How late answers of drive models were.
     pub(super) lateness: Recorder,
 }
@@ -47,17 +47,7 @@ pub(super) struct StorageErrors {
     pub(super) last: String,
 }
 
-/// Bytes that the array has asked the storage of a drive to read and to write.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Traffic {
-    pub(super) read_bytes: u64,
-    /// Data and checksums.
-    pub(super) written_bytes: u64,
-    /// Superblocks, write-intent record and journal.
-    pub(super) record_bytes: u64,
-}
-
-impl Traffic {
+impl DriveTraffic {
     fn count(&mut self, work: &Work<Buffer>) {
         match work {
             Work::Read { length_bytes, .. } => self.read_bytes += *length_bytes as u64,
@@ -79,7 +69,7 @@ impl ArrayIo {
             page_bytes,
             now: Instant::ZERO,
             outputs: VecDeque::new(),
-            traffic: vec![Traffic::default(); errors.len()],
+            traffic: vec![DriveTraffic::default(); errors.len()],
             errors,
             untold: Vec::new(),
             lateness: Recorder::default(),

@@ -120,9 +120,7 @@ fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
         queued: u64::from(queue.read_blocks + queue.write_blocks),
         free_share: 1.0,
         errors: io.errors[position],
-        read_bytes: traffic.read_bytes,
-        written_bytes: traffic.written_bytes,
-        record_bytes: traffic.record_bytes,
+        traffic,
         flash: FlashCounters {
             read_pages: traffic.read_bytes / io.page_bytes(),
             written_pages: traffic.written_bytes / io.page_bytes(),
