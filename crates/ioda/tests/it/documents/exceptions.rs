@@ -162,6 +162,12 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     on(DURABILITY, "IODA_CUTS=500 cargo", Typed("$TESTS cuts:: --list | grep ': test$'"), LONG),
     on(
         DURABILITY,
+        "cargo run --release --locked --bin ioda --features planted",
+        Typed("ioda torture --planted 2>&1 | grep -- '--features planted'"),
+        LONG,
+    ),
+    on(
+        DURABILITY,
         "IODA_KILLS=200 cargo",
         Typed("$TESTS cuts:: --ignored --list | grep ': test$'"),
         LONG,
