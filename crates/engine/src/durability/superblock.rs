@@ -1,4 +1,4 @@
-//! The superblock: the state of an array, and the place of a drive in the array. Each drive has its own.
+//! The superblock: the state of an array, and the place of one drive in it. Every drive of an array holds a superblock.
 //!
 //! # Layout
 //!
@@ -7,9 +7,9 @@
 //! | 0..8 | magic `ioda\0arr` |
 //! | 8..12 | version: 5 |
 //! | 12..16 | CRC-32 of all other bytes of the block |
-//! | 16..32 | the array |
+//! | 16..32 | UUID of the array |
 //! | 32..40 | generation |
-//! | 40..48 | creation, seconds since 1970 |
+//! | 40..48 | time of creation in seconds since 1970 |
 //! | 48..56 | bytes of a drive |
 //! | 56..64 | bytes of a chunk |
 //! | 64..68 | bytes of a page |
@@ -18,14 +18,14 @@
 //! | 70 | members of a stripe |
 //! | 71 | level: place in [`Level::ALL`] |
 //! | 72 | 1 after a clean end |
-//! | 73 | 1 while a drive joins that has no superblock yet |
+//! | 73 | 1 while a drive without a superblock joins |
 //! | 74 | 1 if changes are journalled always |
 //! | 75 | 1 if data have checksums ([`checksums`](crate::checksums)), since version 4 |
-//! | 76 | 1 if checksum tables are sealed by sectors, and written when a drive is formatted; since version 5 |
+//! | 76 | 1 if checksum tables are sealed by sectors and written by the format of a drive; since version 5 |
 //! | 77..80 | zero |
 //! | 80..88 | region bytes of the intent record |
-//! | 88..96 | generation that is committed |
-//! | 96..104 | branch of the change that is prepared, 0 without one |
+//! | 88..96 | committed generation |
+//! | 96..104 | branch of the prepared change; 0 without a prepared change |
 //! | 104..112 | branch of the committed change, since version 5 |
 //! | 112..120 | horizon of the past, since version 5 |
 //! | 128..1152 | 16 bytes per drive: state (0 serving, 1 failed, 2 rebuilding), 7 zeros, cursor |
@@ -34,8 +34,8 @@
 //!
 //! # Versions and generations
 //!
-//! Drives on which an array is being created have generation 0. Their superblocks, and those of joining drives, say all
-//! within the first 512 bytes. So a write of one to a blank drive is done as a whole or not at all.
+//! During the creation of an array its drives have generation 0. The superblocks of these drives and of joining drives
+//! differ from zeros in their first 512 bytes only. So the first superblock of a blank drive is written as a whole or not at all.
 //!
 //! Version 1 had single generations, each written to all drives before data were, and did not say with
 //! what drives joined, nor what was before. It is read as if the generation before were committed.

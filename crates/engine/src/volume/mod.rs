@@ -1,7 +1,7 @@
 //! An array as one block device: what its clients ask for, and what administrators order.
 //!
 //! Knows: the parts of requests and their order, the turns of clients, and the data that must be stable before a client
-//! is answered. It knows the steps of a change of policy and of a shutdown as well. Does not know: who the clients are;
+//! is answered. Also knows: the steps of a policy change and of a shutdown. Does not know: who the clients are;
 //! the driver names each request with a [`Token`], and tells clients apart by an [`Origin`].
 //!
 //! After every `handle_*` and every order, call [`Volume::poll_output`] and [`Volume::poll_work`]

@@ -244,10 +244,7 @@ impl SimDisk {
 
     /// Whether a block is being written, or was and is not synced.
     pub(super) fn is_unsettled(&self, block: u64) -> bool {
-        let touches = |write: &Write| {
-            (write.first_block()..write.first_block() + write.blocks()).contains(&block)
-        };
-        self.unsynced.contains_key(&block) || self.in_flight.values().any(touches)
+        self.is_unstable(&(block..block + 1))
     }
 
     /// A write fails: any of its sectors may have been written. Its blocks are healed before they are torn: a block half
@@ -261,6 +258,7 @@ impl SimDisk {
         }
     }
 
+    /// Heals the damaged blocks that `is_it` chooses.
     fn heal_where(&mut self, is_it: impl Fn(&Self, u64) -> bool) {
         let blocks: Vec<u64> =
             self.damage.keys().copied().filter(|block| is_it(self, *block)).collect();
@@ -317,7 +315,7 @@ impl SimDisk {
     pub(super) fn sync_failed(&mut self, rng: &mut Rng) {
         // Some systems mark what could not be written as clean and forget it.
         if rng.below(2) == 0 {
-            // As blocks of a write that fails.
+            // The cut tears these blocks. They are healed first, as in `end_failed`.
             self.heal_where(Self::is_unsettled);
             self.cut(Loss::Sectors, rng);
         }
