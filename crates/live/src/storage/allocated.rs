@@ -1,6 +1,7 @@
 //! Which pages of a drive may hold data: one bit each.
 
 use crate::buffer::PAGE_BYTES;
+use std::ops::Range;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
@@ -55,6 +56,11 @@ impl Allocated {
         true
     }
 
+    /// The pages that these bytes touch.
+    pub(super) const fn pages_of(offset_bytes: u64, length_bytes: u64) -> Range<u64> {
+        offset_bytes / PAGE..(offset_bytes + length_bytes).div_ceil(PAGE)
+    }
+
     /// Number of pages that may hold data.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -63,7 +69,8 @@ impl Allocated {
 
     /// The pages that these bytes touch may hold data.
     pub(super) fn set(&mut self, offset_bytes: u64, length_bytes: u64) {
-        self.change(offset_bytes / PAGE, (offset_bytes + length_bytes).div_ceil(PAGE), true);
+        let pages = Self::pages_of(offset_bytes, length_bytes);
+        self.change(pages.start, pages.end, true);
     }
 
     /// The pages that lie entirely within these bytes are holes.

@@ -21,6 +21,8 @@ pub(super) enum Kind {
     /// A write that is on stable storage when it is done.
     WriteStable,
     Sync,
+    /// Writes what is cached of a range that is to become a hole. The punch would wait for it with the file locked.
+    Settle,
     /// Makes a hole.
     Punch,
     /// Writes zeros, because holes cannot be punched there.
@@ -82,6 +84,11 @@ impl Job {
     pub(super) fn advance(&mut self, result: Result<usize, Errno>) -> Progress {
         match (self.kind, result) {
             (_, Err(Errno::INTR | Errno::AGAIN)) => Progress::Again,
+            // The punch tells what is wrong, if anything is.
+            (Kind::Settle, _) => {
+                self.kind = Kind::Punch;
+                Progress::Again
+            }
             (Kind::Punch, Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)) => {
                 self.kind = Kind::Zero;
                 self.buffer = Some(Buffer::zeroed(self.length_bytes.min(ZEROS_BYTES) as usize));
@@ -155,7 +162,11 @@ mod tests {
 
     #[test]
     fn where_holes_cannot_be_punched_zeros_are_written() {
-        let mut job = job(Kind::Punch, ZEROS_BYTES + 4096);
+        let mut job = job(Kind::Settle, ZEROS_BYTES + 4096);
+        assert!(matches!(job.advance(Err(Errno::INTR)), Progress::Again));
+        assert_eq!(job.kind, Kind::Settle);
+        assert!(matches!(job.advance(Err(Errno::INVAL)), Progress::Again));
+        assert_eq!(job.kind, Kind::Punch);
         assert!(matches!(job.advance(Err(Errno::OPNOTSUPP)), Progress::Again));
         assert_eq!(job.kind, Kind::Zero);
         assert!(job.next_bytes().iter().all(|&byte| byte == 0));

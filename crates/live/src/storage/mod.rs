@@ -20,6 +20,7 @@
 mod allocated;
 mod claim;
 mod command;
+mod discards;
 mod disk;
 mod fault;
 mod headroom;
@@ -56,6 +57,7 @@ use crate::buffer::Buffer;
 use crate::certainty::Certainty;
 use crate::clock::Clock;
 use crate::release::{Released, Releaser};
+use discards::Discards;
 use job::{Job, Kind};
 use nvme::CollectionRight;
 use prefill::Prefill;
@@ -150,12 +152,25 @@ enum FileIo {
     Threads(ThreadPool),
 }
 
+impl FileIo {
+    fn submit(&mut self, job: Job) {
+        match self {
+            Self::Unused => unreachable!("`add` has made it with the first drive that is a file"),
+            #[cfg(target_os = "linux")]
+            Self::Ring(ring) => ring.submit(job),
+            Self::Threads(pool) => pool.submit(job),
+        }
+    }
+}
+
 /// The bytes of all drives of an array.
 #[derive(Debug)]
 pub struct Storage {
     method: IoMethod,
     slots: Vec<Option<Slot>>,
     file_io: FileIo,
+    /// Discards of files, by position.
+    discards: Vec<Discards>,
     done: VecDeque<Finished>,
     serial: u64,
     /// Takes the memory of drives in memory, if it was asked for.
@@ -174,6 +189,7 @@ impl Storage {
             method,
             slots: Vec::new(),
             file_io: FileIo::Unused,
+            discards: Vec::new(),
             done: VecDeque::new(),
             serial: 0,
             prefill: None,
@@ -209,6 +225,7 @@ impl Storage {
         }
         if self.slots.len() <= drive.index() {
             self.slots.resize_with(drive.index() + 1, || None);
+            self.discards.resize_with(drive.index() + 1, Discards::default);
         }
         if let (Backing::Memory(memory), Some(prefill)) = (&backing, &self.prefill) {
             prefill.add(memory.populator());
@@ -337,13 +354,16 @@ impl Storage {
                 if job.length_bytes == 0 && job.kind != Kind::Sync {
                     return self.finish(tag, drive, job.buffer, Ok(()));
                 }
-                match &mut self.file_io {
-                    FileIo::Unused => {
-                        unreachable!("`add` has made it with the first drive that is a file")
-                    }
-                    #[cfg(target_os = "linux")]
-                    FileIo::Ring(ring) => ring.submit(job),
-                    FileIo::Threads(pool) => pool.submit(job),
+                if job.kind != Kind::Settle {
+                    return self.file_io.submit(job);
+                }
+                let pages =
+                    Allocated::pages_of(job.offset_bytes - DATA_OFFSET_BYTES, job.length_bytes);
+                if disk.allocated().none_in(pages.start, pages.end - pages.start) {
+                    return self.finish(tag, drive, None, Ok(()));
+                }
+                if let Some(job) = self.discards[drive.index()].add(job) {
+                    self.file_io.submit(job);
                 }
             }
             Backing::Remote(remote) => remote.submit(tag, work),
@@ -391,18 +411,30 @@ impl Storage {
             FileIo::Ring(ring) => ring.poll(),
             FileIo::Threads(pool) => pool.poll(),
         }?;
-        let discards = matches!(job.kind, Kind::Punch | Kind::Zero);
+        match job.kind {
+            Kind::Punch | Kind::Zero => self.end_discard(&job, result),
+            _ => self.finish(job.tag, job.drive, job.buffer, result),
+        }
+        self.done.pop_front()
+    }
+
+    fn end_discard(&mut self, job: &Job, result: io::Result<()>) {
         let slot = self.slots.get_mut(job.drive.index()).and_then(Option::as_mut);
         if let Some(Slot { backing: Backing::Disk(disk), serial, .. }) = slot
-            && discards
             && result.is_ok()
             && *serial == job.serial
         {
             disk.allocated_mut().clear(job.offset_bytes - DATA_OFFSET_BYTES, job.length_bytes);
         }
-        let buffer = if discards { None } else { job.buffer };
-        let result = result.map(|()| Ending::Done);
-        Some(Finished { tag: job.tag, drive: job.drive, buffer, result })
+        let discards = &mut self.discards[job.drive.index()];
+        let (joined, next) = (discards.end(), discards.next());
+        for other in joined {
+            self.finish(other.tag, other.drive, None, again(&result));
+        }
+        self.finish(job.tag, job.drive, None, result);
+        if let Some(next) = next {
+            self.file_io.submit(next);
+        }
     }
 
     /// Readable when something may be done; `None` while all drives are in memory.
@@ -433,7 +465,8 @@ impl Storage {
             Backing::Remote(remote) => remote.in_flight(),
             Backing::Memory(_) | Backing::Disk(_) => 0,
         });
-        in_files + self.done.len() + remote.sum::<usize>()
+        let waiting = self.discards.iter().map(Discards::waiting);
+        in_files + waiting.sum::<usize>() + self.done.len() + remote.sum::<usize>()
     }
 
     /// Whether the claims of drives on the network are good at the moment: of all, or of `needed`. `None` if no drive
@@ -546,6 +579,17 @@ fn new_file_io(method: IoMethod) -> io::Result<FileIo> {
     Ok(FileIo::Threads(ThreadPool::new()?))
 }
 
+/// The same result for another command.
+fn again(result: &io::Result<()>) -> io::Result<()> {
+    match result {
+        Ok(()) => Ok(()),
+        Err(error) => Err(match error.raw_os_error() {
+            Some(number) => io::Error::from_raw_os_error(number),
+            None => io::Error::new(error.kind(), error.to_string()),
+        }),
+    }
+}
+
 fn on_memory(memory: &mut Memory, work: Work) -> Option<Buffer> {
     match work {
         Work::Read { offset_bytes, mut buffer, length_bytes, .. } => {
@@ -580,7 +624,7 @@ fn job(disk: &mut Disk, tag: u64, drive: DriveId, serial: u64, work: Work) -> Jo
         }
         Work::Sync => (Kind::Sync, 0, 0, None),
         Work::Discard { offset_bytes, length_bytes } => {
-            (Kind::Punch, DATA_OFFSET_BYTES + offset_bytes, length_bytes, None)
+            (Kind::Settle, DATA_OFFSET_BYTES + offset_bytes, length_bytes, None)
         }
     };
     let file = Arc::clone(if kind == Kind::WriteStable { &disk.head_file } else { &disk.file });

@@ -12,6 +12,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// that of the completion queue, so neither can overflow.
 const ENTRIES: usize = 256;
 
+/// `SYNC_FILE_RANGE_WAIT_BEFORE`, `_WRITE` and `_WAIT_AFTER` of `linux/fs.h`: what is dirty is written when the call ends.
+const SETTLE: u32 = 1 | 2 | 4;
+
 /// A ring and the commands that the kernel has.
 pub(super) struct Ring {
     ring: IoUring,
@@ -21,6 +24,8 @@ pub(super) struct Ring {
     free: Vec<u32>,
     /// Waiting until the kernel has fewer.
     waiting: VecDeque<Job>,
+    /// Holes that the kernel is to punch.
+    punches: usize,
 }
 
 impl Ring {
@@ -31,15 +36,20 @@ impl Ring {
         let ring = new_ring()?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe)?;
-        let needed =
-            [opcode::Read::CODE, opcode::Write::CODE, opcode::Fsync::CODE, opcode::Fallocate::CODE];
+        let needed = [
+            opcode::Read::CODE,
+            opcode::Write::CODE,
+            opcode::Fsync::CODE,
+            opcode::SyncFileRange::CODE,
+            opcode::Fallocate::CODE,
+        ];
         if needed.iter().any(|&code| !probe.is_supported(code)) {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let mut jobs = Vec::new();
         jobs.resize_with(ENTRIES, || None);
         let free = (0..ENTRIES as u32).rev().collect();
-        Ok(Self { ring, jobs, free, waiting: VecDeque::new() })
+        Ok(Self { ring, jobs, free, waiting: VecDeque::new(), punches: 0 })
     }
 
     pub(super) fn submit(&mut self, job: Job) {
@@ -98,6 +108,7 @@ impl Ring {
                 Ok(moved) => Ok(moved),
                 Err(_) => Err(Errno::from_raw_os_error(-result)),
             };
+            self.punches -= usize::from(job.kind == Kind::Punch);
             match job.advance(moved) {
                 Progress::Again => self.push(slot),
                 Progress::Over(result) => {
@@ -131,7 +142,12 @@ impl Ring {
     #[allow(unsafe_code)]
     fn push(&mut self, slot: u32) {
         let Some(job) = &mut self.jobs[slot as usize] else { return };
-        let entry = entry(job).user_data(u64::from(slot));
+        self.punches += usize::from(job.kind == Kind::Punch);
+        let mut entry = entry(job).user_data(u64::from(slot));
+        if job.kind == Kind::Read && self.punches > 0 {
+            // The kernel would try it in this thread, which would wait for the punch to unlock the file.
+            entry = entry.flags(squeue::Flags::ASYNC);
+        }
         // SAFETY: the descriptor and the memory that the entry names belong to the job: its `File`
         // is open, and its buffer is on the heap and long enough (`next_bytes` and `next_room` have cut
         // it); other handles to what is written only read it, and what is filled has none. The job
@@ -198,6 +214,11 @@ fn entry(job: &mut Job) -> squeue::Entry {
     let kind = job.kind;
     if kind == Kind::Sync {
         return opcode::Fsync::new(file).flags(types::FsyncFlags::DATASYNC).build();
+    }
+    if kind == Kind::Settle {
+        // What is longer is left to the punch.
+        let length = u32::try_from(job.length_bytes).unwrap_or(u32::MAX);
+        return opcode::SyncFileRange::new(file, length).offset(offset).flags(SETTLE).build();
     }
     if kind == Kind::Punch {
         let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;

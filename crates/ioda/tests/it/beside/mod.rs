@@ -10,7 +10,6 @@ mod order;
 
 use crate::common::served::{Served, read};
 use live::nbd::client::Client;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use units::Rng;
 
@@ -38,15 +37,11 @@ pub(crate) fn reads_until(mut read: impl FnMut(), is_over: impl Fn() -> bool) ->
     }
 }
 
-/// Reads until `load` is over.
+/// Reads until `load` is over. A load that panics is over, too.
 pub(crate) fn reads_beside(read: impl FnMut(), load: impl FnOnce() + Send) -> Reads {
-    let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
-            load();
-            is_over.store(true, Ordering::SeqCst);
-        });
-        reads_until(read, || is_over.load(Ordering::SeqCst))
+        let load = scope.spawn(load);
+        reads_until(read, || load.is_finished())
     })
 }
 
