@@ -47,7 +47,8 @@ pub(crate) struct ServeSettings {
     #[arg(long)]
     #[serde(skip)]
     pub(crate) create: bool,
-    /// UUID of the array that is to be served, as `ioda ctl status` shows it; another one is refused
+    /// UUID of the array that is to be served, such as 1b4e28ba-2fa1-11d2-883f-0016d3cca427; `ioda ctl status` shows it,
+    /// and another array is refused
     #[arg(long, value_name = "UUID", conflicts_with = "create")]
     pub(crate) uuid: Option<Text<Uuid>>,
     /// When a new array with parity writes what it is about to change into a journal first: `always`, so

@@ -149,12 +149,12 @@ fn drives_that_are_not_emulated_count_what_they_read_and_write() {
     let status = served.status();
     let sum =
         |of: fn(&live::control::DriveStatus) -> u64| status.drives.iter().map(of).sum::<u64>();
-    assert!(sum(|drive| drive.written_bytes) >= bytes * 4 / 3, "data and parity: {status:?}");
-    assert!(sum(|drive| drive.read_bytes) >= bytes, "{status:?}");
-    assert!(sum(|drive| drive.record_bytes) >= bytes, "the journal: {status:?}");
+    assert!(sum(|drive| drive.traffic.written_bytes) >= bytes * 4 / 3, "data and parity: {status:?}");
+    assert!(sum(|drive| drive.traffic.read_bytes) >= bytes, "{status:?}");
+    assert!(sum(|drive| drive.traffic.record_bytes) >= bytes, "the journal: {status:?}");
     for drive in &status.drives {
-        assert_eq!(drive.flash.read_pages, drive.read_bytes / 4096);
-        assert_eq!(drive.flash.written_pages, drive.written_bytes / 4096);
+        assert_eq!(drive.flash.read_pages, drive.traffic.read_bytes / 4096);
+        assert_eq!(drive.flash.written_pages, drive.traffic.written_bytes / 4096);
         assert!(drive.flash.read_pages > 0 && drive.flash.written_pages > 0, "{drive:?}");
     }
     let metrics = exposition(&status);
