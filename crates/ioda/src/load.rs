@@ -94,7 +94,10 @@ impl Measured {
             // A window in which no collection fits bears no rate at all.
             Some(known) if known.bytes_per_second < windows || sustainable <= 0.0 => {
                 let load = bandwidth(known.bytes_per_second);
-                (known.bytes_per_second, format!("{}, which is {load} to each of these", known.source))
+                (
+                    known.bytes_per_second,
+                    format!("{}, which is {load} to each of these", known.source),
+                )
             }
             _ if sustainable <= 0.0 => {
                 self.warn(1.0, notes);

@@ -149,7 +149,10 @@ fn drives_that_are_not_emulated_count_what_they_read_and_write() {
     let status = served.status();
     let sum =
         |of: fn(&live::control::DriveStatus) -> u64| status.drives.iter().map(of).sum::<u64>();
-    assert!(sum(|drive| drive.traffic.written_bytes) >= bytes * 4 / 3, "data and parity: {status:?}");
+    assert!(
+        sum(|drive| drive.traffic.written_bytes) >= bytes * 4 / 3,
+        "data and parity: {status:?}"
+    );
     assert!(sum(|drive| drive.traffic.read_bytes) >= bytes, "{status:?}");
     assert!(sum(|drive| drive.traffic.record_bytes) >= bytes, "the journal: {status:?}");
     for drive in &status.drives {
