@@ -73,10 +73,10 @@ def run(
     """Runs one workload under one policy, as ``ioda run`` does.
 
     Args:
-        workload: A preset, ``"synthetic"``, or the path of a trace; ``tpcc`` by default. Or requests from memory:
-            columns with the names ``at_ns`` (or ``at_us``, ``at_ms``, ``at_s``), ``op`` (``"read"`` or ``"write"``),
-            ``offset_bytes`` and ``size_bytes``, as a dict of arrays, a NumPy array with fields or a data frame; or an
-            iterable of :class:`ioda.Request`. The options of traces apply to them.
+        workload: A preset, ``"synthetic"``, or the path of a trace or pipe; ``tpcc`` by default. Or requests in
+            memory: columns with the names ``at_ns`` (or ``at_us``, ``at_ms``, ``at_s``), ``op`` (``"read"`` or
+            ``"write"``), ``offset_bytes`` and ``size_bytes``, as a dict of arrays, a NumPy array with fields or a data
+            frame; or an iterable of :class:`ioda.Request`. The options of traces apply to them.
         config: A configuration: the path of a TOML file, or its sections as a dict; options override it.
         progress: Whether progress is shown, by tqdm; by default where it is installed and somebody looks. Or a
             function that is called with the requests that are done and all of them, or None.
@@ -107,10 +107,10 @@ def compare(
     """Runs one workload under several policies, as ``ioda compare`` does.
 
     Args:
-        workload: A preset, ``"synthetic"``, or the path of a trace; ``tpcc`` by default. Or requests from memory:
-            columns with the names ``at_ns`` (or ``at_us``, ``at_ms``, ``at_s``), ``op`` (``"read"`` or ``"write"``),
-            ``offset_bytes`` and ``size_bytes``, as a dict of arrays, a NumPy array with fields or a data frame; or an
-            iterable of :class:`ioda.Request`. The options of traces apply to them.
+        workload: A preset, ``"synthetic"``, or the path of a trace or pipe; ``tpcc`` by default. Or requests in
+            memory: columns with the names ``at_ns`` (or ``at_us``, ``at_ms``, ``at_s``), ``op`` (``"read"`` or
+            ``"write"``), ``offset_bytes`` and ``size_bytes``, as a dict of arrays, a NumPy array with fields or a data
+            frame; or an iterable of :class:`ioda.Request`. The options of traces apply to them.
         config: A configuration: the path of a TOML file, or its sections as a dict; options override it.
         progress: As in :func:`ioda.run`.
         keep_requests: As in :func:`ioda.run`.

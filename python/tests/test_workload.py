@@ -1,6 +1,8 @@
 """Workloads from memory."""
 
+import os
 import random
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import ioda
@@ -62,6 +64,18 @@ def test_every_kind_of_frame_is_the_same_workload(
     assert runs["list"].read.count + runs["list"].write.count == len(requests)
     manifest = runs["list"].manifest
     assert manifest == ioda.run(requests, **RUN).manifest and "/tmp" not in str(manifest)
+
+
+def test_a_pipe_is_the_file_that_goes_through_it(tmp_path: Any) -> None:
+    path, pipe = tmp_path / "mine.csv", tmp_path / "pipe"
+    rows = (f"{n * 100},{'R' if n % 3 else 'W'},{n * 8192},4096" for n in range(2_000))
+    path.write_text("\n".join(["t_us,op,offset_bytes,size_bytes", *rows]) + "\n")
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as writer:
+        written = writer.submit(pipe.write_bytes, path.read_bytes())
+        through_pipe = ioda.run(pipe, **RUN)
+        assert written.result() == path.stat().st_size
+    assert through_pipe.result_hash == ioda.run(path, **RUN).result_hash
 
 
 def test_the_options_of_traces_apply(requests: list[ioda.Request]) -> None:

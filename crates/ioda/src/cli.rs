@@ -292,7 +292,6 @@ impl ServeArgs {
         let mut settings = self.array.overlay(&file, others)?;
         // These are for one start and never stand in a file.
         settings.serve.create = self.serve.create;
-        settings.serve.degraded = self.serve.degraded;
         settings.serve.force_assembly = self.serve.force_assembly;
         settings.serve.take_over = self.serve.take_over;
         settings.serve.yes = self.serve.yes;

@@ -94,7 +94,10 @@ impl Measured {
             // A window in which no collection fits bears no rate at all.
             Some(known) if known.bytes_per_second < windows || sustainable <= 0.0 => {
                 let load = bandwidth(known.bytes_per_second);
-                (known.bytes_per_second, format!("{} wrote {load} to each drive", known.source))
+                (
+                    known.bytes_per_second,
+                    format!("{}, which is {load} to each of these", known.source),
+                )
             }
             _ if sustainable <= 0.0 => {
                 self.warn(1.0, notes);
@@ -172,7 +175,7 @@ fn known(plan: &Plan, source: &Source) -> Option<Known> {
     let per_day = preset.drive_writes_per_day?;
     Some(Known {
         bytes_per_second: plan.drive.bytes_per_second(f64::from(per_day)),
-        source: format!("the article's run, at {per_day} drive writes per day,"),
+        source: format!("the paper's run made {per_day} drive writes per day (§6.3.6)"),
     })
 }
 

@@ -4,6 +4,7 @@ use crate::describe;
 use crate::exit::Failure;
 use crate::load;
 use crate::names::Unknown;
+use crate::output::remark;
 use crate::pace;
 use crate::quantity::exact_percent;
 use crate::rate::Rerate;
@@ -14,9 +15,9 @@ use array::Level;
 use array::policy::{PolicyKind, PolicySettings};
 use sim::{Coordinate, Fault, Plan, Preparation, WindowPlan};
 use ssd::Config;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use units::{Duration, Instant, Ratio};
-use workload::{ReadOptions, Source, Trace, TraceError, TraceSource, WorkloadError};
+use workload::{HELD_REQUESTS_MOST, Keep, ReadOptions, Source, Trace, TraceSource, WorkloadError};
 
 /// The workload of the demonstration.
 const DEFAULT_WORKLOAD: &str = "tpcc";
@@ -150,17 +151,43 @@ impl Setup {
 
 /// Traces that were read: setups that differ in other things share them.
 #[derive(Default)]
-pub(crate) struct Traces(Vec<Trace>);
+pub(crate) struct Traces {
+    read: Vec<Trace>,
+    /// What was wrong with pipes, which cannot be read again.
+    failed: Vec<(PathBuf, String)>,
+}
 
 impl Traces {
-    /// The trace in a file, which is read once for all that read it in the same way.
-    fn open(&mut self, path: &Path, options: &ReadOptions) -> Result<Trace, TraceError> {
-        if let Some(known) = self.0.iter().find(|trace| trace.is_of(path, options)) {
+    /// The trace in a file or pipe, which is read once for all that read it in the same way.
+    fn open(&mut self, path: &Path, options: &ReadOptions) -> Result<Trace, Failure> {
+        if let Some(known) = self.read.iter().find(|trace| trace.is_of(path, options)) {
             return Ok(known.clone());
         }
-        let trace = Trace::open(path, options)?;
-        self.0.push(trace.clone());
-        Ok(trace)
+        if let Some((_, why)) = self.failed.iter().find(|(failed, _)| failed == path) {
+            return Err(Failure::data(why.clone()));
+        }
+        let is_pipe = Trace::is_pipe(path);
+        if is_pipe && self.read.iter().any(|trace| trace.path() == path) {
+            return Err(Failure::data(format!(
+                "trace {} comes through a pipe and was read with other options, and a pipe can be \
+                 read only once; write it to a file and name that",
+                path.display()
+            )));
+        }
+        let keep = Keep::Requests { in_memory: HELD_REQUESTS_MOST };
+        match Trace::load(path, options, keep, remark) {
+            Ok(trace) => {
+                self.read.push(trace.clone());
+                Ok(trace)
+            }
+            Err(error) => {
+                let failure = Failure::from(error);
+                if is_pipe {
+                    self.failed.push((path.to_owned(), failure.to_string()));
+                }
+                Err(failure)
+            }
+        }
     }
 }
 
@@ -305,7 +332,7 @@ impl Kind {
         };
         let kind = match workload::preset(name) {
             Some(preset) => Self::Preset(preset),
-            None if Path::new(name).exists() => Self::Trace(name.to_owned()),
+            None if name == "-" || Path::new(name).exists() => Self::Trace(name.to_owned()),
             None if name.contains(['/', '.']) => {
                 return Err(Failure::data(format!("there is no trace file {name}")));
             }

@@ -8,6 +8,7 @@ use crate::rate::{PhaseRate, RequestRate, Rerate};
 use crate::reproduce::Number;
 use crate::reproduce::lab::System;
 use crate::settings::Change;
+use live::durable::Uuid;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use workload::{
@@ -43,6 +44,10 @@ impl<T: Spelled> JsonSchema for Text<T> {
             None => json_schema!({ "title": T::TYPE, "type": ["string", "number"] }),
         }
     }
+}
+
+impl Spelled for Uuid {
+    const TYPE: &str = "UUID, 32 hexadecimal digits";
 }
 
 impl Spelled for u64 {

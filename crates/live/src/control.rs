@@ -129,6 +129,9 @@ pub struct Status {
     pub counters: PolicyCounters,
     /// Pages that were damaged.
     pub integrity: IntegrityStatus,
+    /// The last scrub that has ended since the start; `None` if there was none.
+    #[serde(default)]
+    pub last_scrub: Option<ScrubStatus>,
     /// Processor time of the array's thread.
     pub processor_nanoseconds: u64,
 }
@@ -263,6 +266,29 @@ pub struct JobStatus {
     pub mismatches: u64,
 }
 
+/// A scrub that has ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScrubStatus {
+    /// When it ended, in seconds since 1970.
+    pub ended_unix_seconds: u64,
+    /// Uptime of the array at which it ended.
+    pub ended_uptime_nanoseconds: u64,
+    /// How long it took.
+    pub took_nanoseconds: u64,
+    /// Whether it wrote parity again that did not fit.
+    pub repair: bool,
+    /// Stripes of the array.
+    pub stripes: u64,
+    /// Stripes that were not compared: pages of them were damaged, or drives are missing.
+    pub skipped_stripes: u64,
+    /// Parities that did not fit their data.
+    pub mismatches: u64,
+    /// Pages that were repaired meanwhile.
+    pub repaired_pages: u64,
+    /// Pages that were found damaged meanwhile and could not be repaired.
+    pub lost_pages: u64,
+}
+
 /// How far the memory of drives in memory is taken in advance.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PrefillStatus {
@@ -316,14 +342,29 @@ pub struct DriveStatus {
     pub free_share: f64,
     /// Commands it has not answered.
     pub queued: u64,
-    /// What an emulated drive has done.
+    /// What the drive has done.
     #[serde(flatten)]
     pub flash: FlashCounters,
     /// Commands that the drive answered with an error.
     pub errors: u64,
+    /// Bytes that went to and from the drive.
+    #[serde(flatten)]
+    pub traffic: DriveTraffic,
 }
 
-/// What an emulated drive has done. Zeros, and an amplification of 1, of others.
+/// Bytes that the array has moved where a drive has its bytes, emulated or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DriveTraffic {
+    /// Bytes that the array has read where the drive has its bytes, emulated or not.
+    pub read_bytes: u64,
+    /// Bytes of data and checksums that the array has written there.
+    pub written_bytes: u64,
+    /// Bytes of superblocks, of the write-intent record and of the journal that the array has written there.
+    pub record_bytes: u64,
+}
+
+/// Pages and blocks of a drive. Copies and erasures of real drives are unknown: they are 0, and the amplification is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlashCounters {
     /// Pages that the array read.

@@ -40,35 +40,50 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
     found
 }
 
-/// Which policies are closest to and farthest from Ideal.
+/// Which policies are nearest to Ideal, fastest and slowest. A policy may be faster than Ideal.
 fn tails(comparison: &Comparison) -> Option<String> {
     let ideal = comparison.ideal()?;
     let ideal_us = ideal.read.at(PERCENTILE)?.value_us;
     if ideal_us <= 0.0 {
         return None;
     }
-    let mut others: Vec<(&Run, f64)> = comparison
+    let others: Vec<(&Run, f64)> = comparison
         .runs
         .iter()
         .filter(|run| run.policy != ideal.policy)
         .filter_map(|run| Some((run, run.read.at(PERCENTILE)?.value_us)))
         .collect();
-    others.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let phrase = |&(run, us): &(&Run, f64)| {
+    let phrase = |(run, us): (&Run, f64)| {
         let ratio = format::ratio(us / ideal_us);
         format!("{} ({ratio} Ideal) under {}", format::latency(us), run.name())
     };
     let name = format::percentile(PERCENTILE);
     let ideal_text = format::latency(ideal_us);
-    match others.as_slice() {
-        [] => None,
-        [only] => Some(format!("{name} of reads: {ideal_text} under Ideal, {}.", phrase(only))),
-        [best, .., worst] => Some(format!(
-            "{name} of reads: {ideal_text} under Ideal, {} (the closest), {} (the farthest).",
-            phrase(best),
-            phrase(worst)
-        )),
+    if let [only] = *others.as_slice() {
+        return Some(format!("{name} of reads: {ideal_text} under Ideal, {}.", phrase(only)));
     }
+    // By ratio: half of Ideal is as far away as twice Ideal.
+    let distance = |us: f64| (us / ideal_us).ln().abs();
+    let least = |by: &dyn Fn(f64) -> f64| {
+        (0..others.len()).min_by(|&a, &b| by(others[a].1).total_cmp(&by(others[b].1)))
+    };
+    let roles = [
+        ("the nearest to Ideal", least(&distance)?),
+        ("the fastest", least(&|us| us)?),
+        ("the slowest", least(&|us| -us)?),
+    ];
+    let mut named: Vec<usize> = Vec::new();
+    let mut parts = Vec::new();
+    for (_, run) in roles {
+        if named.contains(&run) {
+            continue;
+        }
+        named.push(run);
+        let held = roles.iter().filter(|(_, other)| *other == run).map(|(role, _)| *role);
+        let held: Vec<&str> = held.collect();
+        parts.push(format!("{} ({})", phrase(others[run]), held.join(" and ")));
+    }
+    Some(format!("{name} of reads: {ideal_text} under Ideal, {}.", parts.join(", ")))
 }
 
 /// Why reads of the slowest run are slow.
@@ -165,6 +180,32 @@ mod tests {
         assert!(says(&comparison));
         comparison.runs.iter_mut().for_each(|run| run.contract_violations = 0);
         assert!(!says(&comparison));
+    }
+
+    #[test]
+    fn who_is_faster_than_ideal_is_not_the_nearest_to_it() {
+        let mut comparison = crate::sample::comparison();
+        let ideal = comparison.ideal().unwrap().policy.clone();
+        let ratios = [2.0, 0.08, 1.03, 40.0, 3.0].into_iter().cycle();
+        let runs = comparison.runs.iter_mut().filter(|run| run.policy != ideal);
+        let mut names = Vec::new();
+        for (run, ratio) in runs.zip(ratios) {
+            names.push(run.name().to_owned());
+            for point in &mut run.read.percentiles {
+                point.value_us = 100.0 * ratio;
+            }
+        }
+        for run in comparison.runs.iter_mut().filter(|run| run.policy == ideal) {
+            run.read.percentiles.iter_mut().for_each(|point| point.value_us = 100.0);
+        }
+        assert_eq!(
+            tails(&comparison).unwrap(),
+            format!(
+                "p99.9 of reads: 100 µs under Ideal, 103 µs (1.03× Ideal) under {} (the nearest to Ideal), 8.00 µs \
+                 (0.08× Ideal) under {} (the fastest), 4.00 ms (40.0× Ideal) under {} (the slowest).",
+                names[2], names[1], names[3]
+            )
+        );
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub struct LatencySummary {
     /// Nanoseconds, to three significant digits.
     histogram: Histogram<u64>,
     sum_nanos: u128,
+    /// Shortest and longest, exact: the histogram knows the bounds of their steps only.
+    shortest_nanos: u64,
+    longest_nanos: u64,
 }
 
 impl Default for LatencySummary {
@@ -39,14 +42,17 @@ impl LatencySummary {
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST_NANOS, 3)
             .unwrap_or_else(|error| unreachable!("constant bounds are valid: {error}"));
-        Self { histogram, sum_nanos: 0 }
+        Self { histogram, sum_nanos: 0, shortest_nanos: u64::MAX, longest_nanos: 0 }
     }
 
     /// Counts a request.
     #[inline]
     pub fn record(&mut self, latency: Duration) {
-        self.histogram.saturating_record(latency.as_nanos());
-        self.sum_nanos += u128::from(latency.as_nanos());
+        let nanos = latency.as_nanos();
+        self.histogram.saturating_record(nanos);
+        self.sum_nanos += u128::from(nanos);
+        self.shortest_nanos = self.shortest_nanos.min(nanos);
+        self.longest_nanos = self.longest_nanos.max(nanos);
     }
 
     /// Counts the requests of another summary, too.
@@ -54,6 +60,8 @@ impl LatencySummary {
         let added = self.histogram.add(&other.histogram);
         debug_assert!(added.is_ok(), "all have the same bounds");
         self.sum_nanos += other.sum_nanos;
+        self.shortest_nanos = self.shortest_nanos.min(other.shortest_nanos);
+        self.longest_nanos = self.longest_nanos.max(other.longest_nanos);
     }
 
     /// Number of requests.
@@ -77,22 +85,28 @@ impl LatencySummary {
         }
     }
 
-    /// Shortest latency.
+    /// Shortest latency, exact.
     #[must_use]
     pub fn min(&self) -> Duration {
-        Duration::from_nanos(if self.count() == 0 { 0 } else { self.histogram.min() })
+        Duration::from_nanos(if self.count() == 0 { 0 } else { self.shortest_nanos })
     }
 
-    /// Longest latency.
+    /// Longest latency, exact.
     #[must_use]
     pub fn max(&self) -> Duration {
-        Duration::from_nanos(self.histogram.max())
+        Duration::from_nanos(self.longest_nanos)
     }
 
-    /// The latency that `percentile` per cent of the requests do not exceed.
+    /// The latency that `percentile` per cent of the requests do not exceed: the upper bound of its step, at most
+    /// the longest.
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> Duration {
-        Duration::from_nanos(self.histogram.value_at_percentile(percentile))
+        self.at_most_longest(self.histogram.value_at_percentile(percentile))
+    }
+
+    /// The upper bound of a step, where a request took so long.
+    fn at_most_longest(&self, nanos: u64) -> Duration {
+        Duration::from_nanos(nanos.min(self.longest_nanos))
     }
 
     /// The latency that the slowest of `parts` requests does not exceed in `percentile` per cent of the cases: what
@@ -115,7 +129,7 @@ impl LatencySummary {
     pub fn recorded(&self) -> impl Iterator<Item = (Duration, u64)> {
         self.histogram.iter_recorded().map(|value| {
             let longest = self.histogram.highest_equivalent(value.value_iterated_to());
-            (Duration::from_nanos(longest), value.count_at_value())
+            (self.at_most_longest(longest), value.count_at_value())
         })
     }
 
@@ -161,6 +175,31 @@ mod tests {
             });
             assert_eq!(found.map(|found| found.0), Some(latencies.percentile(percentile)));
         }
+    }
+
+    /// A step of the histogram has a thousandth of its bound.
+    #[test]
+    fn nothing_is_told_to_be_slower_than_the_slowest_or_faster_than_the_fastest() {
+        for seed in testing::seeds(0..50) {
+            let mut rng = units::Rng::new(seed);
+            let mut parts = [LatencySummary::new(), LatencySummary::new()];
+            let drawn: Vec<u64> =
+                (0..1 + rng.below(40)).map(|_| 1_000_001 + rng.below(1 << 34)).collect();
+            for (number, &nanos) in drawn.iter().enumerate() {
+                parts[number % 2].record(Duration::from_nanos(nanos));
+            }
+            let [mut all, other] = parts;
+            all.add(&other);
+            let (least, most) = (drawn.iter().min().copied(), drawn.iter().max().copied());
+            assert_eq!(Some(all.min().as_nanos()), least);
+            assert_eq!(Some(all.max().as_nanos()), most);
+            assert_eq!(all.percentile(100.0), all.max());
+            assert!(PERCENTILES.iter().all(|&percentile| all.percentile(percentile) <= all.max()));
+            assert!(all.recorded().all(|(latency, _)| latency <= all.max()));
+            assert!(all.cdf().iter().all(|(_, latency)| *latency <= all.max()));
+        }
+        let none = LatencySummary::new();
+        assert_eq!([none.min(), none.max(), none.percentile(50.0)], [Duration::ZERO; 3]);
     }
 
     /// One request in a hundred is slow: of 64 at once, about half have none of these.

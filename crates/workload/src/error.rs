@@ -1,5 +1,7 @@
 //! What can be wrong with a workload, each as one sentence that says what to change.
 
+use crate::trace::stray;
+use std::borrow::Cow;
 use thiserror::Error;
 
 /// A trace that cannot be read, or not further.
@@ -29,18 +31,20 @@ pub enum TraceError {
         reason: String,
     },
     /// The container is one that is not read here.
-    #[error("trace {name} is a {container} file, which is not read here; unpack it first")]
+    #[error("trace {name} is {container}, which is not read here; {advice}")]
     Container {
         /// The file as it was given.
         name: String,
         /// What the first bytes say it is.
-        container: &'static str,
+        container: String,
+        /// What to type.
+        advice: String,
     },
     /// No format fits the first lines.
     #[error(
         "trace {name} has no format that is known here: its first line is \"{first}\"; name the \
-         format, or describe the columns with a map such as \
-         time=0:us,op=1,offset=2:bytes,size=3:bytes"
+         format, or describe the columns, with COLUMN and UNIT filled in: --columns \
+         time=COLUMN:UNIT,op=COLUMN,offset=COLUMN:UNIT,size=COLUMN:UNIT"
     )]
     Unrecognised {
         /// The file as it was given.
@@ -49,14 +53,32 @@ pub enum TraceError {
         first: String,
     },
     /// The columns of a CSV, or what they count, cannot be told for sure.
-    #[error("trace {name}: {doubts}; say it, such as: --columns {map}")]
+    #[error("trace {name}: {doubts}; {map}")]
     Unclear {
         /// The file as it was given.
         name: String,
         /// What is not known, with what each reading would mean.
         doubts: String,
-        /// What to type, with the likeliest reading.
+        /// What to type: a map with placeholders for what is not known.
         map: String,
+    },
+    /// The format is told by the shape of the lines, but what its numbers count cannot be told.
+    #[error("trace {name}: {doubts}; {advice}")]
+    Undecided {
+        /// The file as it was given.
+        name: String,
+        /// What is not known, with what each reading would mean.
+        doubts: String,
+        /// What to type.
+        advice: String,
+    },
+    /// The requests of the file are impossible, or too many of its lines say nothing of requests.
+    #[error("trace {name}: {what}")]
+    Odd {
+        /// The file as it was given.
+        name: String,
+        /// What is odd, and what to type.
+        what: String,
     },
     /// The file is understood, but cannot be used as it is.
     #[error("trace {name}: {reason}")]
@@ -97,6 +119,30 @@ pub enum TraceError {
         record: u64,
         /// What is wrong with it.
         problem: LineProblem,
+    },
+    /// More requests than are held in memory came through a pipe, and cannot be stored either.
+    #[error(
+        "trace {name} comes through a pipe and has more than the {limit} requests that are held in memory, and \
+         storing them in {folder} failed: {source}; set TMPDIR to a folder with more room, or write the trace to a \
+         file"
+    )]
+    Spool {
+        /// The file as it was given.
+        name: String,
+        /// Requests that are held in memory.
+        limit: u64,
+        /// Where the others were to be stored.
+        folder: String,
+        /// What the operating system says.
+        source: std::io::Error,
+    },
+    /// A pipe is to be read again.
+    #[error(
+        "trace {name} comes through a pipe, which can be read only once; write it to a file and name that"
+    )]
+    ReadOnce {
+        /// The file as it was given.
+        name: String,
     },
     /// The read options contradict each other or the format.
     #[error(transparent)]
@@ -143,7 +189,8 @@ pub enum LineProblem {
     /// A value that contradicts the evidence for its unit.
     #[error(
         "the {column} \"{text}\" is no multiple of 512, though all before it are, from which \
-         followed that it is in bytes; say what it is in --columns, such as {column}={typed}:bytes"
+         followed that it is in bytes; say what it is in --columns, with UNIT filled in: \
+         {column}={typed}:UNIT"
     )]
     Doubtful {
         /// What the column holds.
@@ -152,6 +199,15 @@ pub enum LineProblem {
         text: String,
         /// What is typed for the column.
         typed: Box<str>,
+    },
+    /// A part of a sector, where whole sectors were the evidence for bytes.
+    #[error(
+        "{bytes} is no multiple of 512, though all addresses and sizes before it are, from which \
+         followed that they are bytes; type --sector-bytes 1 if they are, or --sector-bytes 512"
+    )]
+    PartOfSector {
+        /// The address or size.
+        bytes: u128,
     },
     /// Times of day that begin again.
     #[error(
@@ -179,6 +235,50 @@ pub enum LineProblem {
         found: u16,
         /// What the file has.
         expected: u8,
+    },
+    /// Something else where an event of blktrace should begin.
+    #[error(
+        "no event of blktrace begins here, so the file is damaged, or was written by several programs at once; trace \
+         again"
+    )]
+    NoEvent,
+    /// The files of several CPUs one after the other.
+    #[error(
+        "time goes back by {back_us} us, as where files of several CPUs are joined; name one of the files, such as \
+         NAME.blktrace.0, and those beside it are merged, or merge them: blkparse -i NAME -O -d FILE"
+    )]
+    JoinedCpus {
+        /// How far, in whole microseconds.
+        back_us: u64,
+    },
+    /// An issue where the first lines had none.
+    #[error(
+        "this is an issue (D) of a request, where the first events have none, so that events {taken} were taken for \
+         the requests; say which it is: --blkparse-event D or --blkparse-event {taken}"
+    )]
+    LateIssue {
+        /// The event that was taken.
+        taken: char,
+    },
+    /// More requests that were put back into the queue than a device has.
+    #[error(
+        "more than {limit} requests have been requeued and not issued again; take another event: --blkparse-event Q"
+    )]
+    ManyRequeues {
+        /// How many are remembered.
+        limit: usize,
+    },
+    /// A wait of a fio log of version 2 that ends before the one before it.
+    #[error(
+        "the wait of {wait} comes after one of {before}, so it is not sure what waits mean: until that time in ms \
+         since the start, as fio does, which makes this one none, or for that time in us, as its manual says; say it \
+         with --time-unit ms or --time-unit us"
+    )]
+    WaitBack {
+        /// The wait.
+        wait: u64,
+        /// The one before.
+        before: u64,
     },
     /// A column that should be a number is not.
     #[error("the {column} \"{text}\" is not {expected}; correct it or the format")]
@@ -246,6 +346,23 @@ pub enum LineProblem {
         /// The size of the window.
         window: usize,
     },
+    /// A clock that begins again further back than the reorder window reaches.
+    #[error("{what}; {advice}")]
+    BeginsAgain {
+        /// From when to when it goes.
+        what: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The header of a second log in a log of fio.
+    #[error(
+        "the header of another log begins here, as where several jobs of fio write to one file, \
+         which mixes their lines; {advice}"
+    )]
+    SecondLog {
+        /// What to do.
+        advice: &'static str,
+    },
     /// Too many requests in one second of a one-second clock.
     #[error(
         "more than {limit} requests fall into one second; switch off the spreading of requests over their second"
@@ -298,6 +415,16 @@ pub enum OptionError {
         /// What may be typed.
         expected: &'static str,
     },
+    /// A placeholder that was left in a column map.
+    #[error("the column map has {placeholder} in \"{part}\", where {instead} belongs")]
+    Placeholder {
+        /// The part of the map.
+        part: String,
+        /// The placeholder.
+        placeholder: &'static str,
+        /// What may stand there.
+        instead: &'static str,
+    },
     /// A number alone, where its unit matters.
     #[error("{quantity} \"{value}\" has no unit; write {spellings}")]
     NoUnit {
@@ -334,7 +461,7 @@ impl OptionError {
     #[must_use]
     pub fn of_part(self, whole: impl FnOnce() -> Self) -> Self {
         match self {
-            Self::NoUnit { .. } => self,
+            Self::NoUnit { .. } | Self::Placeholder { .. } => self,
             _ => whole(),
         }
     }
@@ -398,6 +525,9 @@ pub enum WorkloadError {
 pub(crate) fn excerpt(text: &str) -> String {
     let mut short: String =
         text.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if let Cow::Owned(shown) = stray::shown(&short) {
+        short = shown;
+    }
     if text.chars().nth(60).is_some() {
         short.push('…');
     }

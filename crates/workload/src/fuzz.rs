@@ -16,17 +16,33 @@ pub fn check(format: Option<Format>, bytes: &[u8]) {
         reorder_window: Some(3),
         clamp_time: true,
         skip_zero_length: true,
+        allow_odd: true,
         ..strict.clone()
     };
     check_with(&strict, bytes);
     check_with(&lenient, bytes);
 }
 
+/// Reads `bytes` as a zip archive with a trace in it.
+///
+/// # Panics
+///
+/// As [`check`].
+pub fn check_zip(bytes: &[u8]) {
+    if let Ok(reader) =
+        TraceReader::from_zip(Cursor::new(bytes.to_vec()), "fuzz", &ReadOptions::default())
+    {
+        check_all(reader);
+    }
+}
+
 fn check_with(options: &ReadOptions, bytes: &[u8]) {
-    let input = Cursor::new(bytes.to_vec());
-    let Ok(mut reader) = TraceReader::from_reader(input, "fuzz", options) else {
-        return;
-    };
+    if let Ok(reader) = TraceReader::from_reader(Cursor::new(bytes.to_vec()), "fuzz", options) {
+        check_all(reader);
+    }
+}
+
+fn check_all(mut reader: TraceReader) {
     let mut last = None;
     let mut statistics = Statistics::new();
     let mut failed = false;

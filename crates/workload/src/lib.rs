@@ -6,6 +6,7 @@
 //!
 //! - [`TraceReader`] streams a trace file of any [`Format`], detected or given.
 //! - [`Trace`] is such a file, parsed once and kept in memory for everybody who replays it.
+//! - [`Merge`] delivers the requests of several such files in order of time.
 //! - [`Statistics`] describes a stream of requests in one pass.
 //! - [`Transform`] re-rates, resizes, folds, fits, cuts and repeats, and counts what it did.
 //! - [`Synthetic`] generates in fio's vocabulary; [`presets`] after Table 3 of the IODA paper.
@@ -33,8 +34,9 @@ pub use request::{Op, Request};
 pub use source::{Source, TraceSource, Workload};
 pub use statistics::{DeviceExtent, PAGE_BYTES, Statistics};
 pub use trace::{
-    BlkparseEvent, ColumnMap, Compression, Counts, Detected, FileIdentity, Format, Gap, Gaps,
-    HELD_REQUESTS_MOST, ReadOptions, SkipReason, TimeUnit, Trace, TraceReader, TraceRequests,
+    Align, BlkparseEvent, ColumnMap, Compression, Counts, Detected, FileIdentity, Format, Gap,
+    Gaps, HELD_REQUESTS_MOST, Keep, Merge, MergeOptions, Merged, ReadOptions, SkipReason, TimeUnit,
+    Trace, TraceClock, TraceReader, TraceRequests,
 };
 pub use transform::{
     Cut, DropReason, Fit, Fold, Replayed, Resize, Transform, Transformed, parse_factor,

@@ -10,6 +10,9 @@ use std::str::FromStr;
 /// The file time that an MSR trace written here starts at: 2007-02-22 17:00 UTC, as the originals.
 const MSR_START_TICKS: u64 = 128_166_372_000_000_000;
 
+/// The time that a log for fio starts at. fio takes a time of 0 for none, and would not wait after it.
+const FIO_START_MICROS: u64 = 1;
+
 /// The formats that are written.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum WriteFormat {
@@ -90,7 +93,7 @@ impl<W: Write> TraceWriter<W> {
                 )
             }
             WriteFormat::FioIologV3 => {
-                let micros = nanos / 1_000;
+                let micros = nanos / 1_000 + FIO_START_MICROS;
                 self.last_micros = micros;
                 if self.opened.insert(device) {
                     writeln!(self.out, "{micros} device{device} add")?;

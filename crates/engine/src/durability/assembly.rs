@@ -95,7 +95,7 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
     let mut notes = Vec::new();
     let Gathered { drives, geometry, order } = gather(found, asked, &mut notes)?;
     let leader = leader(&drives).map_err(|(first, second)| Refusal::Split { first, second })?;
-    let (_, leader) = leader.ok_or(Refusal::Nothing { places: found.len() })?;
+    let (_, leader) = leader.ok_or_else(|| nothing(found))?;
     check_states(&drives, leader)?;
     let leader = with_histories(leader, &drives);
 
@@ -186,7 +186,7 @@ pub(super) fn gather<'a>(
         drives.iter().copied().filter(|(_, drive)| !drive.is_being_created()).collect();
     let first = match of_most(&finished) {
         Some(first) => first,
-        None if drives.is_empty() => return Err(Refusal::Nothing { places: found.len() }),
+        None if drives.is_empty() => return Err(nothing(found)),
         None => return Err(Refusal::BeingCreated),
     };
     // Where another array was being created is nothing.
@@ -208,6 +208,12 @@ pub(super) fn gather<'a>(
     }
     let order = order(&drives, width)?;
     Ok(Gathered { drives, geometry, order })
+}
+
+/// No place has a superblock.
+fn nothing(found: &[Found]) -> Refusal {
+    let missing = found.iter().filter(|found| **found == Found::Missing).count();
+    Refusal::Nothing { places: found.len(), missing }
 }
 
 /// What the leader says, with what other drives that take part know to be over: changes that were
@@ -470,7 +476,15 @@ mod tests {
     fn what_is_not_one_array_is_refused() {
         assert!(refusal(&[]).contains("none of the 0 places"));
         let blank = || Found::Drive(Err(SuperblockError::Blank));
-        assert!(refusal(&[blank(), Found::Missing, blank(), blank()]).contains("create the array"));
+        let missing = || Found::Missing;
+        for (found, said) in [
+            ([missing(), missing(), missing(), missing()], "none of the 4 drives is there"),
+            ([blank(), missing(), blank(), blank()], "and 1 of them are not there"),
+            ([blank(), blank(), blank(), blank()], "holds a drive of an array: correct the paths"),
+        ] {
+            let sentence = refusal(&found);
+            assert!(sentence.contains(said) && !sentence.contains("create"), "{sentence}");
+        }
 
         let foreign = drives(|member, superblock| {
             if member == 0 {

@@ -22,6 +22,7 @@
 //! [`open`] and [`prepare`] do what comes before, on a [`Disk`] each. An array whose drives are all in
 //! memory has none of this.
 
+mod alone;
 mod assembly;
 pub mod block;
 mod create;
@@ -54,6 +55,7 @@ mod syncs;
 mod transitions;
 mod uuid;
 
+pub use alone::Doubt;
 pub use assembly::{Assembly, Found, assemble};
 pub use create::{check_blank, check_new, create};
 pub use disk::{Disk, is_unfinished, read_superblock, write_superblock};

@@ -390,7 +390,7 @@ fn write_part<D: Disk>(disk: &mut D, part: &FoundPart) -> Result<(), D::Error> {
     }
 }
 
-fn recover_intent<D: Disk>(
+pub(super) fn recover_intent<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
     setup: Setup,

@@ -34,15 +34,18 @@ impl<D> Opened<D> {
     /// it was optimal it had no journal.
     #[must_use]
     pub fn doubtful_regions(&self) -> Vec<u32> {
-        let Geometry { level, journalled, .. } = self.assembly.geometry;
-        let has_hole =
-            level.is_redundant() && !level.is_mirrored() && journalled != Journalled::Always;
-        if has_hole && self.assembly.lost != 0 {
+        if has_write_hole(&self.assembly.geometry) && self.assembly.lost != 0 {
             self.records.intent.dirty_regions()
         } else {
             Vec::new()
         }
     }
+}
+
+/// Whether a drive that is lost in the moment of a crash cannot be reconstructed in stripes that were being written.
+pub(super) fn has_write_hole(geometry: &Geometry) -> bool {
+    let Geometry { level, journalled, .. } = *geometry;
+    level.is_redundant() && !level.is_mirrored() && journalled != Journalled::Always
 }
 
 /// What is on a drive that was to be formatted.

@@ -2,6 +2,7 @@
 
 use super::superblock::SuperblockError;
 use super::uuid::Uuid;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -55,6 +56,36 @@ pub enum Note {
     },
 }
 
+impl Note {
+    /// The drive that the array starts without, of a note that says why.
+    #[must_use]
+    pub fn left_out(&self) -> Option<usize> {
+        match *self {
+            Self::Missing { member }
+            | Self::Failed { member, .. }
+            | Self::Stale { member, .. }
+            | Self::Overwritten { member, .. } => Some(member),
+            Self::Moved { .. } | Self::Unusable { .. } => None,
+        }
+    }
+
+    /// Why a drive is left out, with the drive as its subject; empty of other notes.
+    #[must_use]
+    pub fn why_left_out(&self) -> String {
+        match self {
+            Self::Missing { .. } => "is missing".to_string(),
+            Self::Failed { .. } => "had failed".to_string(),
+            Self::Stale { generation, newest, .. } => format!(
+                "is outdated: it was left behind at generation {generation} of {newest}"
+            ),
+            Self::Overwritten { .. } => {
+                "was overwritten: it has the head of a drive, and something else instead of its data".to_string()
+            }
+            Self::Moved { .. } | Self::Unusable { .. } => String::new(),
+        }
+    }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -90,6 +121,8 @@ pub enum Refusal {
     Nothing {
         /// Number of places.
         places: usize,
+        /// Number of places that are not there.
+        missing: usize,
     },
     /// An array that was not created to its end.
     BeingCreated,
@@ -171,9 +204,22 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nothing { places } => write!(
+            Self::Nothing { places: places @ 1.., missing } if missing == places => {
+                write!(
+                    f,
+                    "none of the {places} drives is there: connect or mount them, or correct the paths"
+                )
+            }
+            Self::Nothing { places, missing: 0 } => {
+                write!(
+                    f,
+                    "none of the {places} places holds a drive of an array: correct the paths"
+                )
+            }
+            Self::Nothing { places, missing } => write!(
                 f,
-                "none of the {places} places holds a drive of an array; create the array first, or correct the paths"
+                "none of the {places} places holds a drive of an array, and {missing} of them are not there: connect \
+                 or mount the missing ones, or correct the paths"
             ),
             Self::BeingCreated => f.write_str(
                 "the creation of the array was cut short, and it holds nothing: create it again",

@@ -69,6 +69,13 @@ impl Attaching {
         let found = found.map_err(|error| Failure::usage(format!("--address: {error}")))?;
         let nqn = settings.nqn.as_deref().map(|name| named("--nqn", name)).transpose()?;
         let nqn = same_name(nqn, addresses)?;
+        if nqn.is_some_and(|nqn| nqn.as_str() == Nqn::DISCOVERY) {
+            return Err(Failure::usage(format!(
+                "{} is the name of every discovery subsystem, so no host could reach the {what} by it; choose another \
+                 --nqn, or leave it out",
+                Nqn::DISCOVERY
+            )));
+        }
         let is_known = !settings.host.is_empty() || settings.host_keys.is_some();
         if is_known && settings.any_host
             || !settings.host.is_empty() && settings.host_keys.is_some()
@@ -122,7 +129,12 @@ impl Attached {
 
 /// How a Linux host attaches, for people.
 pub(crate) fn connect_commands(at: SocketAddr, nqn: &str) -> String {
-    let (ip, port) = (at.ip(), at.port());
+    let port = at.port();
+    // No host reaches this machine by the address that stands for all.
+    let ip = match at.ip().is_unspecified() {
+        true => String::from("ADDRESS_OF_THIS_MACHINE"),
+        false => at.ip().to_string(),
+    };
     format!(
         "  nvme discover -t tcp -a {ip} -s {port}\n  nvme connect -t tcp -a {ip} -s {port} -n {nqn}\n"
     )
@@ -261,6 +273,30 @@ mod tests {
         );
         assert!(
             attaching(&settings, &others).unwrap_err().contains("than --nqn, which is nqn.a:1")
+        );
+    }
+
+    #[test]
+    fn nothing_is_called_as_the_discovery_subsystem_is() {
+        let nqn = Some(Nqn::DISCOVERY.to_owned());
+        let settings = HostSettings { nqn, ..HostSettings::default() };
+        let by_address = format!("nvme+tcp://127.0.0.1:1/{}", Nqn::DISCOVERY);
+        for said in [
+            attaching(&settings, &["1"]).unwrap_err(),
+            attaching(&HostSettings::default(), &[&by_address]).unwrap_err(),
+        ] {
+            assert!(said.contains("is the name of every discovery subsystem"), "{said}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_told_to_connect_to_an_address_that_stands_for_all() {
+        for at in ["0.0.0.0:4420", "[::]:4420"] {
+            let said = connect_commands(at.parse().unwrap(), "nqn.a:1");
+            assert!(said.contains("connect -t tcp -a ADDRESS_OF_THIS_MACHINE -s 4420"), "{said}");
+        }
+        assert!(
+            connect_commands("10.0.0.2:4420".parse().unwrap(), "nqn.a:1").contains("-a 10.0.0.2")
         );
     }
 

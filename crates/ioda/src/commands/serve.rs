@@ -4,7 +4,7 @@ use super::Talk;
 use crate::cli::ServeArgs;
 use crate::exit::{Code, Failure};
 use crate::output::remark;
-use crate::serving::{self, Addresses, Built, EXPORT, Paths};
+use crate::serving::{self, Addresses, Built, EXPORT, Paths, Warning};
 use live::control::{Message, channel};
 use live::durable::Claimed;
 use live::nbd::uri::Uri;
@@ -19,15 +19,17 @@ Examples:
       four emulated drives of 1 GiB in memory, RAID-5, IODA; prints how to connect
   ioda serve --policy base
       the same drives without coordination; `ioda ctl policy ioda` turns it into IODA
-  ioda serve --storage /srv/array --raid 6 --drives 6
-      a file per drive in a directory; the array is there again when it is served again
+  ioda serve --create --storage /srv/array --raid 6 --drives 6
+      a new array, a file per drive in a directory
+  ioda serve --storage /srv/array
+      the same array, from then on
   ioda serve --plain --create --storage /dev/nvme0n1,/dev/nvme1n1,/dev/nvme2n1,/dev/nvme3n1
       your own drives, as they are
   ioda serve --create --storage nvme+tcp://10.0.0.2/nqn.a,nvme+tcp://10.0.0.3/nqn.b,nvme+tcp://10.0.0.4/nqn.c
       drives on the network, over NVMe/TCP
   ioda serve --address 0.0.0.0:10809 --tls /etc/ioda/tls --tls-required --tls-verify-peer
       over the network, with certificates on both sides
-  ioda serve --storage /srv/array --address nvme+tcp://127.0.0.1:4420,nvme+tcp://127.0.0.1:4421
+  ioda serve --create --storage /srv/array --address nvme+tcp://127.0.0.1:4420,nvme+tcp://127.0.0.1:4421
       for Linux hosts over NVMe/TCP, with two paths
   ioda serve --config array.toml
       a configuration file; flags override it
@@ -52,6 +54,12 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<Code, Failure> {
     for note in &opened.notes {
         tracing::info!("{note}");
     }
+    for Warning { slot, place, text } in &opened.warnings {
+        tracing::warn!(slot, place, "{text}");
+    }
+    let degraded: String =
+        opened.warnings.iter().map(|warning| format!("{}\n", warning.text)).collect();
+    let name = opened.name();
     let built = &opened.built;
     let summary = summary(built, &settings.serve.storage);
     let export = Export {
@@ -77,15 +85,16 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<Code, Failure> {
         let counts = Message::Strangers(acceptor.strangers());
         handle.send(counts).map_err(Failure::internal)?;
     }
-    for uri in paths.iter().flat_map(Paths::uris) {
-        tracing::info!("hosts attach at {uri}");
-    }
+    let listens = acceptor.as_ref().map(Acceptor::addresses).unwrap_or_default();
+    let uris = listens.iter().map(|at| addresses.uri(at).to_string());
+    let uris: Vec<String> = uris.chain(paths.iter().flat_map(Paths::uris)).collect();
+    tracing::info!("the array{name} is served at {}: {summary}", uris.join(", "));
     let (operate, page) = addresses.operate(&handle)?;
     let asked = handle.clone();
     let signals = operate::signals::watch(move || asked.shut_down()).map_err(internal)?;
     if !talk.quiet {
         let greeting = greeting(&summary, acceptor.as_ref(), paths.as_ref(), &addresses, page);
-        remark(greeting.trim_end());
+        remark((greeting + &degraded).trim_end());
     }
     // The array gives its drives up itself, when it has ended in order.
     claimed.keep();

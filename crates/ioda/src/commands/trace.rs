@@ -1,6 +1,7 @@
-//! `ioda trace inspect` and `ioda trace convert`.
+//! `ioda trace inspect`, `ioda trace convert` and `ioda trace merge`.
 
 pub(crate) mod document;
+mod merge;
 
 use super::Talk;
 use crate::describe;
@@ -13,7 +14,10 @@ use clap::{Arg, Args, Subcommand};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use workload::{Fit, Source, Trace, TraceSource, TraceWriter, WorkloadError, WriteFormat};
+use workload::{
+    Fit, HELD_REQUESTS_MOST, Keep, Source, Trace, TraceSource, TraceWriter, WorkloadError,
+    WriteFormat,
+};
 
 /// The most that addresses reach where there is no array.
 const CAPACITY_OF_NOTHING: u64 = 1 << 60;
@@ -21,14 +25,16 @@ const CAPACITY_OF_NOTHING: u64 = 1 << 60;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   ioda trace inspect trace.csv.zst
-  ioda trace convert trace.csv.zst trace.log --to fio";
+  ioda trace convert trace.csv.zst trace.log --to fio
+  ioda trace merge job.0.log job.1.log job.2.log --out all.csv";
 
 const INSPECT_EXAMPLES: &str = "\
 Examples:
   ioda trace inspect trace.csv.zst
   ioda trace inspect odd.csv --columns time=timestamp:us,op=rw:0/1,offset=lba:sectors,size=len:bytes
   ioda trace inspect odd.txt --columns time=0:ms,op=3,offset=1:sectors,size=2:4096,separator=tab
-  ioda trace inspect trace.gz --json";
+  ioda trace inspect trace.gz --json
+  tar -xOf traces.tar hm_0.csv | ioda trace inspect -";
 
 const CONVERT_EXAMPLES: &str = "\
 Examples:
@@ -44,6 +50,9 @@ pub(crate) enum TraceCommand {
     /// Write a trace in another format, changed or not
     #[command(after_help = CONVERT_EXAMPLES, mut_args = for_files)]
     Convert(Box<ConvertArgs>),
+    /// Put the requests of several traces in order of time, such as the logs of several jobs
+    #[command(after_help = merge::EXAMPLES, mut_args = for_reading)]
+    Merge(Box<merge::MergeArgs>),
 }
 
 /// Options of `ioda trace inspect`.
@@ -74,7 +83,10 @@ pub(crate) struct ConvertArgs {
 /// Names the file, and hides what describes a synthetic workload.
 fn for_files(arg: Arg) -> Arg {
     if arg.get_id() == "name" {
-        return arg.required(true).value_name("FILE").help("The trace file, compressed or not");
+        return arg
+            .required(true)
+            .value_name("FILE")
+            .help("The trace file, compressed or not; a pipe, or `-` for standard input");
     }
     let foreign = arg.get_help_heading() == Some(settings::FIO);
     arg.hide(foreign)
@@ -95,6 +107,7 @@ pub(crate) fn run(command: &TraceCommand, talk: Talk) -> Result<Code, Failure> {
     match command {
         TraceCommand::Inspect(args) => inspect(args),
         TraceCommand::Convert(args) => convert(args, talk),
+        TraceCommand::Merge(args) => merge::run(args, talk),
     }?;
     Ok(Code::Ok)
 }
@@ -115,7 +128,7 @@ fn inspect(args: &InspectArgs) -> Result<(), Failure> {
         )));
     }
     // Only what it is like is asked for, so none of its requests are kept.
-    let trace = Trace::open_holding(path, &args.options.read_options(), 0)?;
+    let trace = Trace::load(path, &args.options.read_options(), Keep::Nothing, remark)?;
     output::show(args.json.path(), || document::of(&trace), || text(path, &trace))
 }
 
@@ -131,16 +144,26 @@ fn text(path: &Path, trace: &Trace) -> String {
     )
 }
 
-fn convert(args: &ConvertArgs, talk: Talk) -> Result<(), Failure> {
-    let path = file(&args.options)?;
-    let out = args.out.as_deref().ok_or_else(|| Failure::usage("name the file to write"))?;
-    let same = |a: &Path, b: &Path| a.canonicalize().ok().zip(b.canonicalize().ok());
-    if same(path, out).is_some_and(|(a, b)| a == b) {
+/// Whether two paths lead to the same file.
+fn are_same(a: &Path, b: &Path) -> bool {
+    a == b || a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b)
+}
+
+/// Refuses to write `out` over the trace at `path`.
+fn keep(path: &Path, out: &Path) -> Result<(), Failure> {
+    if are_same(path, out) {
         return Err(Failure::usage(format!(
             "{} would overwrite the trace that it is made from; name another file",
             out.display()
         )));
     }
+    Ok(())
+}
+
+fn convert(args: &ConvertArgs, talk: Talk) -> Result<(), Failure> {
+    let path = file(&args.options)?;
+    let out = args.out.as_deref().ok_or_else(|| Failure::usage("name the file to write"))?;
+    keep(path, out)?;
     let speed = match args.options.rerate.as_ref().map(|text| text.value) {
         None => 1.0,
         Some(Rerate::By(speed)) => speed,
@@ -159,7 +182,8 @@ fn convert(args: &ConvertArgs, talk: Talk) -> Result<(), Failure> {
         transform.fit = Fit::Refuse;
     }
     transform.check(CAPACITY_OF_NOTHING).map_err(WorkloadError::from)?;
-    let trace = Trace::open(path, &args.options.read_options())?;
+    let keep = Keep::Requests { in_memory: HELD_REQUESTS_MOST };
+    let trace = Trace::load(path, &args.options.read_options(), keep, remark)?;
     if !talk.quiet {
         let gap = describe::gaps(&trace).map_or_else(String::new, |gap| format!("\n  - {gap}"));
         remark(&format!("{}{gap}\n  - {}", trace.detected(), trace.counts()));

@@ -1,5 +1,7 @@
 //! The generator: one thread, one connection, a clock.
 
+use super::errors::Errors;
+use super::permitted::permit;
 use crate::exit::Failure;
 use live::clock::{Clock, Event, Interest, Spin, Waiter};
 use live::nbd::client::Client;
@@ -39,7 +41,7 @@ pub(crate) struct Loaded {
     /// From the first intended moment to the last answer.
     pub(crate) length: Duration,
     /// Requests that the device answered with an error.
-    pub(crate) errors: u64,
+    pub(crate) errors: Errors,
     /// If it was asked for: of every request in the order of the workload, from the intended moment.
     pub(crate) each: Option<Vec<Duration>>,
 }
@@ -97,7 +99,7 @@ pub(crate) fn load(
             read_bytes: 0,
             written_bytes: 0,
             length: Duration::ZERO,
-            errors: 0,
+            errors: Errors::default(),
             each: options.keep_each.then(Vec::new),
         },
         progress,
@@ -112,8 +114,6 @@ pub(crate) fn load(
     Ok(generator.loaded)
 }
 
-/// Bytes of the longest request.
-const LONGEST_BYTES: usize = 32 << 20;
 /// Bytes of noise, which longer writes repeat.
 const NOISE_BYTES: usize = 1 << 20;
 
@@ -174,13 +174,8 @@ impl Generator<'_> {
     }
 
     fn send(&mut self, request: &Request, intended: Instant) -> Result<(), Failure> {
+        permit(self.client.negotiated(), request)?;
         let Request { op, offset_bytes, size_bytes, .. } = *request;
-        if size_bytes as usize > LONGEST_BYTES {
-            return Err(Failure::data(format!(
-                "a request has {size_bytes} bytes, but NBD takes at most {LONGEST_BYTES}; resize \
-                 the workload"
-            )));
-        }
         let cookie = self.next_cookie;
         self.next_cookie += 1;
         match op {
@@ -216,16 +211,16 @@ impl Generator<'_> {
         }
         while let Some(reply) = self.client.receive().map_err(hung_up)? {
             let now = self.clock.now();
-            let (cookie, failed) = (reply.cookie, reply.error != 0);
+            let (cookie, error) = (reply.cookie, reply.error);
             let Some(out) = self.out.remove(&cookie) else {
                 return Err(Failure::internal("the device answered what nobody had asked"));
             };
-            self.record(cookie, out, now, failed);
+            self.record(cookie, out, now, error);
         }
         Ok(())
     }
 
-    fn record(&mut self, cookie: u64, out: Out, now: Instant, failed: bool) {
+    fn record(&mut self, cookie: u64, out: Out, now: Instant, error: u32) {
         self.progress.fetch_add(1, Ordering::Relaxed);
         if let Some(each) = &mut self.loaded.each {
             let index = cookie as usize;
@@ -234,8 +229,8 @@ impl Generator<'_> {
             }
             each[index] = now.since(out.intended);
         }
-        if failed {
-            self.loaded.errors += 1;
+        if error != 0 {
+            self.loaded.errors.note(out.op, error);
             return;
         }
         let latency = now.since(out.intended);

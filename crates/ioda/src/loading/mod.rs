@@ -4,8 +4,11 @@
 //! delays what comes after, and a generator that waited for it would hide that (the mistake that Gil
 //! Tene calls coordinated omission).
 
+mod errors;
 mod generator;
+mod permitted;
 mod shown;
 
 pub(crate) use generator::{LoadOptions, Loaded, load};
+pub(crate) use permitted::permit_all;
 pub(crate) use shown::run_of;

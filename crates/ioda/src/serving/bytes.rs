@@ -1,10 +1,12 @@
 //! Where the bytes of the drives are: made or found, and put together.
 
+use super::degraded::{self, Warning};
 use super::{Built, build, drives, forced, network, switch_table};
 use crate::exit::Failure;
 use crate::settings::Settings;
+use engine::durability;
 use engine::volume::Repairs;
-use live::durable::{self, Assembly, Claimed, Geometry, OpenArray, Refusal, SuperblockError, Uuid};
+use live::durable::{self, Assembly, Claimed, Geometry, OpenArray, Refusal, Uuid};
 use live::nvme_tcp::TargetSetup;
 use live::server::{Durable, Setup};
 use live::storage::{
@@ -23,6 +25,8 @@ pub(crate) struct Opened {
     pub(crate) built: Built,
     /// What people should know.
     pub(crate) notes: Vec<String>,
+    /// Drives that it does without.
+    pub(crate) warnings: Vec<Warning>,
     storage: Storage,
     durable: Option<Durable>,
     /// Drives on the network that are given up if the array is not served.
@@ -74,6 +78,11 @@ fn in_memory(settings: &Settings) -> Result<Opened, Failure> {
             "--create is for files and devices; an array in memory is always new",
         ));
     }
+    if settings.serve.uuid.is_some() {
+        return Err(Failure::usage(
+            "--uuid is for files and devices; an array in memory has another uuid at each start",
+        ));
+    }
     if settings.serve.checksum_cache.is_some() {
         return Err(Failure::usage(
             "--checksum-cache is for files and devices; all checksums of drives in memory are in memory",
@@ -99,6 +108,7 @@ fn in_memory(settings: &Settings) -> Result<Opened, Failure> {
         states: vec![None; usize::from(built.geometry.width)],
         built,
         notes: Vec::new(),
+        warnings: Vec::new(),
         storage,
         durable: None,
         claimed: Claimed::default(),
@@ -109,34 +119,66 @@ fn in_memory(settings: &Settings) -> Result<Opened, Failure> {
 
 fn in_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
     let path = |drive: u32| folder.join(format!("drive-{drive}"));
-    make_folder(folder).map_err(|error| {
-        Failure::usage(format!("--storage: cannot make {}: {error}", folder.display()))
-    })?;
     for path in (0..64).map(path) {
         check_unused(&Place::File(path))?;
     }
     // What a creation left that was cut short is no array.
     let counts = |path: &PathBuf| path.exists() && !durable::is_remains(&Place::File(path.clone()));
-    let first = (0..64).map(path).find(counts);
-    let (width, create) = match first {
-        None => (settings.array.drives.unwrap_or(4), true),
-        Some(_) if settings.serve.create => {
+    let is_there = (0..64).map(path).any(|path| counts(&path));
+    let create = settings.serve.create;
+    let width = match (is_there, create) {
+        (false, false) => {
+            let remains = (0..64).map(path).any(|path| path.exists());
+            return Err(nothing_in(
+                folder,
+                remains,
+                settings.serve.uuid.as_ref().map(|uuid| uuid.value),
+            ));
+        }
+        (true, true) => {
             return Err(Failure::usage(format!(
-                "--create: there is an array in {} already; remove its files first, if nothing on \
-                 them is wanted",
+                "--create: there is an array in {} already; leave --create out to serve it, or remove its files \
+                 first, if nothing on them is wanted",
                 folder.display()
             )));
         }
-        Some(_) => {
+        (false, true) => {
+            make_folder(folder).map_err(|error| {
+                Failure::usage(format!("--storage: cannot make {}: {error}", folder.display()))
+            })?;
+            settings.array.drives.unwrap_or(4)
+        }
+        (true, false) => {
             let there = (0..64).map(path).filter(|path| path.exists());
-            match there.filter_map(|path| geometry_at(&Place::File(path))).next() {
-                Some(geometry) => (u32::from(geometry.width), false),
-                None => (settings.array.drives.unwrap_or(4), false),
+            let geometry = there.filter_map(|path| geometry_at(&Place::File(path))).next();
+            match geometry {
+                Some(geometry) => u32::from(geometry.width),
+                None => settings.array.drives.unwrap_or(4),
             }
         }
     };
     let places = (0..width).map(|drive| place(settings, path(drive)));
     on_places(settings, places.collect::<Result<_, _>>()?, create)
+}
+
+/// Why nothing is served from a directory without an array. Creation is not proposed where a uuid says that an array exists.
+fn nothing_in(folder: &Path, remains: bool, uuid: Option<Uuid>) -> Failure {
+    let at = folder.display();
+    let what = match (folder.exists(), remains) {
+        (false, _) => format!("there is no directory {at}"),
+        (true, false) => format!("there is no array in {at}"),
+        (true, true) => {
+            format!("the creation of the array in {at} was cut short, and it holds nothing")
+        }
+    };
+    Failure::usage(match uuid {
+        Some(uuid) => {
+            format!("--storage: {what}, where array {uuid} is to be: mount it or correct the path")
+        }
+        None => format!(
+            "--storage: {what}: mount it or correct the path, or say --create to make a new array there"
+        ),
+    })
 }
 
 /// Makes a directory and those above it that are missing, on stable storage: without their names nothing in
@@ -219,6 +261,12 @@ fn place(settings: &Settings, path: PathBuf) -> Result<Place, Failure> {
 }
 
 fn on_places(settings: &Settings, places: Vec<Place>, create: bool) -> Result<Opened, Failure> {
+    if let Some(uuid) = settings.serve.uuid.as_ref().filter(|_| create) {
+        return Err(Failure::usage(format!(
+            "--create makes an array with a uuid of its own, and the configuration asks for {}; leave `uuid` out",
+            uuid.value
+        )));
+    }
     check_different(&places)?;
     places.iter().try_for_each(check_unused)?;
     // Claims come before reads of what another server may be changing.
@@ -242,10 +290,11 @@ fn put_together(settings: &Settings, places: Vec<Place>, create: bool) -> Result
         true => durable::create(&places, &built.geometry, QUIET_FOR),
         false => open_or_force(&settings, &places, &asked)?,
     };
-    let opened = opened.map_err(|error| Failure::usage(blank_hint(&error, create)))?;
+    let opened = opened.map_err(|error| Failure::usage(hint(&error, create, &settings)))?;
     let doubtful = opened.doubtful_regions().len() as u64;
     let OpenArray { assembly, mut disks, mut records, replayed, .. } = opened;
-    let mut notes: Vec<String> = assembly.notes.iter().map(ToString::to_string).collect();
+    let mut notes = degraded::other_notes(&assembly);
+    let warnings = degraded::warnings(&assembly, &places);
     let built = network::agree(&settings, built, &mut disks, &mut notes)?;
     if let Some(checksums) = &mut records.checksums {
         checksums.cache_bytes = built.checksum_cache_bytes;
@@ -288,6 +337,7 @@ fn put_together(settings: &Settings, places: Vec<Place>, create: bool) -> Result
     }
     Ok(Opened {
         notes,
+        warnings,
         storage,
         durable: Some(Durable { records, places: order_of_places }),
         claimed: Claimed::default(),
@@ -307,30 +357,30 @@ fn open_or_force(
     let opened = match durable::find(places, Some(asked)) {
         Err(error) => Err(error),
         Ok(found) => {
+            check_uuid(settings, found.assembly())?;
             // Before the superblocks say that those which are missing have failed.
-            check_degraded(settings, found.assembly())?;
-            found.start(QUIET_FOR)
+            degraded::check(settings, found, places)?.start(QUIET_FOR)
         }
     };
     match opened {
         Err(error) if error.may_be_forced() => match settings.serve.force_assembly {
-            true => forced::open(settings.serve.yes, places, asked, &error).map(Ok),
+            true => forced::open(settings, places, asked, &error).map(Ok),
             false => Err(Failure::usage(forced::hint(&error, places, asked))),
         },
         other => Ok(other),
     }
 }
 
-/// Whether all drives are there, or people have said that they know that some are not.
-fn check_degraded(settings: &Settings, assembly: &Assembly) -> Result<(), Failure> {
-    if assembly.absent == 0 || settings.serve.degraded || settings.serve.force_assembly {
-        return Ok(());
+/// Refuses an array that is not the one that was asked for.
+pub(super) fn check_uuid(settings: &Settings, assembly: &Assembly) -> Result<(), Failure> {
+    let asked = settings.serve.uuid.as_ref().map(|uuid| uuid.value);
+    match asked.filter(|asked| *asked != assembly.uuid) {
+        None => Ok(()),
+        Some(asked) => Err(Failure::usage(format!(
+            "the array on the drives has uuid {}, and `uuid` asks for {asked}; correct --storage, or `uuid`",
+            assembly.uuid
+        ))),
     }
-    Err(Failure::usage(format!(
-        "{}; the others suffice: serve them with --degraded, then replace the missing ones with \
-         `ioda ctl replace`",
-        missing(assembly.absent & !assembly.rebuilding, assembly.rebuilding)
-    )))
 }
 
 /// Plain drives that are there already: the smallest says how large all are.
@@ -353,29 +403,22 @@ fn smallest(settings: &Settings, places: &[Place], built: Built) -> Result<Built
     build(&settings, None)
 }
 
-fn missing(absent: u64, rebuilding: u64) -> String {
-    let list = |bits: u64| {
-        let drives = (0..64).filter(|drive| bits >> drive & 1 == 1);
-        drives.map(|drive: u32| drive.to_string()).collect::<Vec<_>>().join(", ")
-    };
-    match (absent, rebuilding) {
-        (0, some) => format!("drives {} were being rebuilt", list(some)),
-        (some, 0) => format!("drives {} are missing, failed or stale", list(some)),
-        (some, others) => format!(
-            "drives {} are missing, failed or stale, and drives {} were being rebuilt",
-            list(some),
-            list(others)
-        ),
-    }
-}
-
-/// What is wrong, and what to do about drives that nothing is on.
-fn blank_hint(error: &durable::OpenError, create: bool) -> String {
-    let hints = [SuperblockError::Blank.to_string(), Refusal::BeingCreated.to_string()];
-    let blank = hints.iter().any(|hint| error.to_string().contains(hint));
-    match blank && !create {
-        true => format!("{error}; to make a new array on these drives say --create"),
-        false => error.to_string(),
+/// What is wrong, and what to do about drives that nothing is on, or that an array is on already.
+fn hint(error: &durable::OpenError, create: bool, settings: &Settings) -> String {
+    let is_blank = matches!(
+        error,
+        durable::OpenError::Array(durability::OpenError::Refused(
+            Refusal::Nothing { missing: 0, .. } | Refusal::BeingCreated
+        ))
+    );
+    let is_member = matches!(
+        error,
+        durable::OpenError::NotBlank { found: durability::Contents::Member(_), .. }
+    );
+    match (is_blank && settings.serve.uuid.is_none(), create, is_member) {
+        (true, false, _) => format!("{error}; to make a new array on these drives say --create"),
+        (_, true, true) => format!("{error}; leave --create out to serve that array"),
+        _ => error.to_string(),
     }
 }
 
@@ -386,6 +429,12 @@ impl Opened {
             Some(durable) => Ok(durable.records.superblock.uuid),
             None => durable::random_uuid().map_err(Failure::internal),
         }
+    }
+
+    /// Its uuid with a blank before, for a line of the log; empty if it is in memory.
+    pub(crate) fn name(&self) -> String {
+        let durable = self.durable.as_ref();
+        durable.map_or_else(String::new, |durable| format!(" {}", durable.records.superblock.uuid))
     }
 
     /// Whether it outlives its process.

@@ -1,8 +1,9 @@
 //! Going on from drives that disagree: what people are told, and what they are asked.
 
-use super::bytes::QUIET_FOR;
+use super::bytes::{QUIET_FOR, check_uuid};
 use crate::exit::Failure;
 use crate::output::remark;
+use crate::settings::Settings;
 use live::durable::{self, Geometry, OpenArray, OpenError};
 use live::storage::Place;
 use std::io::{BufRead, IsTerminal, Write};
@@ -20,7 +21,7 @@ pub(super) fn hint(error: &OpenError, places: &[Place], asked: &Geometry) -> Str
 
 /// Tells what it would do to an array that was refused for `why`, and does it if people agree.
 pub(super) fn open(
-    agreed: bool,
+    settings: &Settings,
     places: &[Place],
     asked: &Geometry,
     why: &OpenError,
@@ -28,12 +29,13 @@ pub(super) fn open(
     let found = durable::find_forced(places, Some(asked));
     let (found, account) =
         found.map_err(|error| Failure::usage(format!("--force-assembly cannot help: {error}")))?;
+    check_uuid(settings, found.assembly())?;
     // Whoever reads the output of the server is not the one who has to agree.
     remark(&format!(
         "The array cannot be started: {why}.\n--force-assembly would go on like this:\n{account}"
     ));
     let mut out = std::io::stderr().lock();
-    if !agreed && !agrees(&mut out)? {
+    if !settings.serve.yes && !agrees(&mut out)? {
         return Err(Failure::usage("nothing was written: the assembly was not agreed to"));
     }
     drop(out);

@@ -5,6 +5,7 @@ mod addresses;
 mod bytes;
 #[cfg(test)]
 mod damaged;
+mod degraded;
 mod drives;
 mod forced;
 mod hosts;
@@ -12,6 +13,7 @@ mod network;
 
 pub(crate) use addresses::{Addresses, EXPORT};
 pub(crate) use bytes::{Opened, open};
+pub(crate) use degraded::Warning;
 pub(crate) use hosts::Paths;
 
 use crate::exit::Failure;

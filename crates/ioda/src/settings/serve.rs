@@ -3,6 +3,7 @@
 use crate::quantity::{JournalUse, OnOff, Size, Text};
 use crate::words::Wait;
 use clap::Args;
+use live::durable::Uuid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ pub(crate) struct ServeSettings {
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty", alias = "listen")]
     pub(crate) address: Vec<String>,
-    /// Where the drives keep their bytes: `memory`, a directory that gets a file per drive, or a
+    /// Where the drives keep their bytes: `memory`, a directory that has a file per drive, or a
     /// list with the file, the block device or the address of each, such as
     /// nvme+tcp://127.0.0.1:4420/nqn.2014-08.org.nvmexpress:uuid:… for a drive on the network
     /// [default: memory]
@@ -41,10 +42,15 @@ pub(crate) struct ServeSettings {
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) no_prefill: bool,
-    /// Make a new array on the drives of a list; what is on them is lost
+    /// Make a new array in a directory or on the drives of a list; without it an array is only served that is there.
+    /// Not read from a file
     #[arg(long)]
     #[serde(skip)]
     pub(crate) create: bool,
+    /// UUID of the array that is to be served, such as 1b4e28ba-2fa1-11d2-883f-0016d3cca427; `ioda ctl status` shows it,
+    /// and another array is refused
+    #[arg(long, value_name = "UUID", conflicts_with = "create")]
+    pub(crate) uuid: Option<Text<Uuid>>,
     /// When a new array with parity writes what it is about to change into a journal first: `always`, so
     /// that as many drives as there are parities may be lost in the moment of a crash, or `degraded`, only
     /// while drives are missing: writes are faster, and data beside a write may be lost with a drive in
@@ -55,9 +61,10 @@ pub(crate) struct ServeSettings {
     /// wrong is repaired from the others; `on` or `off` [default: on, off for drives in memory]
     #[arg(long, value_name = "WHETHER")]
     pub(crate) checksums: Option<Text<OnOff>>,
-    /// Serve although drives are missing or stale, as long as the others suffice
+    /// Serve without drives that are missing also where these could be served without the others, as a half of a
+    /// mirror, or where a crash has left a write hole
     #[arg(long)]
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) degraded: bool,
     /// Go on from drives that disagree or missed changes, where a start is refused: says what it would do
     /// and may lose, and asks

@@ -58,14 +58,15 @@ pub(crate) struct WorkloadSettings {
     /// Play the trace this many times, 1 or more [default: 1]
     #[arg(long, value_name = "N", help_heading = REQUESTS)]
     pub(crate) repeat: Option<u64>,
-    /// Its format: msr, disksim (also ssdsim, mqsim, msps), systor, tencent, alibaba, spc, blkparse,
-    /// fio-iolog-v2, fio-iolog-v3, blkreplay, csv or vscsi [default: detected]
+    /// Its format: msr, disksim (times in ms), mqsim (ns), ssdsim and msps (any, see --time-unit),
+    /// systor, tencent, alibaba, spc, blkparse, blktrace, fio-iolog-v2, fio-iolog-v3, blkreplay, csv
+    /// or vscsi [default: detected]
     #[arg(long, value_name = "NAME", help_heading = TRACE)]
     pub(crate) format: Option<Text<Format>>,
     /// Its unit of time: s, ms, us, 100ns or ns [default: detected]
     #[arg(long, value_name = "UNIT", help_heading = TRACE)]
     pub(crate) time_unit: Option<Text<TimeUnit>>,
-    /// Its sector [default: 512 where it counts in sectors]
+    /// Its sector, or 1 if its addresses are bytes [default: 512 where it counts in sectors]
     #[arg(long, value_name = "BYTES", help_heading = TRACE)]
     pub(crate) sector_bytes: Option<u64>,
     /// What the columns of a CSV are, where its header and values do not say enough:
@@ -79,7 +80,7 @@ pub(crate) struct WorkloadSettings {
     /// [default: detected]
     #[arg(long, value_name = "MAP", help_heading = TRACE)]
     pub(crate) columns: Option<Text<ColumnMap>>,
-    /// Which blkparse event is a request: D, Q or C [default: D]
+    /// Which event of blktrace is a request: D, Q or C [default: D, or the next where there is none]
     #[arg(long, value_name = "EVENT", help_heading = TRACE)]
     pub(crate) blkparse_event: Option<Text<BlkparseEvent>>,
     /// Requests held back to put them in order of time, 1 or more [default: 4096]
@@ -97,6 +98,11 @@ pub(crate) struct WorkloadSettings {
     /// whole seconds only]
     #[arg(long, value_name = "BOOL", help_heading = TRACE)]
     pub(crate) spread_seconds: Option<bool>,
+    /// Read impossible requests as they stand: a device for each request, a clock that begins again,
+    /// or a span of decades
+    #[arg(long, help_heading = TRACE)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) allow_odd: bool,
     /// Make every pause longer than this as long as this: for a trace in which one request has a
     /// time years away from all others, such as 60s [default: none]
     #[arg(long, value_name = "TIME", help_heading = TRACE)]
@@ -203,6 +209,7 @@ impl WorkloadSettings {
             ("--clamp-time", self.clamp_time),
             ("--skip-zero-length", self.skip_zero_length),
             ("--spread-seconds", self.spread_seconds.is_some()),
+            ("--allow-odd", self.allow_odd),
             ("--close-gaps", self.close_gaps.is_some()),
         ])
     }
@@ -228,11 +235,12 @@ impl WorkloadSettings {
             time_unit: value(&self.time_unit),
             sector_bytes: self.sector_bytes,
             columns: self.columns.as_ref().map(|text| text.value.clone()),
-            blkparse_event: value(&self.blkparse_event).unwrap_or_default(),
+            blkparse_event: value(&self.blkparse_event),
             reorder_window: self.reorder_window,
             clamp_time: self.clamp_time,
             skip_zero_length: self.skip_zero_length,
             spread_seconds: self.spread_seconds,
+            allow_odd: self.allow_odd,
             close_gaps: value(&self.close_gaps).map(|Span(duration)| duration),
         }
     }

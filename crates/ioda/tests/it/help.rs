@@ -10,6 +10,7 @@ fn every_command_explains_itself() {
         "trace",
         "trace inspect",
         "trace convert",
+        "trace merge",
         "plan",
         "explain",
         "presets",

@@ -25,6 +25,8 @@ mod kill;
 mod lab;
 mod listings;
 mod live;
+mod loads;
+mod logged;
 #[path = "../../../live/tests/it/nvme_drive/host.rs"]
 #[allow(clippy::unwrap_used, dead_code, reason = "a test, which uses its own part")]
 mod nvme_host;
@@ -38,6 +40,7 @@ mod replacing;
 mod requests_out;
 mod schemas;
 mod serve;
+mod starting;
 mod survey;
 mod sweep;
 mod torture;

@@ -22,6 +22,8 @@ pub struct TimerFloor {
     pub method: WaitMethod,
     /// By how many nanoseconds it came back after the moment.
     pub late_nanoseconds: Histogram<u64>,
+    /// By how many at most, exact.
+    pub late_max_nanoseconds: u64,
     /// Share of a core that it used, 0 to 1.
     pub processor_share: f64,
     /// For how long it was measured.
@@ -56,6 +58,7 @@ pub fn measure(methods: &[WaitMethod], each: Duration) -> std::io::Result<Vec<Ti
             // The longest stall that is told apart is an hour, at three digits.
             late_nanoseconds: Histogram::new_with_bounds(1, 3_600_000_000_000, 3)
                 .map_err(std::io::Error::other)?,
+            late_max_nanoseconds: 0,
             processor_share: 0.0,
             measured: Duration::ZERO,
             margin: Duration::ZERO,
@@ -92,7 +95,9 @@ fn turn(
         let after = BETWEEN_NANOSECONDS.start() + rng.below(spread + 1);
         let due = Instant::from_nanos(now.as_nanos() + after);
         now = waiter.wait(clock, due, floor.method != WaitMethod::Sleep, &mut events)?;
-        floor.late_nanoseconds.saturating_record(now.since(due).as_nanos().max(1));
+        let late = now.since(due).as_nanos();
+        floor.late_nanoseconds.saturating_record(late.max(1));
+        floor.late_max_nanoseconds = floor.late_max_nanoseconds.max(late);
     }
     *used += processor_time().saturating_sub(busy);
     floor.measured += now.since(began);

@@ -132,6 +132,13 @@ fn coarse_bound(bucket: usize) -> u64 {
     upper_bound(bucket | ((1 << COARSE_LOG2) - 1))
 }
 
+/// The least number of nanoseconds in the wider bucket with this upper bound.
+fn coarse_least(bound: u64) -> u64 {
+    let first = bucket(bound) & !((1 << COARSE_LOG2) - 1);
+    // The first bucket begins at 0.
+    first.checked_sub(1).map_or(0, |before| upper_bound(before) + 1)
+}
+
 /// Latencies since the start, or of an interval, as a histogram.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
@@ -139,7 +146,7 @@ pub struct Latency {
     pub count: u64,
     /// Their sum.
     pub sum_nanoseconds: u64,
-    /// Largest; of an interval, no less than the largest.
+    /// Largest; of an interval at most the largest, and less than 7 % below it.
     pub max_nanoseconds: u64,
     /// Percentiles, as (percent, nanoseconds); none of nothing. Those since the start are exact to
     /// 0.8 %, those of an interval to 7 %.
@@ -185,11 +192,15 @@ impl Latency {
                 None => return self.clone(),
             }
         }
-        let highest = buckets.last().map_or(0, |(bound, _)| *bound);
+        // The largest of all is of the interval if it is larger than any before. Else only its bucket is known.
+        let max_nanoseconds = match self.max_nanoseconds > earlier.max_nanoseconds {
+            true => self.max_nanoseconds,
+            false => buckets.last().map_or(0, |(bound, _)| coarse_least(*bound)),
+        };
         let mut latency = Self {
             count: buckets.iter().map(|(_, count)| count).sum(),
             sum_nanoseconds: self.sum_nanoseconds.saturating_sub(earlier.sum_nanoseconds),
-            max_nanoseconds: highest.min(self.max_nanoseconds),
+            max_nanoseconds,
             percentiles: Vec::new(),
             buckets,
         };
@@ -282,7 +293,11 @@ mod tests {
             let later = recorded(&second);
             prop_assert_eq!(&difference.buckets, &later.buckets);
             prop_assert_eq!((difference.count, difference.sum_nanoseconds), (later.count, later.sum_nanoseconds));
-            prop_assert!(difference.max_nanoseconds >= later.max_nanoseconds);
+            let (said, largest) = (difference.max_nanoseconds, later.max_nanoseconds);
+            prop_assert!(said <= largest && said as f64 >= (largest as f64 / 1.07).min(largest as f64 - 8.0));
+            for (_, nanoseconds) in &difference.percentiles {
+                prop_assert!(*nanoseconds <= largest);
+            }
             // After a new start everything is new.
             if !first.is_empty() {
                 prop_assert_eq!(later.since(&recorded(&all)), later);

@@ -7,8 +7,8 @@ use super::tended::tended;
 use super::{Assembly, Geometry, Intent, Journal, Refusal, Superblock, Uuid};
 use crate::storage::{DATA_OFFSET_BYTES, DiskError, Place, PlaceError, StoredDrive};
 use ::engine::durability::{
-    self, HEAD_BYTES, Opened, Opening, Vacancy, check_blank, check_join, check_new, check_return,
-    is_unfinished, prepare, prepare_return,
+    self, Doubt, HEAD_BYTES, Opened, Opening, Vacancy, check_blank, check_join, check_new,
+    check_return, is_unfinished, prepare, prepare_return,
 };
 use std::io;
 use std::path::PathBuf;
@@ -315,7 +315,7 @@ pub(super) fn disks_at(places: &[Place]) -> Result<Vec<Option<StoredDrive>>, Ope
     let disk = |(drive, place): (usize, &Place)| match StoredDrive::open_head(place) {
         Ok(disk) => Ok(Some(disk)),
         Err(error) if error.is_missing() => {
-            tracing::warn!(drive, "a drive is missing: {error}");
+            tracing::debug!(place = drive, "{error}");
             Ok(None)
         }
         Err(error) => Err(OpenError::Place { drive, error }),
@@ -340,6 +340,16 @@ impl FoundArray {
     #[must_use]
     pub fn assembly(&self) -> &Assembly {
         &self.opening.assembly
+    }
+
+    /// Why it must not start without a word from its operator; `None` if it may. Writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If a drive cannot be read.
+    pub fn doubt(&mut self, quiet_for: Duration) -> Result<Option<Doubt>, OpenError> {
+        let doubt = self.opening.doubt(quiet_for);
+        doubt.map_err(|error| OpenError::located(error, &self.names))
     }
 
     /// Starts it. When this returns, the journal was replayed and the superblocks say that the array

@@ -11,9 +11,9 @@ pub mod ftl;
 mod tended;
 
 pub use ::engine::durability::{
-    Assembly, Found, Geometry, Intent, Journal, JournalError, Journalled, MarkState, MemberState,
-    Note, Records, Refusal, Superblock, SuperblockError, Uuid, assemble, intent, journal,
-    read_superblock, write_superblock,
+    Assembly, Doubt, Found, Geometry, Intent, Journal, JournalError, Journalled, MarkState,
+    MemberState, Note, Records, Refusal, Superblock, SuperblockError, Uuid, assemble, intent,
+    journal, read_superblock, write_superblock,
 };
 pub use claim::{ClaimError, Claimed, claim, claim_drive, claimant};
 pub use forced::{Account, find_forced};

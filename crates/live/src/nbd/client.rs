@@ -2,6 +2,7 @@
 //!
 //! It speaks the fixed newstyle handshake without TLS, and simple replies.
 
+use super::negotiated::Negotiated;
 use super::queue::Queue;
 use super::stream::Socket;
 use super::uri::{Endpoint, Uri};
@@ -74,9 +75,7 @@ pub struct Reply<'a> {
 #[derive(Debug)]
 pub struct Client {
     socket: Socket,
-    size_bytes: u64,
-    flags: u16,
-    preferred_block_bytes: u32,
+    negotiated: Negotiated,
     input: Queue,
     output: Queue,
     /// By cookie: bytes of data that come with the reply.
@@ -121,9 +120,7 @@ impl Client {
         .map_err(failed)?;
         let mut client = Self {
             socket,
-            size_bytes: 0,
-            flags: 0,
-            preferred_block_bytes: 4096,
+            negotiated: Negotiated::default(),
             input: Queue::default(),
             output: Queue::default(),
             in_flight: HashMap::new(),
@@ -193,12 +190,13 @@ impl Client {
         let mut fields = Fields(data);
         match fields.u16()? {
             info::EXPORT => {
-                self.size_bytes = fields.u64()?;
-                self.flags = fields.u16()?;
+                self.negotiated.size_bytes = fields.u64()?;
+                self.negotiated.flags = fields.u16()?;
             }
             info::BLOCK_SIZE => {
-                let _least = fields.u32()?;
-                self.preferred_block_bytes = fields.u32()?;
+                self.negotiated.least_block_bytes = fields.u32()?.max(1);
+                self.negotiated.preferred_block_bytes = fields.u32()?;
+                self.negotiated.payload_bytes_max = fields.u32()?;
             }
             _ => {}
         }
@@ -208,19 +206,25 @@ impl Client {
     /// Length of the export.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
-        self.size_bytes
+        self.negotiated.size_bytes
+    }
+
+    /// What the server has said of the export.
+    #[must_use]
+    pub fn negotiated(&self) -> &Negotiated {
+        &self.negotiated
     }
 
     /// What the server does, of [`wire::export_flag`].
     #[must_use]
     pub fn flags(&self) -> u16 {
-        self.flags
+        self.negotiated.flags
     }
 
     /// The request length that the server likes best.
     #[must_use]
     pub fn preferred_block_bytes(&self) -> u32 {
-        self.preferred_block_bytes
+        self.negotiated.preferred_block_bytes
     }
 
     /// The socket, to be watched.

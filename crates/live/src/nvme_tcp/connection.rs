@@ -4,7 +4,7 @@ use super::admission::Stage;
 use super::command_buffer::{CommandBuffer, Purpose};
 use super::command_memory::{Account, CommandMemory};
 use super::output::{Output, Sent};
-use super::subsystems::Joined;
+use super::subsystems::{Joined, Which};
 use super::target::{CAPSULE_BYTES, RECEIVE_BYTES, TRANSFER_BYTES_MAX};
 use crate::buffer::Pool;
 use crate::clock::Interest;
@@ -16,7 +16,7 @@ use nvme::wire::{AUTH_MESSAGE_BYTES_MAX, CONNECT_BYTES};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// What of headers may wait to be sent before nothing more is received: a host that does not read its answers
@@ -165,6 +165,14 @@ impl Stage {
 }
 
 impl HostConnection {
+    /// The address of this machine that its host has connected to, for the discovery subsystem, which tells it.
+    pub(super) fn local_ip(&self, which: Which) -> Option<IpAddr> {
+        match which {
+            Which::Own => None,
+            Which::Discovery => self.socket.local_addr().ok().map(|address| address.ip()),
+        }
+    }
+
     pub(super) fn new(socket: TcpStream, source: Source, terms: Terms) -> Self {
         let stage = Stage::Entering;
         let (in_capsule, granted) = stage.shares_bytes();

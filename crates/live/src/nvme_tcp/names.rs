@@ -2,11 +2,11 @@
 //! or Linux takes two for one.
 
 use crate::durable::Uuid;
-use nvme::target::{HostList, Listing};
+use nvme::target::{HostList, Listing, Reached};
 use nvme::wire::{
     AddressFamily, Ascii, CNTLID_DYNAMIC, DiscoveryRecord, Nqn, SubsystemKind, Transport,
 };
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// The beginning of a name that is made of a UUID (NVM Express, "NVMe Qualified Names").
 const UUID_NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:";
@@ -63,12 +63,38 @@ pub fn listing(address: SocketAddr, subsystem: Nqn, hosts: HostList) -> Listing 
         address: Ascii::new(&address.ip().to_string()).unwrap_or_default(),
         security: 0,
     };
-    Listing { record, hosts }
+    Listing { record, hosts, is_everywhere: address.ip().is_unspecified() }
+}
+
+/// A local address in the form of a discovery record.
+pub(super) fn reached(ip: IpAddr) -> Reached {
+    // A socket for both families has IPv4 addresses in the form of IPv6.
+    let ip = ip.to_canonical();
+    let family = match ip {
+        IpAddr::V4(_) => AddressFamily::Ipv4,
+        IpAddr::V6(_) => AddressFamily::Ipv6,
+    };
+    Reached { family, address: Ascii::new(&ip.to_string()).unwrap_or_default() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_is_told_the_address_that_it_has_reached() {
+        let at = |text: &str| reached(text.parse().unwrap());
+        for (text, family, told) in [
+            ("10.0.0.2", AddressFamily::Ipv4, "10.0.0.2"),
+            ("::ffff:10.0.0.2", AddressFamily::Ipv4, "10.0.0.2"),
+            ("fd00::2", AddressFamily::Ipv6, "fd00::2"),
+        ] {
+            assert_eq!((at(text).family, at(text).address.as_str()), (family, told));
+        }
+        let nqn = Nqn::new("nqn.2026-01.example:a").unwrap();
+        let of = |text: &str| listing(text.parse().unwrap(), nqn, HostList::Any).is_everywhere;
+        assert!(of("0.0.0.0:4420") && of("[::]:4420") && !of("10.0.0.2:4420"));
+    }
 
     #[test]
     fn names_are_made_of_the_uuid_and_chosen_ones_kept() {

@@ -1,12 +1,14 @@
 //! The two subsystems at an address: the drive's or array's own, and the discovery subsystem.
 
 use super::admission::Stage;
+use super::names::reached;
 use nvme::target::{
     Action, AdminAnswer, AdminRequest, CommandData, Discovery, DriveReport, Queue, Request,
     Subsystem,
 };
 use nvme::wire::{CONNECT_BYTES, Connect, ConnectData, ConnectRefusal, Nqn};
 use nvme::wire::{StatusField, SubmissionEntry};
+use std::net::IpAddr;
 use units::{Duration, Instant};
 
 /// Which of the two.
@@ -90,18 +92,22 @@ impl Subsystems {
         }
     }
 
-    /// Answers a command of an admin queue.
+    /// Answers a command of an admin queue, whose connection came to the address `local`.
     pub(super) fn handle_admin(
         &mut self,
         now: Instant,
         joined: &Joined,
         request: AdminRequest<'_>,
         drive: &DriveReport,
+        local: Option<IpAddr>,
     ) -> AdminAnswer {
         self.due = None;
         match joined.which {
             Which::Own => self.own.handle_admin(now, &joined.queue, request, drive),
-            Which::Discovery => self.discovery.handle_admin(now, &joined.queue, request),
+            Which::Discovery => {
+                let reached = local.map(reached);
+                self.discovery.handle_admin(now, &joined.queue, request, reached.as_ref())
+            }
         }
     }
 

@@ -277,6 +277,7 @@ impl Target {
         let CommandName { connection, slot } = name;
         let Some(own) = self.table.get_mut(connection) else { return };
         let Some(joined) = own.joined else { return };
+        let local = own.local_ip(joined.which);
         let Some(pending) = own.pending_mut(slot) else { return };
         let Request::Admin(command) = pending.request else { return };
         let (mut nothing, mut data) = ([0; 0], pending.buffer.as_mut());
@@ -287,7 +288,7 @@ impl Target {
             None => (&[], &mut nothing),
         };
         let request = AdminRequest { slot, nsid: pending.nsid, command, data, into };
-        let answer = self.subsystems.handle_admin(now, &joined, request, drive);
+        let answer = self.subsystems.handle_admin(now, &joined, request, drive, local);
         match answer {
             AdminAnswer::Now(answer) => own.machine.complete(slot, answer),
             AdminAnswer::WhenKept(answer) => {

@@ -3,7 +3,7 @@
 //! Written here and not by a client library: those count themselves, whereas everything here has
 //! been counted by the array's thread already.
 
-use crate::control::{DriveStatus, Latency, Status};
+use crate::control::{DriveStatus, Latency, ScrubStatus, Status};
 use std::fmt::{Display, Write};
 
 /// Bounds of the histograms are powers of two of nanoseconds, which are bounds of [`Latency`], too:
@@ -197,6 +197,47 @@ fn array(out: &mut Exposition, status: &Status) {
             out.sample(name, &labels, value);
         }
     }
+    status.last_scrub.iter().for_each(|scrub| last_scrub(out, scrub));
+}
+
+/// The last scrub; nothing before the first has ended.
+fn last_scrub(out: &mut Exposition, scrub: &ScrubStatus) {
+    let ScrubStatus { ended_unix_seconds, took_nanoseconds, repair, stripes, .. } = scrub;
+    out.family(
+        "last_scrub_info",
+        Kind::Gauge,
+        "Whether the last scrub wrote parity again that did not fit.",
+    );
+    out.sample("last_scrub_info", &[("repair", if *repair { "yes" } else { "no" })], 1);
+    let help = "When the last scrub ended, in seconds since 1970.";
+    out.single("last_scrub_end_timestamp_seconds", Kind::Gauge, help, ended_unix_seconds);
+    let took = seconds(*took_nanoseconds);
+    out.single("last_scrub_duration_seconds", Kind::Gauge, "How long the last scrub took.", took);
+    for (name, help, value) in [
+        ("last_scrub_stripes", "Stripes of the last scrub.", *stripes),
+        (
+            "last_scrub_skipped_stripes",
+            "Stripes that the last scrub did not compare: pages of them were damaged, or drives are missing.",
+            scrub.skipped_stripes,
+        ),
+        (
+            "last_scrub_mismatches",
+            "Parities that did not fit their data in the last scrub.",
+            scrub.mismatches,
+        ),
+        (
+            "last_scrub_repaired_pages",
+            "Pages repaired during the last scrub.",
+            scrub.repaired_pages,
+        ),
+        (
+            "last_scrub_lost_pages",
+            "Damaged pages met during the last scrub that could not be repaired.",
+            scrub.lost_pages,
+        ),
+    ] {
+        out.single(name, Kind::Gauge, help, value);
+    }
 }
 
 fn requests(out: &mut Exposition, status: &Status) {
@@ -303,7 +344,7 @@ type OfDrive = (&'static str, Kind, &'static str, fn(&DriveStatus) -> f64);
 
 fn drives(out: &mut Exposition, drives: &[DriveStatus]) {
     use Kind::{Counter, Gauge};
-    let families: [OfDrive; 12] = [
+    let families: [OfDrive; 15] = [
         ("drive_in_window", Gauge, "Whether the busy window of the drive is open.", |drive| {
             f64::from(u8::from(drive.in_window))
         }),
@@ -343,6 +384,24 @@ fn drives(out: &mut Exposition, drives: &[DriveStatus]) {
         ("drive_erased_blocks_total", Counter, "Blocks that were erased.", |drive| {
             drive.flash.erased_blocks as f64
         }),
+        (
+            "drive_read_bytes_total",
+            Counter,
+            "Bytes that the array read where the drive has its bytes.",
+            |drive| drive.traffic.read_bytes as f64,
+        ),
+        (
+            "drive_written_bytes_total",
+            Counter,
+            "Bytes of data and checksums that the array wrote where the drive has its bytes.",
+            |drive| drive.traffic.written_bytes as f64,
+        ),
+        (
+            "drive_record_bytes_total",
+            Counter,
+            "Bytes of superblocks, write-intent record and journal that the array wrote there.",
+            |drive| drive.traffic.record_bytes as f64,
+        ),
         ("drive_errors_total", Counter, "Commands answered with an error.", |drive| {
             drive.errors as f64
         }),

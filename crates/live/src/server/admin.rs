@@ -128,8 +128,8 @@ impl Server {
                 self.slow_down(drive, factor).unwrap_or_else(|answer| answer)
             }
             AdminCommand::Scrub { repair } => {
-                self.integrity.scrub_begun();
                 self.io.volume.scrub(now, repair);
+                self.jobs.observe(&self.io);
                 done(match repair {
                     false => "the parity of every stripe is being checked",
                     true => "the parity of every stripe is being checked, and repaired",
@@ -266,7 +266,16 @@ impl Server {
         });
         let answer = match replaced {
             Err(reason) => refused(reason),
-            Ok(()) => done(format!("drive {} is new and is being rebuilt", drive.0)),
+            Ok(()) => {
+                let place = self.members.place_of(drive);
+                tracing::info!(
+                    drive = drive.0,
+                    place,
+                    "drive {} is replaced by an empty one",
+                    drive.0
+                );
+                done(format!("drive {} is new and is being rebuilt", drive.0))
+            }
         };
         self.settle(now);
         let _ = sender.send(answer);

@@ -8,7 +8,7 @@
 use super::memory::PageMemory;
 use crate::buffer::Buffer;
 use crate::clock::Clock;
-use crate::control::Recorder;
+use crate::control::{DriveTraffic, Recorder};
 use crate::storage::{self, ArrayPlace, Ending, Finished, Storage};
 use engine::durability::IoResult;
 use engine::volume::Output;
@@ -30,8 +30,32 @@ pub(super) struct ArrayIo {
     outputs: VecDeque<Output>,
     /// Commands that the storage of each drive could not do.
     pub(super) errors: Vec<u64>,
+    /// Errors that are not logged yet, by drive.
+    untold: Vec<StorageErrors>,
+    /// What went over to and from the storage of each drive.
+    pub(super) traffic: Vec<DriveTraffic>,
     /// How late answers of drive models were.
     pub(super) lateness: Recorder,
+}
+
+/// Commands that the storage of a drive could not do.
+#[derive(Debug)]
+pub(super) struct StorageErrors {
+    pub(super) drive: DriveId,
+    pub(super) count: u64,
+    /// What the last one said.
+    pub(super) last: String,
+}
+
+impl DriveTraffic {
+    fn count(&mut self, work: &Work<Buffer>) {
+        match work {
+            Work::Read { length_bytes, .. } => self.read_bytes += *length_bytes as u64,
+            Work::Write { length_bytes, .. } => self.written_bytes += *length_bytes as u64,
+            Work::WriteHead { bytes, .. } => self.record_bytes += bytes.len() as u64,
+            Work::Discard { .. } | Work::Sync => {}
+        }
+    }
 }
 
 impl ArrayIo {
@@ -45,7 +69,9 @@ impl ArrayIo {
             page_bytes,
             now: Instant::ZERO,
             outputs: VecDeque::new(),
+            traffic: vec![DriveTraffic::default(); errors.len()],
             errors,
+            untold: Vec::new(),
             lateness: Recorder::default(),
         }
     }
@@ -93,6 +119,7 @@ impl ArrayIo {
             }
             let mut worked = false;
             while let Some(StorageWork { tag, drive, work }) = self.volume.poll_work() {
+                self.traffic[drive.index()].count(&work);
                 self.storage.submit(u64::from(tag), drive, on_storage(work));
                 worked = true;
             }
@@ -111,7 +138,7 @@ impl ArrayIo {
             any = true;
             if let Err(error) = &result {
                 self.errors[drive.index()] += 1;
-                tracing::warn!(drive = drive.0, %error, "a drive could not do a command");
+                self.note_error(drive, error);
             }
             let result = match result {
                 Ok(Ending::Done) => IoResult::Done,
@@ -125,6 +152,19 @@ impl ArrayIo {
             self.volume.handle_storage(now, tag as u32, result, buffer);
         }
         any
+    }
+
+    fn note_error(&mut self, drive: DriveId, error: &io::Error) {
+        let last = error.to_string();
+        match self.untold.iter_mut().find(|untold| untold.drive == drive) {
+            Some(untold) => (untold.count, untold.last) = (untold.count + 1, last),
+            None => self.untold.push(StorageErrors { drive, count: 1, last }),
+        }
+    }
+
+    /// The errors of a drive that were not taken yet.
+    pub(super) fn take_errors(&mut self) -> Option<StorageErrors> {
+        self.untold.pop()
     }
 
     /// Takes what the storage has ended by now, and goes on with it.

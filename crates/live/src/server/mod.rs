@@ -14,6 +14,7 @@ mod clients;
 mod extents;
 mod hosts;
 mod integrity;
+mod jobs;
 mod measures;
 mod members;
 mod memory;
@@ -35,8 +36,8 @@ use crate::release::Releaser;
 use crate::storage::Storage;
 use admin::Admin;
 use array::policy::{PolicyKind, PolicySettings};
-use array::{Coordination, JobKind, RequestKind};
-use array_io::ArrayIo;
+use array::{Coordination, RequestKind};
+use array_io::{ArrayIo, StorageErrors};
 use busy_poll::BusyPoll;
 use claims::Claims;
 use client_memory::ClientMemory;
@@ -46,6 +47,7 @@ use engine::volume::{Output, Repairs};
 use engine::{Bytes, Drive, Engine};
 use hosts::Hosts;
 use integrity::Integrity;
+use jobs::Jobs;
 use measures::Measures;
 use members::Members;
 use memory::PageMemory;
@@ -138,6 +140,7 @@ pub struct Server {
     admin: Admin,
     measures: Measures,
     integrity: Integrity,
+    jobs: Jobs,
     busy_poll: BusyPoll,
     turn: Turn,
     claims: Claims,
@@ -188,6 +191,7 @@ impl Server {
             admin: Admin::new(switch),
             measures: Measures::new(),
             integrity: Integrity::default(),
+            jobs: Jobs::default(),
             busy_poll: BusyPoll::new(),
             turn: Turn::new(),
             claims,
@@ -289,7 +293,7 @@ impl Server {
             return Ok(());
         }
         let due = self.hosts.as_mut().map_or(Instant::NEVER, |hosts| hosts.next_deadline());
-        let due = due.min(self.io.volume.next_deadline());
+        let due = due.min(self.io.volume.next_deadline()).min(self.integrity.deadline());
         // Somebody waits for the moment only while requests are under way.
         let exact = self.io.volume.requests_in_flight() > 0;
         let spins = self.waiter.spins();
@@ -371,6 +375,12 @@ impl Server {
         while let Some(output) = self.io.poll_output() {
             self.take_output(output);
         }
+        let now = self.io.present();
+        while let Some(StorageErrors { drive, count, last }) = self.io.take_errors() {
+            self.integrity.note_errors(now, drive, count, last);
+        }
+        self.integrity.tell(now);
+        self.jobs.observe(&self.io);
     }
 
     fn take_output(&mut self, output: Output) {
@@ -385,21 +395,32 @@ impl Server {
                 tracing::error!(drive = drive.0, %reason, "a drive has failed: the array goes on without it");
                 self.members.await_return(&mut self.io, drive);
             }
+            Output::DriveFailed { drive, reason: None }
+                if self.admin.has_ordered_failure(drive) =>
+            {
+                tracing::info!(
+                    drive = drive.0,
+                    "drive {} has failed, as was ordered: the array goes on without it",
+                    drive.0
+                );
+            }
             Output::DriveFailed { drive, reason: None } => {
                 tracing::error!(drive = drive.0, "a drive is given up");
-                if !self.admin.has_ordered_failure(drive) {
-                    self.members.await_return(&mut self.io, drive);
-                }
+                self.members.await_return(&mut self.io, drive);
             }
-            Output::JobEnded { job, skipped } => self.log_end_of_job(job, skipped),
+            Output::JobEnded { job, skipped } => {
+                // What it has met belongs to its result.
+                self.integrity.tell_now(self.io.present());
+                self.jobs.end(&self.io, job, skipped);
+            }
             Output::ChecksumMismatch { drive, offset_bytes } => {
-                self.integrity.note_checksum(drive, offset_bytes);
+                self.integrity.note_checksum(self.io.present(), drive, offset_bytes);
             }
             Output::PageRepaired(repair) => {
-                self.integrity.note_repair(repair, self.io.page_bytes());
+                self.integrity.note_repair(self.io.present(), repair, self.io.page_bytes());
             }
             Output::ParityMismatch { stripe, members } => {
-                self.integrity.note_mismatch(stripe, members);
+                self.integrity.note_mismatch(self.io.present(), stripe, members);
             }
             Output::FailureRecorded { drive } => self.end_failing(drive),
             Output::ReadyToReplace { drive } => self.replace(drive),
@@ -409,31 +430,14 @@ impl Server {
                 self.admin.refuse_all(&reason.to_string());
             }
             Output::Drained => self.record_shutdown(),
-            Output::ShutDown(end) => self.admin.shut_down(end),
+            Output::ShutDown(end) => {
+                self.integrity.tell_now(self.io.present());
+                self.admin.shut_down(end);
+            }
             Output::Remote(engine::Output::Permitted { drive, right }) => {
                 self.io.permit(drive, right);
             }
             Output::Remote(output) => unreachable!("the storage has all drives: {output:?}"),
-        }
-    }
-
-    fn log_end_of_job(&self, job: JobKind, skipped: u64) {
-        let stripes = skipped;
-        match (job, skipped) {
-            (JobKind::Rebuild(drive), 0) => {
-                tracing::info!(drive = drive.0, "the drive is rebuilt");
-            }
-            (JobKind::Resync, 0) => tracing::info!("the parity of all stripes is right"),
-            (JobKind::Rebuild(drive), _) => {
-                tracing::error!(drive = drive.0, stripes, "not all stripes could be rebuilt");
-            }
-            (JobKind::Resync, _) => {
-                tracing::warn!(stripes, "the parity of some stripes was left as it is");
-            }
-            (JobKind::Scrub | JobKind::ScrubRepair, _) => {
-                let mismatches = self.io.engine().plane().mismatches();
-                tracing::info!(mismatches, skipped, "every stripe was read and compared");
-            }
         }
     }
 

@@ -69,6 +69,7 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
             tallies: array.tallies().into_iter().map(tally).collect(),
         },
         integrity: server.integrity.status(array.read_repairs(), io.engine().plane().checksums()),
+        last_scrub: server.jobs.last_scrub().cloned(),
         processor_nanoseconds: processor_time().as_nanos(),
     }
 }
@@ -101,6 +102,7 @@ fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
     let position = drive.index();
     let window = array.coordinator().window(drive, now);
     let queue = array.queues().of(drive);
+    let traffic = io.traffic[position];
     let mut status = DriveStatus {
         drive: drive.0,
         place: server.members.place_of(drive),
@@ -118,6 +120,12 @@ fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {
         queued: u64::from(queue.read_blocks + queue.write_blocks),
         free_share: 1.0,
         errors: io.errors[position],
+        traffic,
+        flash: FlashCounters {
+            read_pages: traffic.read_bytes / io.page_bytes(),
+            written_pages: traffic.written_bytes / io.page_bytes(),
+            ..FlashCounters::default()
+        },
         ..DriveStatus::default()
     };
     if let Some(ssd) = io.engine().drives()[position].ssd() {

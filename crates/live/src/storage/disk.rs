@@ -34,7 +34,7 @@ pub enum DiskError {
     #[error("a drive in memory has no file to open")]
     Memory,
     /// It does not exist.
-    #[error("{} does not exist; create the array first, or correct the path", .path.display())]
+    #[error("{} does not exist; connect or mount it, or correct the path", .path.display())]
     Missing {
         /// The file or device.
         path: PathBuf,

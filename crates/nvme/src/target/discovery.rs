@@ -7,9 +7,9 @@ use super::controller::{
 use super::request::{Request, Standing};
 use super::transport::{Answer, CommandData};
 use crate::wire::{
-    AdminCommand, Ascii, AsyncEvent, CONNECT_BYTES, Cns, Connect, ConnectRefusal, ControllerKind,
-    DISCOVERY_BYTES, DiscoveryRecord, LogPage, Nqn, StatusCode, StatusField, SubmissionEntry,
-    put_discovery,
+    AddressFamily, AdminCommand, Ascii, AsyncEvent, CONNECT_BYTES, Cns, Connect, ConnectRefusal,
+    ControllerKind, DISCOVERY_BYTES, DiscoveryRecord, LogPage, Nqn, StatusCode, StatusField,
+    SubmissionEntry, put_discovery,
 };
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -28,6 +28,31 @@ pub struct Listing {
     pub record: DiscoveryRecord,
     /// Who is.
     pub hosts: HostList,
+    /// Whether it listens at all addresses of its machine, of which `record` names none: a host is told the one that it
+    /// has reached this machine by.
+    pub is_everywhere: bool,
+}
+
+/// An address of this machine by which a host has reached its controller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reached {
+    /// Its family.
+    pub family: AddressFamily,
+    /// The address as text.
+    pub address: Ascii<256>,
+}
+
+impl Listing {
+    /// What a host is told that has reached this machine by `reached`; `None` if there is no address for it.
+    fn told(&self, reached: Option<&Reached>) -> Option<DiscoveryRecord> {
+        if !self.is_everywhere {
+            return Some(self.record);
+        }
+        let Reached { family, address } = *reached?;
+        // Whoever listens at all IPv6 addresses hears those of IPv4 as well, not the other way round.
+        let hears = family == self.record.family || self.record.family == AddressFamily::Ipv6;
+        hears.then_some(DiscoveryRecord { family, address, ..self.record })
+    }
 }
 
 /// The discovery subsystem. Its inputs and outputs are those of [`Subsystem`](super::Subsystem); of
@@ -102,12 +127,13 @@ impl Discovery {
         self.registry.connect(now, &self.nqn, &HostList::Any, connect, data)
     }
 
-    /// Answers a command.
+    /// Answers a command of a host that has reached this machine by an address.
     pub fn handle_admin(
         &mut self,
         now: Instant,
         queue: &Queue,
         request: AdminRequest<'_>,
+        reached: Option<&Reached>,
     ) -> AdminAnswer {
         let Some(association) = self.registry.get_mut(queue.controller) else {
             return AdminAnswer::Now(Answer::new(StatusCode::KeepAliveExpired.for_good()));
@@ -132,7 +158,7 @@ impl Discovery {
                 if !get.retain_event {
                     association.acknowledge();
                 }
-                let seen = visible(&self.listings, association);
+                let seen = visible(&self.listings, association, reached);
                 let page_bytes = DISCOVERY_BYTES * (1 + seen.clone().count());
                 put_page(&get, page_bytes, request.into, |part| {
                     put_discovery(self.generation, seen, part);
@@ -174,8 +200,9 @@ impl Discovery {
 fn visible<'a>(
     listings: &'a [Listing],
     association: &Association,
-) -> impl Iterator<Item = &'a DiscoveryRecord> + Clone {
+    reached: Option<&'a Reached>,
+) -> impl Iterator<Item = DiscoveryRecord> + Clone + use<'a> {
     let host = association.host().host;
     let seen = listings.iter().filter(move |listing| listing.hosts.allows(&host));
-    seen.map(|listing| &listing.record)
+    seen.filter_map(move |listing| listing.told(reached))
 }

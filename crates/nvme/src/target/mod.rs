@@ -46,7 +46,7 @@ pub use controller::{
     Action, AdminAnswer, AdminRequest, DriveReport, HostList, Namespace, Queue, ReservationAnswer,
     Subsystem, SubsystemConfig, WindowOrder,
 };
-pub use discovery::{Discovery, Listing};
+pub use discovery::{Discovery, Listing, Reached};
 pub use io::{IoOperation, IoOutcome, IoRequest};
 pub use request::{AuthenticationStep, Request};
 pub use reservation::{

@@ -1,8 +1,8 @@
 //! Alibaba block traces: `device,R|W,offset,length,microseconds`, bytes.
 
-use super::SkipReason;
-use super::fields;
+use super::blkparse::Rwbs;
 use super::parser::{Parsed, RawRequest, Units};
+use super::{SkipReason, fields, ops};
 use crate::error::LineProblem;
 
 /// Reads one line.
@@ -11,9 +11,13 @@ pub(super) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, Line
         return Ok(Parsed::Skip(SkipReason::Header));
     }
     let [device, op, offset, length, time] = fields::split(line, ',', "alibaba", "5")?;
+    let op = match ops::letter(op)? {
+        Rwbs::Data(op) => op,
+        Rwbs::Skip(reason) => return Ok(Parsed::Skip(reason)),
+    };
     Ok(Parsed::Request(RawRequest {
         nanos: fields::time(time, units.time)?,
-        op: fields::letter_op(op)?,
+        op,
         offset_bytes: fields::integer("offset", offset)?.into(),
         size_bytes: fields::integer("length", length)?.into(),
         device,

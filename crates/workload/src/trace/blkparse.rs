@@ -1,20 +1,22 @@
 //! The text that blkparse prints by default:
 //! `major,minor cpu sequence seconds pid action rwbs sector + sectors [process]`.
 //!
-//! One kind of event is taken for requests: issues, unless another is chosen. All others are
-//! counted, and so is the summary at the end.
+//! One kind of event is taken for requests: issues, unless another is chosen or there are none. All others are
+//! counted, and so are tables of CPUs, devices and programs, wherever they stand.
 
-use super::fields;
+use super::SkipReason;
+use super::events::Chosen;
 use super::parser::{Parsed, RawRequest, Units};
-use super::{BlkparseEvent, SkipReason};
+use super::{fields, messages};
 use crate::Op;
 use crate::error::LineProblem;
 
 /// The state of the reader.
 #[derive(Clone, Debug)]
 pub(super) struct Blkparse {
-    event: BlkparseEvent,
-    in_summary: bool,
+    chosen: Chosen,
+    /// Whether the last lines were part of a table.
+    in_table: bool,
 }
 
 /// What an RWBS column says.
@@ -26,31 +28,62 @@ pub(super) enum Rwbs {
     Skip(SkipReason),
 }
 
-/// Reads an RWBS column: `R`, `W`, `RA`, `WS`, `WSM`, `RM`, `FWFS`, `D`, `N` and so on. Flags are
-/// ahead (A), sync (S), meta (M), barrier (B), FUA (F behind the operation), secure erase (E).
+/// The flags behind an operation that are known: FUA (F), ahead (A), sync (S), meta (M), barrier (B), secure erase
+/// (E), atomic (U) and two of older kernels.
+const FLAGS: u32 = set_of(b"FASMBEUXN");
+
+/// The set of `letters`, a bit for each of A to Z; other bytes are not in it.
+const fn set_of(letters: &[u8]) -> u32 {
+    let (mut set, mut at) = (0, 0);
+    while at < letters.len() {
+        if letters[at].is_ascii_uppercase() {
+            set |= 1 << (letters[at] - b'A');
+        }
+        at += 1;
+    }
+    set
+}
+
+/// Reads an RWBS column: `R`, `W`, `RA`, `WS`, `WSM`, `RM`, `FWFS`, `D`, `N`, `ZR` and so on; `None` for what no
+/// kernel writes. Flags of kernels to come are no matter.
 pub(super) fn rwbs(text: &str) -> Option<Rwbs> {
-    let expected = |b: u8| b"RWDNFASMBEX".contains(&b);
-    if text.is_empty() || !text.bytes().all(expected) {
+    let letters = text.as_bytes();
+    if letters.is_empty() || letters.len() > 12 || !letters.iter().all(u8::is_ascii_uppercase) {
         return None;
     }
-    if text.contains('D') {
-        return Some(Rwbs::Skip(SkipReason::Discard));
-    }
     // A leading F is a flush ahead of the data, a later one is FUA; the data itself decides.
-    let operation = text.strip_prefix('F').unwrap_or(text);
-    match operation.bytes().next() {
-        Some(b'R') => Some(Rwbs::Data(Op::Read)),
-        Some(b'W') => Some(Rwbs::Data(Op::Write)),
-        Some(b'N') if text.starts_with('F') => Some(Rwbs::Skip(SkipReason::Flush)),
-        Some(b'N') => Some(Rwbs::Skip(SkipReason::NoData)),
-        _ if text.starts_with('F') => Some(Rwbs::Skip(SkipReason::Flush)),
-        _ => None,
-    }
+    let (is_flush, operation) = match letters {
+        [b'F', operation @ ..] => (true, operation),
+        operation => (false, operation),
+    };
+    Some(match operation {
+        [b'Z', b'A', ..] => Rwbs::Data(Op::Write),
+        [b'Z', ..] => Rwbs::Skip(SkipReason::Zone),
+        _ if set_of(letters) & set_of(b"D") != 0 => Rwbs::Skip(SkipReason::Discard),
+        [b'E', ..] if !is_flush => Rwbs::Skip(SkipReason::Discard),
+        [b'R', ..] => Rwbs::Data(Op::Read),
+        [b'W', ..] => Rwbs::Data(Op::Write),
+        _ if is_flush => Rwbs::Skip(SkipReason::Flush),
+        [b'N', ..] => Rwbs::Skip(SkipReason::NoData),
+        _ => Rwbs::Skip(SkipReason::UnknownOperation),
+    })
+}
+
+/// The first flag behind a read or a write that is not known, in a word that [`rwbs`] reads.
+pub(super) fn unknown_flag(text: &str) -> Option<char> {
+    let flags = match text.as_bytes() {
+        [b'F', b'Z', b'A', flags @ ..] | [b'Z', b'A', flags @ ..] => flags,
+        [b'F', _, flags @ ..] => flags,
+        [_, flags @ ..] => flags,
+        [] => &[],
+    };
+    let is_known = |flag: &u8| set_of(&[*flag]) & FLAGS != 0;
+    flags.iter().find(|flag| !is_known(flag)).map(|flag| char::from(*flag))
 }
 
 impl Blkparse {
-    pub(super) fn new(event: BlkparseEvent) -> Self {
-        Self { event, in_summary: false }
+    pub(super) fn new(chosen: Chosen) -> Self {
+        Self { chosen, in_table: false }
     }
 
     /// Reads one line.
@@ -75,14 +108,19 @@ impl Blkparse {
         if found < 7 {
             return Err(fields::columns_problem(line, found, "blkparse", "7 or more"));
         }
+        self.in_table = false;
         let nanos = fields::time(time, units.time)?;
-        let mut letters = action.chars();
-        match (letters.next(), letters.next()) {
-            (Some(letter), None) if letter == self.event.letter() => {}
-            (letter, _) => return Ok(Parsed::Skip(SkipReason::Event(letter.unwrap_or('?')))),
+        let letter = letter_of(action);
+        // A request that is put back into the queue will be issued again.
+        let is_requeue = letter == 'R' && self.chosen.is_issue();
+        match self.chosen.skipped(letter)? {
+            Some(_) if is_requeue && plus == "+" => {}
+            Some(reason) => return Ok(Parsed::Skip(reason)),
+            None => {}
         }
         let op = match rwbs(flags) {
             Some(Rwbs::Data(op)) => op,
+            Some(Rwbs::Skip(_)) if is_requeue => return Ok(Parsed::Skip(SkipReason::Event('R'))),
             Some(Rwbs::Skip(reason)) => return Ok(Parsed::Skip(reason)),
             None => return Err(fields::operation(flags, "an RWBS word such as R, WS, RA, D, FN")),
         };
@@ -98,28 +136,56 @@ impl Blkparse {
                 _ => Err(fields::columns_problem(line, found, "blkparse", "10 or more")),
             };
         }
-        let offset_bytes = units.sectors(fields::integer("start sector", sector)?);
-        let size_bytes = units.sectors(fields::integer("number of sectors", sectors)?);
-        if size_bytes == 0 && flags.starts_with('F') {
+        let (sector, sectors) = (
+            fields::integer("start sector", sector)?,
+            fields::integer("number of sectors", sectors)?,
+        );
+        if sectors == 0 && flags.starts_with('F') {
             return Ok(Parsed::Skip(SkipReason::Flush));
         }
-        Ok(Parsed::Request(RawRequest { nanos, op, offset_bytes, size_bytes, device }))
+        // The kernel's sector of what has none.
+        if sector == u64::MAX {
+            let reason = if sectors == 0 { SkipReason::Flush } else { SkipReason::NoData };
+            return Ok(Parsed::Skip(reason));
+        }
+        let (offset_bytes, size_bytes) = (units.sectors(sector), units.sectors(sectors));
+        let request = RawRequest { nanos, op, offset_bytes, size_bytes, device };
+        Ok(match unknown_flag(flags) {
+            _ if is_requeue => Parsed::Requeued(request),
+            Some(flag) => Parsed::Flagged(request, flag),
+            None => Parsed::Request(request),
+        })
     }
 
-    /// A line that is no event: part of the summary, or a mistake.
+    /// A line that is no event: part of a table, a message, or a mistake.
     fn other_line<'a>(&mut self, line: &str, found: usize) -> Result<Parsed<'a>, LineProblem> {
-        if line.starts_with("Input file ") {
-            return Ok(Parsed::Skip(SkipReason::Header));
-        }
-        if (line.starts_with("CPU") || line.starts_with("Total (")) && line.contains('(') {
-            self.in_summary = true;
-        }
-        if self.in_summary {
-            Ok(Parsed::Skip(SkipReason::Summary))
-        } else {
-            Err(fields::columns_problem(line, found, "blkparse", "7 or more"))
-        }
+        let is_row = self.in_table && line.starts_with(' ') && line.contains(':');
+        let reason = match messages::certainly_no_request(line) {
+            Some(reason) => Some(reason),
+            None if is_row || messages::is_title_of_program(line) => Some(SkipReason::Summary),
+            None => None,
+        };
+        self.in_table = reason == Some(SkipReason::Summary);
+        let problem = || fields::columns_problem(line, found, "blkparse", "7 or more");
+        reason.map(Parsed::Skip).ok_or_else(problem)
     }
+}
+
+/// The letter of an action; some have two.
+fn letter_of(action: &str) -> char {
+    action.bytes().next().filter(u8::is_ascii).map_or('?', char::from)
+}
+
+/// The letters of the events among `lines`.
+pub(super) fn letters<'a>(lines: &'a [&str]) -> impl Iterator<Item = char> + 'a {
+    lines.iter().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        if !is_device(words.next()?) {
+            return None;
+        }
+        let action = words.nth(4)?;
+        (action.len() == 1).then(|| letter_of(action))
+    })
 }
 
 /// Whether `word` looks like `8,16`.

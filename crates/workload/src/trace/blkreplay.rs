@@ -1,7 +1,7 @@
 //! blkreplay: `seconds ; sector ; sectors ; op ; 0.0 ; 0.0` below a free text header.
 
 use super::SkipReason;
-use super::blkparse::{Rwbs, rwbs};
+use super::blkparse::{Rwbs, rwbs, unknown_flag};
 use super::fields;
 use super::parser::{Parsed, RawRequest, Units};
 use crate::error::LineProblem;
@@ -23,20 +23,24 @@ impl Blkreplay {
             return Ok(Parsed::Skip(SkipReason::Header));
         }
         self.started = true;
-        let [time, sector, sectors, op, _delay, _duration] =
+        let [time, sector, sectors, flags, _delay, _duration] =
             fields::split(line, ';', "blkreplay", "6")?;
-        let op = match rwbs(op) {
+        let op = match rwbs(flags) {
             Some(Rwbs::Data(op)) => op,
             Some(Rwbs::Skip(reason)) => return Ok(Parsed::Skip(reason)),
-            None => return Err(fields::operation(op, "R, W and their blktrace flags")),
+            None => return Err(fields::operation(flags, "R, W and their blktrace flags")),
         };
-        Ok(Parsed::Request(RawRequest {
+        let request = RawRequest {
             nanos: fields::time(time, units.time)?,
             op,
             offset_bytes: units.sectors(fields::integer("start sector", sector)?),
             size_bytes: units.sectors(fields::integer("number of sectors", sectors)?),
             device: "",
-        }))
+        };
+        Ok(match unknown_flag(flags) {
+            Some(flag) => Parsed::Flagged(request, flag),
+            None => Parsed::Request(request),
+        })
     }
 }
 

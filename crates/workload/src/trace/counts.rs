@@ -34,6 +34,24 @@ pub enum SkipReason {
     Unwanted,
     /// A SCSI command that is none of these, by its code.
     Command(u16),
+    /// A command for a zone that moves no data, such as a reset.
+    Zone,
+    /// An operation of the block layer that is not known, and no read or write.
+    UnknownOperation,
+    /// A message of the tool that traced.
+    Message,
+    /// A notice in a binary trace, such as the name of a process.
+    Notice,
+    /// A wait in a fio log whose end has passed already.
+    PassedWait,
+}
+
+impl SkipReason {
+    /// Whether lines with this reason are rare in a trace whose format was told right.
+    #[must_use]
+    pub const fn is_odd(self) -> bool {
+        matches!(self, Self::UnknownOperation)
+    }
 }
 
 impl fmt::Display for SkipReason {
@@ -52,6 +70,11 @@ impl fmt::Display for SkipReason {
             Self::ZeroLength => "zero length",
             Self::WriteZeroes => "write of zeroes",
             Self::Unwanted => "operation to be skipped",
+            Self::Zone => "zone command",
+            Self::UnknownOperation => "unknown operation",
+            Self::Message => "message",
+            Self::Notice => "notice",
+            Self::PassedWait => "wait that has passed",
             Self::Command(code) => return write!(f, "SCSI command {code:#04x}"),
         })
     }
@@ -72,9 +95,19 @@ pub struct Counts {
     /// Requests that came too late to be put in order and were moved to the time of their
     /// predecessor.
     pub clamped: u64,
+    /// Issues of requests that had been issued before and were put back into their queue.
+    pub requeued: u64,
+    /// Requests with a flag that is not known, by its letter.
+    pub unknown_flags: BTreeMap<char, u64>,
 }
 
 impl Counts {
+    /// Lines that are skipped and ought to be rare.
+    #[must_use]
+    pub fn odd_total(&self) -> u64 {
+        self.skipped.iter().filter(|(reason, _)| reason.is_odd()).map(|(_, count)| count).sum()
+    }
+
     /// All lines that are not requests.
     #[must_use]
     pub fn skipped_total(&self) -> u64 {
@@ -83,6 +116,13 @@ impl Counts {
 
     pub(crate) fn skip(&mut self, reason: SkipReason) {
         *self.skipped.entry(reason).or_default() += 1;
+    }
+
+    /// How many requests were issued again.
+    #[must_use]
+    pub fn requeued_text(&self) -> String {
+        let were = if self.requeued == 1 { "was" } else { "were" };
+        format!("{} {were} requeued: issued twice", self.requeued)
     }
 
     /// The reasons and their counts in one line, or `nothing`.
@@ -107,6 +147,15 @@ impl fmt::Display for Counts {
             self.skipped_text(),
             self.reordered,
             self.clamped
-        )
+        )?;
+        if self.requeued > 0 {
+            write!(f, "; {}", self.requeued_text())?;
+        }
+        let mut separator = "; unknown flags: ";
+        for (flag, count) in &self.unknown_flags {
+            write!(f, "{separator}{flag} {count}")?;
+            separator = ", ";
+        }
+        Ok(())
     }
 }

@@ -1,16 +1,20 @@
-//! DiskSim's ASCII order and its descendants MSPS, SSDSim and MQSim: `time device sector sectors
-//! flag`, separated by blanks, where flag 1 reads and 0 writes.
+//! DiskSim's ASCII form and its relatives MSPS, SSDSim and MQSim: `time device sector sectors flag`,
+//! separated by blanks, where flag 1 reads and 0 writes.
 //!
-//! The descendants differ in the unit of time only: milliseconds with a fraction in DiskSim and
-//! MSPS, microseconds or nanoseconds in SSDSim, nanoseconds in MQSim.
+//! The relatives differ in the unit of time: DiskSim has milliseconds and MQSim nanoseconds. Files of
+//! SSDSim and MSPS have several units. The replayer of IODA's artifact counts bytes, not sectors.
 
 use super::fields;
 use super::parser::{Parsed, RawRequest, Units};
 use crate::Op;
 use crate::error::LineProblem;
 
-/// Reads one line.
-pub(super) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, LineProblem> {
+/// Reads one line of the relative that is called `format`.
+pub(super) fn parse<'a>(
+    line: &'a str,
+    format: &'static str,
+    units: &Units,
+) -> Result<Parsed<'a>, LineProblem> {
     let mut columns = [""; 5];
     let mut found = 0;
     for word in line.split_ascii_whitespace() {
@@ -20,7 +24,7 @@ pub(super) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, Line
         found += 1;
     }
     if found != columns.len() {
-        return Err(fields::columns_problem(line, found, "disksim", "5"));
+        return Err(fields::columns_problem(line, found, format, "5"));
     }
     let [time, device, sector, sectors, flag] = columns;
     Ok(Parsed::Request(RawRequest {

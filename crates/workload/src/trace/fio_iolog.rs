@@ -1,20 +1,40 @@
-//! fio's I/O log. Version 2 is `file action [offset length]`; its only time is in `wait` lines,
-//! whose microseconds add up. Version 3 is `timestamp file action [offset length]`.
+//! fio's I/O log. Version 2 is `file action [offset length]`; its only time is in `wait` lines. Version 3 is
+//! `timestamp file action [offset length]`.
 //!
-//! fio writes the timestamps of version 3 in microseconds since the start of the job (they come
-//! from its `utime_since_now`), so that is the unit unless another is given.
+//! In every fio, `wait N` of version 2 lasts until N milliseconds have passed since fio started. The manual of fio says
+//! that it lasts N microseconds. The unit that is given chooses: ms is the program, us the manual. Without a unit it is
+//! the program, unless the values contradict.
+//!
+//! fio writes the timestamps of version 3 in microseconds since the start of the job (they come from its
+//! `utime_since_now`), and replays them so, so that is the unit unless another is given.
 
-use super::SkipReason;
 use super::fields;
 use super::parser::{Parsed, RawRequest, Units};
+use super::{SkipReason, TimeUnit};
 use crate::Op;
-use crate::error::LineProblem;
+use crate::error::{LineProblem, OptionError};
+use units::Duration;
 
 /// The state of the reader.
 #[derive(Clone, Debug)]
 pub(super) struct FioIolog {
     version_3: bool,
+    waits: Waits,
+    /// Now, by the waits so far.
     waited_nanos: u64,
+    /// The last wait as it stands there.
+    last_wait: u64,
+}
+
+/// What a wait of version 2 means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Waits {
+    /// Until that time since the start; one that does not grow is a contradiction.
+    Until,
+    /// The same, as was said, so that one that has passed is none.
+    UntilAsSaid,
+    /// For that time, after the wait before.
+    For,
 }
 
 /// The first line of a log of `version`.
@@ -26,12 +46,18 @@ pub(super) fn is_first_line(line: &str, version: char) -> bool {
 }
 
 impl FioIolog {
-    pub(super) fn version_2() -> Self {
-        Self { version_3: false, waited_nanos: 0 }
+    /// Version 2 with waits in the unit that is given.
+    pub(super) fn version_2(given: Option<TimeUnit>) -> Self {
+        let waits = match given {
+            None => Waits::Until,
+            Some(TimeUnit::Milliseconds) => Waits::UntilAsSaid,
+            Some(_) => Waits::For,
+        };
+        Self { version_3: false, waits, waited_nanos: 0, last_wait: 0 }
     }
 
     pub(super) fn version_3() -> Self {
-        Self { version_3: true, waited_nanos: 0 }
+        Self { version_3: true, waits: Waits::UntilAsSaid, waited_nanos: 0, last_wait: 0 }
     }
 
     /// Reads one line.
@@ -63,11 +89,7 @@ impl FioIolog {
         let operands = found - usize::from(timestamp.is_some());
         let skip = match action {
             "add" | "open" | "close" if operands == 2 => SkipReason::FileAction,
-            "wait" if operands == 3 || operands == 4 => {
-                let wait = fields::time(offset, units.time)?;
-                self.waited_nanos = self.waited_nanos.saturating_add(wait);
-                SkipReason::Wait
-            }
+            "wait" if operands == 3 || operands == 4 => self.wait(offset, units)?,
             "sync" | "datasync" | "sync_file_range" | "syncfs" if operands >= 2 => {
                 SkipReason::Flush
             }
@@ -95,4 +117,96 @@ impl FioIolog {
         };
         Ok(Parsed::Skip(skip))
     }
+
+    /// Moves the clock by a wait.
+    fn wait(&mut self, text: &str, units: &Units) -> Result<SkipReason, LineProblem> {
+        let nanos = fields::time(text, units.time)?;
+        let milliseconds = nanos / units.time.nanos();
+        let before = std::mem::replace(&mut self.last_wait, milliseconds);
+        Ok(match self.waits {
+            Waits::For => {
+                self.waited_nanos = self.waited_nanos.saturating_add(nanos);
+                SkipReason::Wait
+            }
+            Waits::Until if nanos < self.waited_nanos => {
+                return Err(LineProblem::WaitBack { wait: milliseconds, before });
+            }
+            _ if nanos < self.waited_nanos => SkipReason::PassedWait,
+            _ => {
+                self.waited_nanos = nanos;
+                SkipReason::Wait
+            }
+        })
+    }
+}
+
+/// The waits among `lines`.
+fn waits(lines: &[&str]) -> Vec<u64> {
+    let wait = |line: &&str| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        (words.next()? == "wait").then_some(words.next()?.parse().ok()?)
+    };
+    lines.iter().filter_map(wait).collect()
+}
+
+/// Refuses a unit that no reading of version 2 has.
+pub(super) fn check_unit(given: Option<TimeUnit>) -> Result<(), OptionError> {
+    match given {
+        None | Some(TimeUnit::Milliseconds | TimeUnit::Microseconds) => Ok(()),
+        Some(unit) => Err(OptionError::Conflict {
+            option: "time unit",
+            reason: format!(
+                "waits of fio-iolog-v2 are never in {unit}; say ms (until that time since the start, as fio \
+                 does) or us (for that time, as its manual says)"
+            ),
+        }),
+    }
+}
+
+/// What the waits of a log of version 2 mean, where there are any; the error says why neither reading is sure.
+pub(super) fn meaning_of_waits(
+    lines: &[&str],
+    given: Option<TimeUnit>,
+) -> Result<Option<String>, String> {
+    let waits = waits(lines);
+    let (Some(first), Some(longest)) = (waits.first(), waits.iter().max()) else { return Ok(None) };
+    match given {
+        None => {}
+        Some(TimeUnit::Milliseconds) => {
+            return Ok(Some(
+                "a wait lasts until that time since the start, as in fio's program; one that has passed is none"
+                    .to_owned(),
+            ));
+        }
+        Some(_) => {
+            return Ok(Some(
+                "a wait lasts for that time after the one before, as fio's manual says".to_owned(),
+            ));
+        }
+    }
+    let back = waits.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    let alike = waits.len() > 1 && *first > 0 && waits.iter().all(|wait| wait == first);
+    if back == 0 && !alike {
+        return Ok(Some(
+            "a wait lasts until that time in ms since the start, as in the program of every fio, though its manual \
+             says us that add up; for those give the time unit us"
+                .to_owned(),
+        ));
+    }
+    let why = if alike {
+        format!("all its waits are {first}")
+    } else {
+        format!("{back} of its first {} waits are shorter than the one before", waits.len())
+    };
+    let sum = waits.iter().fold(0_u64, |sum, wait| sum.saturating_add(*wait));
+    let span = |count: u64, unit: TimeUnit| {
+        Duration::from_nanos(count.saturating_mul(unit.nanos())).to_string()
+    };
+    Err(format!(
+        "{why}, so it is not sure what they mean: as times in ms since the start, which is what fio does, these lines \
+         last {}, and such waits are none; as us that add up, which is what fio's manual says, they last {}; say it \
+         with --time-unit ms or --time-unit us",
+        span(*longest, TimeUnit::Milliseconds),
+        span(sum, TimeUnit::Microseconds),
+    ))
 }

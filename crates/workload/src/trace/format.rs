@@ -9,8 +9,15 @@ use std::str::FromStr;
 pub enum Format {
     /// MSR Cambridge: `filetime,host,disk,Read|Write,offset,size,response`.
     Msr,
-    /// DiskSim, MSPS, SSDSim and MQSim: `time device sector sectors flag`, where flag 1 reads.
+    /// DiskSim: `milliseconds device sector sectors flag`, where flag 1 reads.
     DiskSim,
+    /// MQSim: the columns of DiskSim, with times in nanoseconds.
+    MqSim,
+    /// SSDSim: the columns of DiskSim. Its own times are nanoseconds, but files that have its name
+    /// also count microseconds or milliseconds.
+    SsdSim,
+    /// MSPS: traces of Microsoft's servers in the columns of DiskSim, with times of several units.
+    Msps,
     /// SYSTOR'17: `Timestamp,Response,IOType,LUN,Offset,Size` with a header.
     Systor,
     /// Tencent CBS: `seconds,sector,sectors,0|1,volume`, where 0 reads.
@@ -21,6 +28,8 @@ pub enum Format {
     Spc,
     /// The text that blkparse prints by default.
     Blkparse,
+    /// The binary that blktrace writes, of one CPU or of all.
+    Blktrace,
     /// fio's I/O log, version 2, whose only time is in `wait` entries.
     FioIologV2,
     /// fio's I/O log, version 3, with a timestamp on each line.
@@ -36,14 +45,18 @@ pub enum Format {
 
 impl Format {
     /// All formats, in the order in which they are listed to people.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 16] = [
         Self::Msr,
         Self::DiskSim,
+        Self::MqSim,
+        Self::SsdSim,
+        Self::Msps,
         Self::Systor,
         Self::Tencent,
         Self::Alibaba,
         Self::Spc,
         Self::Blkparse,
+        Self::Blktrace,
         Self::FioIologV2,
         Self::FioIologV3,
         Self::Blkreplay,
@@ -57,11 +70,15 @@ impl Format {
         match self {
             Self::Msr => "msr",
             Self::DiskSim => "disksim",
+            Self::MqSim => "mqsim",
+            Self::SsdSim => "ssdsim",
+            Self::Msps => "msps",
             Self::Systor => "systor",
             Self::Tencent => "tencent",
             Self::Alibaba => "alibaba",
             Self::Spc => "spc",
             Self::Blkparse => "blkparse",
+            Self::Blktrace => "blktrace",
             Self::FioIologV2 => "fio-iolog-v2",
             Self::FioIologV3 => "fio-iolog-v3",
             Self::Blkreplay => "blkreplay",
@@ -70,39 +87,50 @@ impl Format {
         }
     }
 
-    /// The time unit that the format prescribes; none for DiskSim, whose descendants differ.
+    /// The time unit that the format prescribes; `None` where files of the format differ.
     #[must_use]
     pub const fn time_unit(self) -> Option<TimeUnit> {
         match self {
             Self::Msr => Some(TimeUnit::HundredNanoseconds),
-            Self::DiskSim => None,
+            Self::DiskSim => Some(TimeUnit::Milliseconds),
+            Self::MqSim => Some(TimeUnit::Nanoseconds),
+            Self::SsdSim | Self::Msps => None,
             Self::Systor | Self::Tencent | Self::Spc | Self::Blkparse | Self::Blkreplay => {
                 Some(TimeUnit::Seconds)
             }
-            Self::Alibaba | Self::FioIologV2 | Self::FioIologV3 | Self::Csv | Self::Vscsi => {
+            Self::Alibaba | Self::FioIologV3 | Self::Csv | Self::Vscsi => {
                 Some(TimeUnit::Microseconds)
             }
+            Self::FioIologV2 => Some(TimeUnit::Milliseconds),
+            Self::Blktrace => Some(TimeUnit::Nanoseconds),
         }
+    }
+
+    /// Whether it has the five columns of DiskSim.
+    #[must_use]
+    pub const fn is_like_disksim(self) -> bool {
+        matches!(self, Self::DiskSim | Self::MqSim | Self::SsdSim | Self::Msps)
     }
 
     /// Whether it is lines of text.
     #[must_use]
     pub const fn is_text(self) -> bool {
-        !matches!(self, Self::Vscsi)
+        !matches!(self, Self::Vscsi | Self::Blktrace)
     }
 
     /// Whether addresses or sizes are counted in sectors.
     #[must_use]
     pub const fn counts_sectors(self) -> bool {
-        matches!(
-            self,
-            Self::DiskSim
-                | Self::Tencent
-                | Self::Spc
-                | Self::Blkparse
-                | Self::Blkreplay
-                | Self::Vscsi
-        )
+        self.is_like_disksim()
+            || matches!(
+                self,
+                Self::Tencent
+                    | Self::Spc
+                    | Self::Blkparse
+                    | Self::Blktrace
+                    | Self::Blkreplay
+                    | Self::Vscsi
+            )
     }
 }
 
@@ -117,17 +145,16 @@ impl FromStr for Format {
 
     fn from_str(text: &str) -> Result<Self, OptionError> {
         let lower = text.to_ascii_lowercase();
-        match lower.as_str() {
-            "ssdsim" | "mqsim" | "msps" => return Ok(Self::DiskSim),
-            "norm" => return Ok(Self::Csv),
-            _ => {}
+        if lower == "norm" {
+            return Ok(Self::Csv);
         }
         Self::ALL.into_iter().find(|format| format.name() == lower).ok_or_else(|| {
             OptionError::NotUnderstood {
                 option: "format",
                 value: text.to_owned(),
-                expected: "one of msr, disksim (also ssdsim, mqsim, msps), systor, tencent, \
-                           alibaba, spc, blkparse, fio-iolog-v2, fio-iolog-v3, blkreplay, csv, vscsi",
+                expected: "one of msr, disksim, mqsim, ssdsim, msps, systor, tencent, alibaba, \
+                           spc, blkparse, blktrace, fio-iolog-v2, fio-iolog-v3, blkreplay, csv, \
+                           vscsi",
             }
         })
     }
@@ -204,6 +231,10 @@ pub enum Compression {
     Zstd,
     /// bzip2.
     Bzip2,
+    /// xz.
+    Xz,
+    /// A zip archive with one file in it.
+    Zip,
 }
 
 impl Compression {
@@ -215,6 +246,8 @@ impl Compression {
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
             Self::Bzip2 => "bzip2",
+            Self::Xz => "xz",
+            Self::Zip => "zip",
         }
     }
 }
@@ -234,7 +267,8 @@ mod tests {
         for format in Format::ALL {
             assert_eq!(format.name().parse::<Format>().unwrap(), format);
         }
-        assert_eq!("MQSim".parse::<Format>().unwrap(), Format::DiskSim);
+        assert_eq!("MQSim".parse::<Format>().unwrap(), Format::MqSim);
+        assert_eq!(Format::MqSim.time_unit(), Some(TimeUnit::Nanoseconds));
         assert!("msrx".parse::<Format>().unwrap_err().to_string().starts_with("format \"msrx\""));
         assert_eq!("100ns".parse::<TimeUnit>().unwrap(), TimeUnit::HundredNanoseconds);
         assert_eq!(

@@ -1,6 +1,6 @@
 //! Lines of text with their numbers, none longer than a limit.
 
-use super::Compression;
+use super::{Compression, stray};
 use crate::error::{LineProblem, TraceError};
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
@@ -18,6 +18,8 @@ pub(super) struct Lines<'a> {
     compression: Compression,
     number: u64,
     buffer: Vec<u8>,
+    /// The last line that was not UTF-8, as text.
+    stray: String,
     /// What has been read of the input and not been handed out.
     unread: Range<usize>,
 }
@@ -29,11 +31,11 @@ impl<'a> Lines<'a> {
         compression: Compression,
     ) -> Self {
         let (name, buffer) = (name.to_owned(), vec![0; BUFFER]);
-        Self { input, name, compression, number: 0, buffer, unread: 0..0 }
+        Self { input, name, compression, number: 0, buffer, stray: String::new(), unread: 0..0 }
     }
 
     /// The next line without its end, whether LF or CRLF, and without a byte order mark; none at
-    /// the end of the file.
+    /// the end of the file. Bytes that are not UTF-8 are letters of their own ([`stray`]).
     pub(super) fn next(&mut self) -> Result<Option<&str>, TraceError> {
         let Some(place) = self.find()? else { return Ok(None) };
         self.number += 1;
@@ -43,14 +45,11 @@ impl<'a> Lines<'a> {
         }
         line = line.strip_suffix(b"\n").unwrap_or(line);
         line = line.strip_suffix(b"\r").unwrap_or(line);
-        match std::str::from_utf8(line) {
-            Ok(text) => Ok(Some(text)),
-            Err(_) => Err(TraceError::Line {
-                name: self.name.clone(),
-                line: self.number,
-                problem: LineProblem::NotText,
-            }),
+        if let Ok(text) = std::str::from_utf8(line) {
+            return Ok(Some(text));
         }
+        stray::decoded(line, &mut self.stray);
+        Ok(Some(&self.stray))
     }
 
     /// Where in the buffer the next line is, its line feed included; none at the end of the file.

@@ -1,23 +1,35 @@
 //! Readers of trace files: one file per format, one reader that drives them.
 
+mod clock;
 mod counts;
 mod csv;
 mod detect;
+mod devices;
+mod events;
+mod evidence;
 mod fields;
 mod format;
 mod gaps;
 mod input;
 mod lines;
+mod merge;
+mod messages;
+mod odd;
 mod ops;
 mod options;
 mod order;
 mod parsed;
 mod parser;
 mod reader;
+mod requeues;
+mod shape;
+mod spool;
+pub(crate) mod stray;
 
 mod alibaba;
 mod blkparse;
 mod blkreplay;
+mod blktrace;
 mod disksim;
 mod fio_iolog;
 mod msr;
@@ -26,11 +38,13 @@ mod systor;
 mod tencent;
 mod vscsi;
 
+pub use clock::TraceClock;
 pub use counts::{Counts, SkipReason};
 pub use csv::ColumnMap;
 pub use detect::Detected;
 pub use format::{Compression, Format, TimeUnit};
 pub use gaps::{Gap, Gaps};
+pub use merge::{Align, Merge, MergeOptions, Merged};
 pub use options::{BlkparseEvent, ReadOptions};
-pub use parsed::{FileIdentity, HELD_REQUESTS_MOST, Trace, TraceRequests};
+pub use parsed::{FileIdentity, HELD_REQUESTS_MOST, Keep, Trace, TraceRequests};
 pub use reader::TraceReader;

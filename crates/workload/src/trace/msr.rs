@@ -1,16 +1,21 @@
 //! MSR Cambridge: `filetime,host,disk,Read|Write,offset,size,response`, bytes and 100 ns ticks.
 
-use super::fields;
+use super::blkparse::Rwbs;
 use super::parser::{Parsed, RawRequest, Units};
+use super::{fields, ops};
 use crate::error::LineProblem;
 
 /// Reads one line. A device is a host and a disk; the response time is not used, because it is
 /// the one of the drives of 2007.
 pub(super) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, LineProblem> {
     let [time, host, disk, op, offset, size, _response] = fields::split(line, ',', "msr", "7")?;
+    let op = match ops::letter(op)? {
+        Rwbs::Data(op) => op,
+        Rwbs::Skip(reason) => return Ok(Parsed::Skip(reason)),
+    };
     Ok(Parsed::Request(RawRequest {
         nanos: fields::time(time, units.time)?,
-        op: fields::letter_op(op)?,
+        op,
         offset_bytes: fields::integer("offset", offset)?.into(),
         size_bytes: fields::integer("size", size)?.into(),
         device: device(line, host, disk),

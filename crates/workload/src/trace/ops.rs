@@ -1,27 +1,67 @@
 //! The words that people and tools have for operations, and the commands of SCSI.
 
-use super::SkipReason;
-use super::blkparse::{Rwbs, rwbs};
+use super::blkparse::{self, Rwbs, rwbs};
+use super::{SkipReason, fields};
 use crate::Op;
+use crate::error::LineProblem;
 
 /// What a word for an operation says, in any spelling that is known here: `R`, `read`, `Write(10)`,
 /// `TRIM`, the flags of blktrace, or the code of a SCSI command as `0x2a`.
 pub(super) fn word(text: &str) -> Option<Rwbs> {
-    match text.as_bytes() {
-        [b'R' | b'r'] => return Some(Rwbs::Data(Op::Read)),
-        [b'W' | b'w'] => return Some(Rwbs::Data(Op::Write)),
-        _ => {}
-    }
-    if let Some(code) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        // Codes of other commands may be those of NVMe, which has 1 for write and 2 for read.
-        return u16::from_str_radix(code, 16).ok().and_then(scsi_command);
-    }
-    named(text).or_else(|| flags(text))
+    word_and_flag(text).map(|(said, _)| said)
 }
 
-/// Flags of blktrace. A `D` says discard only in front: elsewhere it is part of some other word.
+/// What [`word`] says, and the flag in it that is not known.
+pub(super) fn word_and_flag(text: &str) -> Option<(Rwbs, Option<char>)> {
+    // Nearly all requests have one of these words.
+    match text.as_bytes() {
+        [b'R' | b'r'] | [b'R' | b'r', b'e', b'a', b'd'] | b"READ" => {
+            return Some((Rwbs::Data(Op::Read), None));
+        }
+        [b'W' | b'w'] | [b'W' | b'w', b'r', b'i', b't', b'e'] | b"WRITE" => {
+            return Some((Rwbs::Data(Op::Write), None));
+        }
+        [b'0', b'x' | b'X', ..] => {
+            // Codes of other commands may be those of NVMe, which has 1 for write and 2 for read.
+            let command = u16::from_str_radix(&text[2..], 16).ok().and_then(scsi_command);
+            return command.map(|said| (said, None));
+        }
+        _ => {}
+    }
+    match named(text) {
+        Some(said) => Some((said, None)),
+        None => flags(text).map(|said| (said, blkparse::unknown_flag(text))),
+    }
+}
+
+/// Flags of blktrace. A `D` says discard only in front, and no letter stands twice: elsewhere they are part of some
+/// other word. One flag may be of a kernel to come.
 fn flags(text: &str) -> Option<Rwbs> {
-    if text.get(1..).is_some_and(|rest| rest.contains('D')) { None } else { rwbs(text) }
+    if !text.is_ascii() || text.get(1..)?.contains('D') {
+        return None;
+    }
+    let operation = text.strip_prefix('F').unwrap_or(text);
+    let behind = match operation.as_bytes() {
+        [b'Z', b'A' | b'C' | b'F' | b'O' | b'R', rest @ ..] => rest,
+        [b'E' | b'Z', ..] => return None,
+        [_, rest @ ..] => rest,
+        [] => &[],
+    };
+    let twice = (0..behind.len()).any(|at| behind[at + 1..].contains(&behind[at]));
+    let unknown = behind.iter().filter(|b| !b"FASMBEUX".contains(b)).count();
+    if twice || unknown > 1 || behind.iter().any(|b| b"RWN".contains(b)) {
+        return None;
+    }
+    rwbs(text).filter(|found| *found != Rwbs::Skip(SkipReason::UnknownOperation))
+}
+
+/// The meaning of `R`, `W`, `Read` or `Write` in a format that has no other words for these. Known words for other
+/// operations are skipped.
+pub(super) fn letter(text: &str) -> Result<Rwbs, LineProblem> {
+    fields::letter_op(text).map(Rwbs::Data).or_else(|problem| match word(text) {
+        Some(skip @ Rwbs::Skip(_)) => Ok(skip),
+        _ => Err(problem),
+    })
 }
 
 fn named(text: &str) -> Option<Rwbs> {
@@ -46,6 +86,10 @@ fn named(text: &str) -> Option<Rwbs> {
         "write" | "writes" | "wr" | "write6" | "write10" | "write12" | "write16" | "write32"
         | "pwrite" | "pwrite64" | "writeandverify10" | "writeandverify12" | "writeandverify16"
         | "writeatomic16" => Rwbs::Data(Op::Write),
+        "zoneappend" => Rwbs::Data(Op::Write),
+        "zonereset" | "zoneresetall" | "zoneopen" | "zoneclose" | "zonefinish" | "zonereport" => {
+            Rwbs::Skip(SkipReason::Zone)
+        }
         "trim" | "discard" | "unmap" | "deallocate" | "dsm" | "securediscard" | "secureerase" => {
             Rwbs::Skip(SkipReason::Discard)
         }
@@ -81,10 +125,24 @@ mod tests {
 
     #[test]
     fn words_are_read_in_every_spelling() {
-        for text in ["R", "r", "READ", "Read10", "READ(10)", "read_16", "RA", "RM", "0x28", "RS"] {
+        for text in
+            ["R", "r", "READ", "Read10", "READ(10)", "read_16", "RA", "RM", "0x28", "RS", "RSG"]
+        {
             assert_eq!(word(text), Some(Rwbs::Data(Op::Read)), "{text}");
         }
-        for text in ["W", "Write", "WRITE_10", "WS", "WSM", "FWFS", "0x8A", "REQ_OP_WRITE"] {
+        for text in [
+            "W",
+            "Write",
+            "WRITE_10",
+            "WS",
+            "WSM",
+            "FWFS",
+            "WSU",
+            "ZA",
+            "ZAS",
+            "0x8A",
+            "REQ_OP_WRITE",
+        ] {
             assert_eq!(word(text), Some(Rwbs::Data(Op::Write)), "{text}");
         }
         for text in ["TRIM", "Discard", "UNMAP", "D", "DS", "0x42", "trim"] {
@@ -93,8 +151,19 @@ mod tests {
         for text in ["FLUSH", "F", "FN", "Synchronize Cache(10)", "0x35", "fsync"] {
             assert_eq!(word(text), Some(Rwbs::Skip(SkipReason::Flush)), "{text}");
         }
+        for text in ["ZR", "ZRA", "ZO", "ZF", "zone_reset"] {
+            assert_eq!(word(text), Some(Rwbs::Skip(SkipReason::Zone)), "{text}");
+        }
         assert_eq!(word("WriteZeroes"), Some(Rwbs::Skip(SkipReason::WriteZeroes)));
-        for text in ["", "0", "1", "X", "RWD", "0x01", "0x02", "reader", "Ready", "R,", "ö"] {
+        for (text, flag) in
+            [("R", None), ("read", None), ("FWFS", None), ("RSG", Some('G')), ("ZAQ", Some('Q'))]
+        {
+            assert_eq!(word_and_flag(text).map(|(_, flag)| flag), Some(flag), "{text}");
+        }
+        for text in [
+            "", "0", "1", "X", "RWD", "0x01", "0x02", "reader", "Ready", "R,", "ö", "RESET", "ROW",
+            "RANDOM", "Q",
+        ] {
             assert_eq!(word(text), None, "{text}");
         }
     }

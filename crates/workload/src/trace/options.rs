@@ -5,11 +5,10 @@ use crate::error::OptionError;
 use std::str::FromStr;
 use units::Duration;
 
-/// Which event of a blkparse trace is a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Which event of a trace of blktrace is a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlkparseEvent {
     /// `D`: issued to the driver. What the device saw.
-    #[default]
     Issue,
     /// `Q`: queued by the file system, before merging.
     Queue,
@@ -57,8 +56,8 @@ pub struct ReadOptions {
     pub sector_bytes: Option<u64>,
     /// Which columns mean what, for [`Format::Csv`]. Given, it implies that format.
     pub columns: Option<ColumnMap>,
-    /// Which blkparse event is a request.
-    pub blkparse_event: BlkparseEvent,
+    /// Which event of blktrace is a request. `None` takes issues, or the next best where there are none.
+    pub blkparse_event: Option<BlkparseEvent>,
     /// How many requests are held back to put them in order of time. `None` takes 4,096, or
     /// 65,536 where the clock of the trace has whole seconds only. 0 allows no disorder.
     pub reorder_window: Option<usize>,
@@ -70,6 +69,9 @@ pub struct ReadOptions {
     /// Whether the requests of one second are spread evenly over it. `None` does so where the
     /// clock of the trace has whole seconds only.
     pub spread_seconds: Option<bool>,
+    /// Odd traces are read as they stand: a device for each request, a clock that begins again, a
+    /// span of decades, many lines that are no requests.
+    pub allow_odd: bool,
     /// Every pause between two requests that is longer than this becomes as long as this, and is
     /// counted. `None` keeps all times as they are.
     pub close_gaps: Option<Duration>,

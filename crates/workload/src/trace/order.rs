@@ -76,6 +76,11 @@ impl Order {
         Ok(arrived)
     }
 
+    /// Whether a request is held that is `wanted`.
+    pub(super) fn holds(&self, wanted: impl Fn(&Request) -> bool) -> bool {
+        self.held.iter().rev().any(|held| wanted(&held.request))
+    }
+
     /// The earliest request held.
     pub(super) fn pop(&mut self) -> Option<Lined> {
         let lined = self.held.pop_front()?;

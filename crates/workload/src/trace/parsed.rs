@@ -1,17 +1,17 @@
 //! A trace file that is parsed once and then shared by all who ask for its requests.
 
+use super::input::{self, Opened};
+use super::spool::{self, Spool, Spooled};
 use super::{Counts, Detected, Gaps, ReadOptions, TraceReader};
 use crate::error::TraceError;
 use crate::{Op, Request, Statistics};
-use sha2::{Digest, Sha256};
-use std::fs::File;
-use std::io::Read;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::Instant;
 
 /// Requests that are held in memory at most: with 24 bytes each, 1 GiB. The file of a longer trace is
-/// parsed again whenever its requests are asked for.
+/// parsed again whenever its requests are asked for; those of a pipe are stored in a file.
 pub const HELD_REQUESTS_MOST: u64 = (1 << 30) / size_of::<Held>() as u64;
 /// Requests in one piece of memory: 1.5 MiB. Pieces are never moved, so nothing is copied as a trace
 /// grows.
@@ -22,37 +22,11 @@ const WRITES: u32 = 1 << 31;
 /// Which file exactly, for the manifest of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileIdentity {
-    /// The SHA-256 of the file as it is on disk, compressed or not, in hexadecimal.
+    /// The SHA-256 of the bytes as they are on disk or come through a pipe, compressed or not, in hexadecimal. Of
+    /// several files that are read as one it is that of all, one after the other.
     pub sha256: String,
     /// Its length in bytes.
     pub bytes: u64,
-}
-
-impl FileIdentity {
-    /// Reads the whole file at `path` once.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be read.
-    pub fn of(path: &Path) -> Result<Self, TraceError> {
-        let failed = |source| TraceError::Read { name: path.display().to_string(), source };
-        let mut input = File::open(path).map_err(failed)?;
-        let mut hash = Sha256::new();
-        let mut buffer = vec![0; 64 << 10];
-        let mut bytes = 0;
-        loop {
-            let count = match input.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(count) => count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(failed(error)),
-            };
-            hash.update(&buffer[..count]);
-            bytes += count as u64;
-        }
-        let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { sha256, bytes })
-    }
 }
 
 /// A request in 24 bytes.
@@ -78,12 +52,94 @@ impl Held {
         let Self { at, offset_bytes, device, .. } = self;
         Request { at, op, offset_bytes, size_bytes, device }
     }
+
+    fn to_bytes(self) -> [u8; spool::RECORD] {
+        let mut bytes = [0; spool::RECORD];
+        bytes[..8].copy_from_slice(&self.at.as_nanos().to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.offset_bytes.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.device.to_le_bytes());
+        bytes[20..].copy_from_slice(&self.size_and_op.to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Self {
+        let number = |at: usize, length: usize| {
+            bytes[at..at + length].iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
+        };
+        Self {
+            at: Instant::from_nanos(number(0, 8)),
+            offset_bytes: number(8, 8),
+            device: number(16, 4) as u32,
+            size_and_op: number(20, 4) as u32,
+        }
+    }
+}
+
+/// What is kept of the requests of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keep {
+    /// None: only what the trace is like.
+    Nothing,
+    /// All, of which this number in memory at most.
+    Requests {
+        /// That number.
+        in_memory: u64,
+    },
+}
+
+/// Requests as they are kept while a trace is read.
+enum Keeping {
+    /// None is kept, or they will be read again.
+    Nothing,
+    /// In memory.
+    Pieces { pieces: Vec<Vec<Held>>, most: u64 },
+    /// In a file.
+    Spool(Spool),
+}
+
+impl Keeping {
+    /// Keeps the request `number`, counted from 1. A pipe cannot be read again.
+    fn add(&mut self, held: Held, number: u64, is_pipe: bool) -> io::Result<()> {
+        match self {
+            Self::Nothing => {}
+            Self::Spool(spool) => spool.push(&held.to_bytes())?,
+            Self::Pieces { pieces, most } if number > *most => {
+                let before = std::mem::take(pieces);
+                *self = Self::Nothing;
+                if is_pipe {
+                    let mut spool = Spool::create()?;
+                    for held in before.into_iter().flatten().chain([held]) {
+                        spool.push(&held.to_bytes())?;
+                    }
+                    *self = Self::Spool(spool);
+                }
+            }
+            Self::Pieces { pieces, .. } => match pieces.last_mut() {
+                Some(piece) if piece.len() < PIECE => piece.push(held),
+                _ => {
+                    let mut piece = Vec::with_capacity(PIECE);
+                    piece.push(held);
+                    pieces.push(piece);
+                }
+            },
+        }
+        Ok(())
+    }
+}
+
+/// Where the requests of a trace are.
+enum Kept {
+    Memory(Vec<Vec<Held>>),
+    Spool(Spooled),
+    File,
+    /// Nowhere: they came through a pipe, and were not to be kept.
+    Gone,
 }
 
 /// A trace file that has been read from end to end. Copies share it.
 ///
 /// Its requests are held in memory, 24 MB for a million, unless there are more than
-/// [`HELD_REQUESTS_MOST`].
+/// [`HELD_REQUESTS_MOST`]. A pipe is read once.
 #[derive(Clone)]
 pub struct Trace(Arc<Parsed>);
 
@@ -95,61 +151,73 @@ struct Parsed {
     counts: Counts,
     gaps: Gaps,
     statistics: Statistics,
-    /// All requests; none if there are too many.
-    held: Option<Vec<Vec<Held>>>,
+    kept: Kept,
 }
 
 impl Trace {
-    /// Reads the file at `path`, which may be compressed, from end to end.
+    /// Reads the file or pipe at `path`, which may be compressed, from end to end. `-` is standard input.
     ///
     /// # Errors
     ///
     /// If the file cannot be read, or anything is wrong with any line of it.
     pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, TraceError> {
-        Self::open_holding(path, options, HELD_REQUESTS_MOST)
+        let keep = Keep::Requests { in_memory: HELD_REQUESTS_MOST };
+        Self::load(path, options, keep, |_| {})
     }
 
-    /// The same; at most `most` requests are held in memory.
+    /// The same; `keep` says what is kept of the requests, and `waiting` hears, as a sentence, of a pipe that is
+    /// silent for long.
     ///
     /// # Errors
     ///
     /// As [`Trace::open`].
-    pub fn open_holding(
+    pub fn load(
         path: impl AsRef<Path>,
         options: &ReadOptions,
-        most: u64,
+        keep: Keep,
+        waiting: fn(&str),
     ) -> Result<Self, TraceError> {
         let path = path.as_ref();
-        let identity = FileIdentity::of(path)?;
-        let mut reader = TraceReader::open(path, options)?;
+        let Opened { name, content, identity, is_once } = input::open(path, waiting)?;
+        let mut reader = TraceReader::of_content(content, &name, options)?;
         let mut statistics = Statistics::new();
-        let mut held: Option<Vec<Vec<Held>>> = Some(Vec::new());
+        let mut keeping = match keep {
+            Keep::Nothing => Keeping::Nothing,
+            Keep::Requests { in_memory } => Keeping::Pieces { pieces: Vec::new(), most: in_memory },
+        };
+        let limit = match keep {
+            Keep::Nothing => 0,
+            Keep::Requests { in_memory } => in_memory,
+        };
+        let failed = |source| spool::failed(&name, limit, source);
         for request in reader.by_ref() {
             let request = request?;
             statistics.add(&request);
-            if statistics.requests > most {
-                held = None;
-            }
-            let Some(pieces) = &mut held else { continue };
-            match pieces.last_mut() {
-                Some(piece) if piece.len() < PIECE => piece.push(Held::new(&request)),
-                _ => {
-                    let mut piece = Vec::with_capacity(PIECE);
-                    piece.push(Held::new(&request));
-                    pieces.push(piece);
-                }
-            }
+            let held = Held::new(&request);
+            keeping.add(held, statistics.requests, is_once).map_err(failed)?;
         }
+        let kept = match keeping {
+            Keeping::Pieces { pieces, .. } => Kept::Memory(pieces),
+            Keeping::Spool(spool) => Kept::Spool(spool.finish().map_err(failed)?),
+            Keeping::Nothing if is_once => Kept::Gone,
+            Keeping::Nothing => Kept::File,
+        };
         Ok(Self(Arc::new(Parsed {
             path: path.to_owned(),
             options: options.clone(),
-            identity,
+            identity: identity.finish(&name)?,
             detected: reader.detected().clone(),
             counts: reader.counts().clone(),
             gaps: reader.gaps().clone(),
             statistics,
-            held,
+            kept,
         })))
+    }
+
+    /// Whether `path` leads to a pipe, whose bytes come only once. Standard input, `-`, counts as one.
+    #[must_use]
+    pub fn is_pipe(path: &Path) -> bool {
+        input::is_pipe(path)
     }
 
     /// The file.
@@ -197,21 +265,26 @@ impl Trace {
     /// Whether its requests are held in memory.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        self.0.held.is_some()
+        matches!(self.0.kept, Kept::Memory(_))
     }
 
     /// Its requests in order of time, the first at zero.
     ///
     /// # Errors
     ///
-    /// If the trace is not held in memory and its file cannot be read any more.
+    /// If the trace is not held in memory and its file cannot be read any more, or it came through a pipe and
+    /// nothing was to be kept.
     pub fn requests(&self) -> Result<TraceRequests, TraceError> {
-        let from = if self.is_held() {
-            Origin::Memory { trace: self.clone(), next: 0 }
-        } else {
-            Origin::File(Box::new(TraceReader::open(&self.0.path, &self.0.options)?))
-        };
-        Ok(TraceRequests(from))
+        Ok(TraceRequests(match &self.0.kept {
+            Kept::Memory(_) => Origin::Memory { trace: self.clone(), next: 0 },
+            Kept::Spool(_) => {
+                Origin::Spool { trace: self.clone(), next: 0, read: Vec::new(), taken: 0 }
+            }
+            Kept::File => Origin::File(Box::new(TraceReader::open(&self.0.path, &self.0.options)?)),
+            Kept::Gone => {
+                return Err(TraceError::ReadOnce { name: self.0.path.display().to_string() });
+            }
+        }))
     }
 }
 
@@ -239,7 +312,17 @@ impl std::fmt::Debug for Trace {
 pub struct TraceRequests(Origin);
 
 enum Origin {
-    Memory { trace: Trace, next: usize },
+    Memory {
+        trace: Trace,
+        next: usize,
+    },
+    /// Records from `taken` on of those that have been `read`, which end before the one called `next`.
+    Spool {
+        trace: Trace,
+        next: u64,
+        read: Vec<u8>,
+        taken: usize,
+    },
     File(Box<TraceReader>),
 }
 
@@ -249,10 +332,25 @@ impl Iterator for TraceRequests {
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
             Origin::Memory { trace, next } => {
-                let pieces = trace.0.held.as_ref()?;
+                let Kept::Memory(pieces) = &trace.0.kept else { return None };
                 let held = pieces.get(*next / PIECE)?.get(*next % PIECE)?;
                 *next += 1;
                 Some(Ok(held.request()))
+            }
+            Origin::Spool { trace, next, read, taken } => {
+                let Kept::Spool(spooled) = &trace.0.kept else { return None };
+                if *taken == read.len() {
+                    *taken = 0;
+                    if let Err(source) = spooled.read(*next, read, PIECE) {
+                        read.clear();
+                        let name = trace.0.path.display().to_string();
+                        return Some(Err(TraceError::Read { name, source }));
+                    }
+                    *next += (read.len() / spool::RECORD) as u64;
+                }
+                let held = read.get(*taken..*taken + spool::RECORD)?;
+                *taken += spool::RECORD;
+                Some(Ok(Held::from_bytes(held).request()))
             }
             Origin::File(reader) => reader.next(),
         }
@@ -271,7 +369,9 @@ mod tests {
                 let at = Instant::from_nanos(u64::MAX - 1);
                 let (offset_bytes, device) = ((1 << 60) - size_bytes, (1 << 20) - 1);
                 let request = Request { at, op, offset_bytes, size_bytes, device };
-                assert_eq!(Held::new(&request).request(), request);
+                let held = Held::new(&request);
+                assert_eq!(held.request(), request);
+                assert_eq!(Held::from_bytes(&held.to_bytes()).request(), request);
             }
         }
     }
@@ -288,8 +388,10 @@ mod tests {
         }
         std::fs::write(&path, text).unwrap();
         let options = ReadOptions::default();
-        let held = Trace::open_holding(&path, &options, requests).unwrap();
-        let again = Trace::open_holding(&path, &options, requests - 1).unwrap();
+        let load = |in_memory: u64| {
+            Trace::load(&path, &options, Keep::Requests { in_memory }, |_| {}).unwrap()
+        };
+        let (held, again) = (load(requests), load(requests - 1));
         assert!(held.is_held() && !again.is_held());
         assert_eq!(held, again);
         let all = |trace: &Trace| -> Vec<Request> {

@@ -3,6 +3,7 @@
 use super::blkparse::Blkparse;
 use super::blkreplay::Blkreplay;
 use super::csv::{Csv, Layout};
+use super::events::Chosen;
 use super::fio_iolog::FioIolog;
 use super::{Format, SkipReason, TimeUnit};
 use super::{alibaba, disksim, msr, spc, systor, tencent};
@@ -27,6 +28,10 @@ pub(super) struct RawRequest<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Parsed<'a> {
     Request(RawRequest<'a>),
+    /// A request with a flag that is not known.
+    Flagged(RawRequest<'a>, char),
+    /// A request that was put back into the queue, and will be issued again.
+    Requeued(RawRequest<'a>),
     Skip(SkipReason),
 }
 
@@ -48,7 +53,8 @@ impl Units {
 #[derive(Clone, Debug)]
 pub(super) enum Parser {
     Msr,
-    DiskSim,
+    /// With the name of the format.
+    DiskSim(&'static str),
     Systor,
     Tencent,
     Alibaba,
@@ -70,17 +76,22 @@ impl Parser {
     ) -> Self {
         match format {
             Format::Msr => Self::Msr,
-            Format::DiskSim => Self::DiskSim,
+            Format::DiskSim | Format::MqSim | Format::SsdSim | Format::Msps => {
+                Self::DiskSim(format.name())
+            }
             Format::Systor => Self::Systor,
             Format::Tencent => Self::Tencent,
             Format::Alibaba => Self::Alibaba,
             Format::Spc => Self::Spc,
-            Format::Blkparse => Self::Blkparse(Blkparse::new(options.blkparse_event)),
-            Format::FioIologV2 => Self::FioIolog(FioIolog::version_2()),
+            Format::Blkparse => Self::Blkparse(Blkparse::new(Chosen::of(
+                options.blkparse_event,
+                std::iter::empty(),
+            ))),
+            Format::FioIologV2 => Self::FioIolog(FioIolog::version_2(options.time_unit)),
             Format::FioIologV3 => Self::FioIolog(FioIolog::version_3()),
             Format::Blkreplay => Self::Blkreplay(Blkreplay::default()),
             Format::Csv => Self::Csv(Box::new(Csv::new(layout))),
-            Format::Vscsi => Self::Records,
+            Format::Vscsi | Format::Blktrace => Self::Records,
         }
     }
 
@@ -92,7 +103,7 @@ impl Parser {
     ) -> Result<Parsed<'a>, LineProblem> {
         match self {
             Self::Msr => msr::parse(line, units),
-            Self::DiskSim => disksim::parse(line, units),
+            Self::DiskSim(name) => disksim::parse(line, name, units),
             Self::Systor => systor::parse(line, units),
             Self::Tencent => tencent::parse(line, units),
             Self::Alibaba => alibaba::parse(line, units),

@@ -1,17 +1,25 @@
 //! The reader: lines in, requests in order of time out.
 
+use super::blktrace::{self, Blktrace};
+use super::clock::{Written, clock_of};
 use super::csv::Sample;
-use super::input::decompress;
+use super::devices::Devices;
+use super::events::Chosen;
+use super::input::{self, Content};
 use super::lines::Lines;
+use super::odd::{self, ONE_LOG_EACH, OR_IN_ORDER, Odd};
 use super::order::{Arrived, Lined, Order};
 use super::parser::{Parsed, Parser, RawRequest, Units};
+use super::requeues::Requeues;
 use super::vscsi::{self, Records};
-use super::{Compression, Counts, Detected, Format, Gaps, ReadOptions, SkipReason, detect};
+use super::{
+    Compression, Counts, Detected, Format, Gaps, ReadOptions, SkipReason, TraceClock, blkparse,
+    detect, fio_iolog, messages, stray,
+};
 use crate::error::{LineProblem, TraceError};
 use crate::{Op, Request};
-use std::collections::{HashMap, VecDeque};
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::collections::VecDeque;
+use std::io::{BufRead, Read, Seek};
 use std::path::Path;
 use units::Instant;
 
@@ -27,8 +35,6 @@ const LAST_BYTE: u128 = 1 << 60;
 const LONGEST_REQUEST: u128 = 1 << 30;
 /// How many requests of one second are held to spread them over it.
 const MOST_PER_SECOND: usize = 1 << 20;
-/// How many devices a trace may have.
-const MOST_DEVICES: usize = 1 << 20;
 
 /// Streams a trace as requests in order of time, the first at zero.
 ///
@@ -45,9 +51,13 @@ pub struct TraceReader {
     counts: Counts,
     devices: Devices,
     order: Order,
+    requeues: Requeues,
     origin: Option<u64>,
     gaps: Gaps,
     second: Option<Second>,
+    written: Written,
+    /// What is impossible; none once that was judged, or where it is allowed.
+    odd: Option<Odd>,
     ended: bool,
     error: Option<TraceError>,
 }
@@ -58,6 +68,8 @@ enum Input {
     Text(Box<Text>),
     /// Records of a fixed length.
     Records(Records),
+    /// Events of blktrace.
+    Events(Box<Blktrace>),
 }
 
 /// Lines of text, and what has been read of them to tell what they are.
@@ -66,6 +78,7 @@ struct Text {
     sample: VecDeque<String>,
     sample_error: Option<TraceError>,
     parser: Parser,
+    whole_sectors: bool,
 }
 
 /// The requests of one second, being collected and then handed out.
@@ -76,13 +89,10 @@ struct Second {
 }
 
 impl TraceReader {
-    /// Opens the file at `path`, which may be compressed.
+    /// Opens the file or pipe at `path`, which may be compressed; `-` is standard input.
     pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, TraceError> {
-        let path = path.as_ref();
-        let name = path.display().to_string();
-        let file =
-            File::open(path).map_err(|source| TraceError::Read { name: name.clone(), source })?;
-        Self::from_reader(BufReader::with_capacity(1 << 16, file), &name, options)
+        let opened = input::open(path.as_ref(), |_| {})?;
+        Self::of_content(opened.content, &opened.name, options)
     }
 
     /// Reads from `input`, which may be compressed; `name` stands for it in messages.
@@ -91,9 +101,43 @@ impl TraceReader {
         name: &str,
         options: &ReadOptions,
     ) -> Result<Self, TraceError> {
+        Self::of_content(Content::Bytes(Box::new(input)), name, options)
+    }
+
+    /// Reads the only file in a zip archive.
+    pub(crate) fn from_zip(
+        archive: impl Read + Seek + Send + 'static,
+        name: &str,
+        options: &ReadOptions,
+    ) -> Result<Self, TraceError> {
+        let (member, input) = input::open_only_member(archive, name)?;
+        Self::of_content(Content::Member(member, input), name, options)
+    }
+
+    /// Reads what a path led to.
+    pub(super) fn of_content(
+        content: Content,
+        name: &str,
+        options: &ReadOptions,
+    ) -> Result<Self, TraceError> {
         options.check()?;
-        let (compression, input) = decompress(input, name)?;
-        let (mut detected, input) = Self::begin(input, name, compression, options)?;
+        let (mut detected, input, written) = match content {
+            Content::Bytes(input) => {
+                let (compression, input) = input::decompress(input, name)?;
+                Self::begin(input, name, compression, options)?
+            }
+            Content::Member(member, input) => {
+                let begun = Self::begin(input, name, Compression::Zip, options);
+                let (mut detected, input, written) = begun?;
+                let member = crate::error::excerpt(&member);
+                detected.evidence.push(format!("the only file in the archive is {member}"));
+                (detected, input, written)
+            }
+            Content::Cpus(inputs) => {
+                refuse_other_than_events(options, name)?;
+                events(inputs, name, Compression::Plain, options)?
+            }
+        };
         let whole_seconds = detected.whole_second_clock;
         let window = options.reorder_window.unwrap_or(if whole_seconds {
             WINDOW_OF_WHOLE_SECONDS
@@ -113,13 +157,13 @@ impl TraceReader {
                     .to_owned(),
             );
         }
+        let units =
+            Units { time: detected.time_unit, sector_bytes: detected.sector_bytes.unwrap_or(1) };
+        let odd = Odd::new(units.time.nanos(), units.sector_bytes);
         Ok(Self {
             name: name.to_owned(),
             input,
-            units: Units {
-                time: detected.time_unit,
-                sector_bytes: detected.sector_bytes.unwrap_or(1),
-            },
+            units,
             detected,
             skip_zero_length: options.skip_zero_length,
             clamp_time: options.clamp_time,
@@ -127,9 +171,12 @@ impl TraceReader {
             counts: Counts::default(),
             devices: Devices::default(),
             order: Order::new(window),
+            requeues: Requeues::default(),
             origin: None,
             gaps: Gaps::new(options.close_gaps),
             second: spread.then(Second::default),
+            written,
+            odd: (!options.allow_odd).then_some(odd),
             ended: false,
             error: None,
         })
@@ -141,51 +188,70 @@ impl TraceReader {
         name: &str,
         compression: Compression,
         options: &ReadOptions,
-    ) -> Result<(Detected, Input), TraceError> {
-        let (prefix, input) = vscsi::peek(input, name, compression)?;
+    ) -> Result<(Detected, Input, Written), TraceError> {
+        let (prefix, mut input) = input::peek(input, vscsi::TELLING_BYTES, name, compression)?;
+        if blktrace::is_magic(&prefix) {
+            refuse_other_than_events(options, name)?;
+            return events(vec![input], name, compression, options);
+        }
         let may_be_records = options.columns.is_none()
             && options.format.is_none_or(|format| format == Format::Vscsi);
         if may_be_records && let Some(version) = vscsi::version_of(&prefix) {
             let records = Records::new(input, name, compression, version);
             let detected = detect::detect_records(version, compression, options);
-            return Ok((detected, Input::Records(records)));
+            return Ok((detected, Input::Records(records), Written::Number));
         }
-        if options.format == Some(Format::Vscsi) {
+        input::refuse_foreign(&prefix, &mut *input, name, compression)?;
+        if let Some(format) = options.format.filter(|format| !format.is_text()) {
             return Err(match prefix.is_empty() {
                 true => nothing_at_all(name),
-                false => not_vscsi(name),
+                false => not_of(format, name),
             });
         }
         let mut lines = Lines::new(input, name, compression);
         let read = read_sample(&mut lines);
-        let (detected, layout) = match Self::detect(name, &read, compression, options) {
+        let told = match Self::detect(name, &read, compression, options) {
             Ok(found) => found,
             // Why the sample ends says more than that it is not recognised.
-            Err(unknown @ (TraceError::Unrecognised { .. } | TraceError::Unclear { .. })) => {
-                return Err(match read.error {
-                    Some(error) => error,
-                    None if read.lines.is_empty() => nothing_at_all(name),
-                    None => unknown,
+            Err(
+                unknown @ (TraceError::Unrecognised { .. }
+                | TraceError::Unclear { .. }
+                | TraceError::Undecided { .. }),
+            ) => {
+                let not_text = read.lines.iter().position(|line| !is_text(line));
+                return Err(match (read.error, not_text) {
+                    (Some(error), _) => error,
+                    (None, _) if read.lines.is_empty() => nothing_at_all(name),
+                    (None, Some(at)) if matches!(unknown, TraceError::Unrecognised { .. }) => {
+                        let (line, problem) = (at as u64 + 1, LineProblem::NotText);
+                        TraceError::Line { name: name.to_owned(), line, problem }
+                    }
+                    (None, _) => unknown,
                 });
             }
             Err(error) => return Err(error),
         };
-        let parser = Parser::new(detected.format, layout.as_ref(), options);
-        let Read { lines: sample, error: sample_error, .. } = read;
-        let text = Text { lines, sample, sample_error, parser };
-        Ok((detected, Input::Text(Box::new(text))))
+        let detect::Told { detected, layout, whole_sectors } = told;
+        let mut parser = Parser::new(detected.format, layout.as_ref(), options);
+        if let Parser::Blkparse(state) = &mut parser {
+            *state = blkparse::Blkparse::new(events_of(&read, options));
+        }
+        let written = layout.as_ref().map_or(Written::Number, super::csv::Layout::written);
+        let FirstLines { lines: sample, error: sample_error, .. } = read;
+        let text = Text { lines, sample, sample_error, parser, whole_sectors };
+        Ok((detected, Input::Text(Box::new(text)), written))
     }
 
     fn detect(
         name: &str,
-        read: &Read,
+        read: &FirstLines,
         compression: Compression,
         options: &ReadOptions,
-    ) -> Result<(Detected, Option<super::csv::Layout>), TraceError> {
+    ) -> Result<detect::Told, TraceError> {
         let (mut telling, mut numbers): (Vec<&str>, Vec<u64>) = (Vec::new(), Vec::new());
         let mut comment = None;
         for (line, number) in read.lines.iter().zip(1..) {
-            if is_telling(line) {
+            if is_telling(line) && messages::certainly_no_request(line).is_none() {
                 telling.push(line);
                 numbers.push(number);
             } else if telling.is_empty() && !line.trim().is_empty() {
@@ -194,7 +260,21 @@ impl TraceReader {
         }
         let sample =
             Sample { name, lines: &telling, numbers: &numbers, comment, is_all: read.is_all };
-        detect::detect(&sample, compression, options)
+        let chosen = events_of(read, options);
+        let options = ReadOptions { blkparse_event: Some(chosen.event()), ..options.clone() };
+        let mut told = detect::detect(&sample, compression, &options)?;
+        let detected = &mut told.detected;
+        match detected.format {
+            Format::Blkparse => detected.evidence.extend(chosen.evidence()),
+            Format::FioIologV2 => {
+                fio_iolog::check_unit(options.time_unit)?;
+                let meaning = fio_iolog::meaning_of_waits(&telling, options.time_unit);
+                let said = |reason| TraceError::Unusable { name: name.to_owned(), reason };
+                detected.evidence.extend(meaning.map_err(said)?);
+            }
+            _ => {}
+        }
+        Ok(told)
     }
 
     /// What the trace was found to be.
@@ -210,6 +290,15 @@ impl TraceReader {
         &self.counts
     }
 
+    /// What the times count from, and the first of them in nanoseconds since then, or since 1970 if
+    /// they are dates; `None` before the first request.
+    #[must_use]
+    pub fn clock(&self) -> Option<(TraceClock, u64)> {
+        let origin = self.origin?;
+        let (clock, before_1970) = clock_of(self.written, self.units.time, origin);
+        Some((clock, origin - before_1970))
+    }
+
     /// The pauses between the requests that have been delivered.
     #[must_use]
     pub fn gaps(&self) -> &Gaps {
@@ -219,11 +308,12 @@ impl TraceReader {
     /// The devices seen so far as the trace names them; the index is [`Request::device`].
     #[must_use]
     pub fn device_names(&self) -> Vec<String> {
-        let mut names = vec![String::new(); self.devices.numbers.len()];
-        for (name, number) in &self.devices.numbers {
-            names[*number as usize].clone_from(name);
-        }
-        names
+        self.devices.names()
+    }
+
+    /// The name of the device with this number, as it stands in the trace.
+    pub(super) fn device_name(&self, number: u32) -> &str {
+        self.devices.name(number)
     }
 
     /// Takes one line in; false at the end of the file.
@@ -234,8 +324,12 @@ impl TraceReader {
                 Some(outcome) => outcome,
                 None => return Ok(false),
             },
+            Input::Events(events) => match events.next(&self.units)? {
+                Some(outcome) => outcome,
+                None => return Ok(false),
+            },
             Input::Text(text) => {
-                let Text { lines, sample, sample_error, parser } = &mut **text;
+                let Text { lines, sample, sample_error, parser, whole_sectors } = &mut **text;
                 from_sample = sample.pop_front();
                 let line = match &from_sample {
                     Some(line) => line.as_str(),
@@ -253,8 +347,19 @@ impl TraceReader {
                     Ok(Parsed::Skip(SkipReason::Blank))
                 } else if line.starts_with('#') {
                     Ok(Parsed::Skip(SkipReason::Comment))
+                } else if self.odd.is_some()
+                    && self.counts.requests > 0
+                    && is_log_of_fio(self.detected.format, line)
+                {
+                    Err(LineProblem::SecondLog { advice: ONE_LOG_EACH })
                 } else {
-                    parser.parse(line, &self.units)
+                    match parser.parse(line, &self.units) {
+                        Ok(parsed) if *whole_sectors => of_whole_sectors(parsed),
+                        Ok(parsed) => Ok(parsed),
+                        Err(problem) => {
+                            messages::certainly_no_request(line).map(Parsed::Skip).ok_or(problem)
+                        }
+                    }
                 }
             }
         };
@@ -264,19 +369,47 @@ impl TraceReader {
                 self.counts.skip(reason);
                 Ok(())
             }
-            Parsed::Request(raw) if raw.size_bytes == 0 && self.skip_zero_length => {
+            Parsed::Requeued(raw) => {
+                self.counts.skip(SkipReason::Event('R'));
+                match raw.size_bytes {
+                    0 => Ok(()),
+                    _ => {
+                        let request = checked(&raw, &mut self.devices)?;
+                        self.requeues.put_back(&request, &self.order, self.origin.is_some())
+                    }
+                }
+            }
+            Parsed::Request(raw) | Parsed::Flagged(raw, _)
+                if raw.size_bytes == 0 && self.skip_zero_length =>
+            {
                 self.counts.skip(SkipReason::ZeroLength);
                 Ok(())
             }
-            Parsed::Request(raw) => {
+            Parsed::Request(raw) | Parsed::Flagged(raw, _) => {
                 let request = checked(&raw, &mut self.devices)?;
+                self.counts.requeued += u64::from(self.requeues.issued_again(&request));
+                if let Parsed::Flagged(_, flag) = parsed {
+                    *self.counts.unknown_flags.entry(flag).or_default() += 1;
+                }
                 let lined = Lined { request, line: self.counts.lines };
+                let is_events = self.detected.format == Format::Blktrace;
                 let arrived = self.order.push(lined, self.clamp_time).map_err(|late| {
-                    LineProblem::TimeBackwards {
-                        back_us: late.back_nanos / 1_000,
-                        window: self.window,
+                    let back_us = late.back_nanos / 1_000;
+                    if is_events {
+                        return LineProblem::JoinedCpus { back_us };
+                    }
+                    let again = self
+                        .odd
+                        .as_ref()
+                        .and_then(|odd| odd.begins_again(lined.request.at.as_nanos(), lined.line));
+                    match again {
+                        Some(what) => LineProblem::BeginsAgain { what, advice: OR_IN_ORDER },
+                        None => LineProblem::TimeBackwards { back_us, window: self.window },
                     }
                 })?;
+                if let Some(odd) = &mut self.odd {
+                    odd.pass(&request, request.at.as_nanos(), lined.line);
+                }
                 self.counts.requests += 1;
                 self.counts.reordered += u64::from(arrived == Arrived::Reordered);
                 self.counts.clamped += u64::from(arrived == Arrived::Clamped);
@@ -291,7 +424,9 @@ impl TraceReader {
         let (name, number) = (self.name.clone(), self.counts.lines);
         match self.input {
             Input::Text(_) => TraceError::Line { name, line: number, problem },
-            Input::Records(_) => TraceError::Record { name, record: number, problem },
+            Input::Records(_) | Input::Events(_) => {
+                TraceError::Record { name, record: number, problem }
+            }
         }
     }
 
@@ -309,10 +444,21 @@ impl TraceReader {
                 Err(error) => {
                     self.ended = true;
                     self.error = Some(error);
+                    self.odd = None;
                 }
             }
         }
         self.order.pop()
+    }
+
+    /// What is odd about the whole trace; only once, and not behind an error.
+    fn odd(&mut self) -> Option<TraceError> {
+        let odd = self.odd.take()?;
+        let counts_from_start = self.clock().is_some_and(|(clock, _)| clock == TraceClock::Start);
+        let (format, spread) = (self.detected.format, self.second.is_some());
+        let what = odd::of_lines(&self.counts)
+            .or_else(|| odd.verdict(format, counts_from_start, spread, &self.gaps))?;
+        Some(TraceError::Odd { name: self.name.clone(), what })
     }
 
     fn no_request(&self) -> TraceError {
@@ -321,7 +467,9 @@ impl TraceReader {
             lines: self.counts.lines,
             skipped: self.counts.skipped_text(),
             advice: match self.detected.format {
-                Format::Blkparse => "choose another blkparse event or another file",
+                Format::Blkparse | Format::Blktrace => {
+                    "choose another blkparse event or another file"
+                }
                 _ => "check the format or choose another file",
             },
         }
@@ -373,7 +521,8 @@ impl Iterator for TraceReader {
             None => self.next_in_order(),
         };
         let Some(Lined { mut request, line }) = request else {
-            return self.error.take().map(Err);
+            let error = self.error.take().or_else(|| self.odd());
+            return error.map(Err);
         };
         let nanos = request.at.as_nanos();
         let origin = *self.origin.get_or_insert(nanos);
@@ -383,13 +532,19 @@ impl Iterator for TraceReader {
     }
 }
 
+/// Whether a line is the first one of a log of fio, which `format` is.
+fn is_log_of_fio(format: Format, line: &str) -> bool {
+    matches!(format, Format::FioIologV2 | Format::FioIologV3)
+        && ['2', '3'].into_iter().any(|version| fio_iolog::is_first_line(line, version))
+}
+
 /// Whether a line can tell what the trace is.
 fn is_telling(line: &str) -> bool {
     !line.trim().is_empty() && !line.starts_with('#')
 }
 
 /// The first lines of a file.
-struct Read {
+struct FirstLines {
     lines: VecDeque<String>,
     /// What ended them early.
     error: Option<TraceError>,
@@ -397,8 +552,8 @@ struct Read {
     is_all: bool,
 }
 
-fn read_sample(lines: &mut Lines<'_>) -> Read {
-    let mut read = Read { lines: VecDeque::new(), error: None, is_all: false };
+fn read_sample(lines: &mut Lines<'_>) -> FirstLines {
+    let mut read = FirstLines { lines: VecDeque::new(), error: None, is_all: false };
     let (mut telling, mut bytes) = (0, 0);
     while telling < SAMPLE_LINES && bytes < SAMPLE_BYTES {
         match lines.next() {
@@ -420,12 +575,50 @@ fn read_sample(lines: &mut Lines<'_>) -> Read {
     read
 }
 
-fn not_vscsi(name: &str) -> TraceError {
+/// Which events of the sample are requests, if it is of blkparse.
+fn events_of(read: &FirstLines, options: &ReadOptions) -> Chosen {
+    let lines: Vec<&str> = read.lines.iter().map(String::as_str).collect();
+    Chosen::of(options.blkparse_event, blkparse::letters(&lines))
+}
+
+/// Takes the events of blktrace from `inputs`.
+fn events(
+    inputs: Vec<Box<dyn BufRead + Send>>,
+    name: &str,
+    compression: Compression,
+    options: &ReadOptions,
+) -> Result<(Detected, Input, Written), TraceError> {
+    let (detected, events) = Blktrace::open(inputs, name, compression, options)?;
+    Ok((detected, Input::Events(Box::new(events)), Written::Number))
+}
+
+/// Refuses options that say that events of blktrace are something else.
+fn refuse_other_than_events(options: &ReadOptions, name: &str) -> Result<(), TraceError> {
+    let is_other = options.format.is_some_and(|format| format != Format::Blktrace);
+    match is_other || options.columns.is_some() {
+        false => Ok(()),
+        true => Err(TraceError::Unusable {
+            name: name.to_owned(),
+            reason: "it is the binary of blktrace, and not the format that was given; leave --format and --columns \
+                     out"
+                .to_owned(),
+        }),
+    }
+}
+
+/// Whether a line of a file of which nothing else is known is text.
+fn is_text(line: &str) -> bool {
+    !line.contains(|letter: char| letter == '\0' || stray::is_stray(letter))
+}
+
+fn not_of(format: Format, name: &str) -> TraceError {
+    let expected = match format {
+        Format::Blktrace => "an event of blktrace",
+        _ => "records of vscsi, of 32 bytes in version 1 or 40 bytes in version 2",
+    };
     TraceError::Unusable {
         name: name.to_owned(),
-        reason: "it does not begin with records of vscsi, of 32 bytes in version 1 or 40 bytes in \
-                 version 2; choose another format or another file"
-            .to_owned(),
+        reason: format!("it does not begin with {expected}; choose another format or another file"),
     }
 }
 
@@ -438,41 +631,14 @@ fn nothing_at_all(name: &str) -> TraceError {
     }
 }
 
-/// The numbers of devices, in the order in which they appear.
-#[derive(Default)]
-struct Devices {
-    numbers: HashMap<String, u32>,
-    /// The one that was asked for last, which is mostly asked for again.
-    last: Option<(String, u32)>,
-}
-
-impl Devices {
-    fn number(&mut self, device: &str) -> Result<u32, LineProblem> {
-        if let Some((name, number)) = &self.last
-            && name == device
-        {
-            return Ok(*number);
-        }
-        let number = match self.numbers.get(device) {
-            Some(number) => *number,
-            None if self.numbers.len() == MOST_DEVICES => {
-                return Err(LineProblem::TooManyDevices {
-                    text: crate::error::excerpt(device),
-                    limit: MOST_DEVICES,
-                });
-            }
-            None => {
-                let number = self.numbers.len() as u32;
-                self.numbers.insert(device.to_owned(), number);
-                number
-            }
-        };
-        let (name, last) = self.last.get_or_insert_default();
-        name.clear();
-        name.push_str(device);
-        *last = number;
-        Ok(number)
+/// Refuses a part of a sector, where that all others are whole is the evidence.
+fn of_whole_sectors(parsed: Parsed<'_>) -> Result<Parsed<'_>, LineProblem> {
+    if let Parsed::Request(RawRequest { offset_bytes, size_bytes, .. }) = parsed
+        && let Some(bytes) = [offset_bytes, size_bytes].into_iter().find(|bytes| bytes % 512 != 0)
+    {
+        return Err(LineProblem::PartOfSector { bytes });
     }
+    Ok(parsed)
 }
 
 /// Checks the limits and numbers the device.

@@ -2,9 +2,9 @@
 //!
 //! The rows are written when a request completes, so they are not sorted by their timestamps.
 
-use super::SkipReason;
-use super::fields;
+use super::blkparse::Rwbs;
 use super::parser::{Parsed, RawRequest, Units};
+use super::{SkipReason, fields, ops};
 use crate::error::LineProblem;
 
 /// Reads one line. The response time is not used.
@@ -13,9 +13,13 @@ pub(super) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, Line
         return Ok(Parsed::Skip(SkipReason::Header));
     }
     let [time, _response, op, lun, offset, size] = fields::split(line, ',', "systor", "6")?;
+    let op = match ops::letter(op)? {
+        Rwbs::Data(op) => op,
+        Rwbs::Skip(reason) => return Ok(Parsed::Skip(reason)),
+    };
     Ok(Parsed::Request(RawRequest {
         nanos: fields::time(time, units.time)?,
-        op: fields::letter_op(op)?,
+        op,
         offset_bytes: fields::integer("offset", offset)?.into(),
         size_bytes: fields::integer("size", size)?.into(),
         device: lun,

@@ -12,10 +12,11 @@
 //! layout it is.
 
 use super::blkparse::Rwbs;
+use super::input::fill;
 use super::parser::{Parsed, RawRequest, Units};
 use super::{Compression, SkipReason, ops};
 use crate::error::{LineProblem, TraceError};
-use std::io::{self, BufRead, Read};
+use std::io::BufRead;
 
 /// Bytes from which the layout is told: many records of either.
 pub(super) const TELLING_BYTES: usize = 64 * 40;
@@ -119,7 +120,9 @@ impl Records {
     ) -> Result<Option<Result<Parsed<'static>, LineProblem>>, TraceError> {
         let mut bytes = [0; 40];
         let bytes = &mut bytes[..self.version.record_bytes()];
-        let found = self.fill(bytes)?;
+        let found = fill(&mut *self.input, bytes).map_err(|(_, source)| {
+            super::input::read_error(&self.name, self.compression, self.number, source)
+        })?;
         if found == 0 {
             return Ok(None);
         }
@@ -152,68 +155,5 @@ impl Records {
             size_bytes: record.length.into(),
             device: "",
         }))
-    }
-
-    /// Reads until `bytes` are full or the file ends.
-    fn fill(&mut self, bytes: &mut [u8]) -> Result<usize, TraceError> {
-        let mut found = 0;
-        while found < bytes.len() {
-            match self.input.read(&mut bytes[found..]) {
-                Ok(0) => break,
-                Ok(count) => found += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(source) => {
-                    return Err(super::input::read_error(
-                        &self.name,
-                        self.compression,
-                        self.number,
-                        source,
-                    ));
-                }
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// Reads what tells the layout, and puts it back.
-pub(super) fn peek(
-    mut input: Box<dyn BufRead + Send>,
-    name: &str,
-    compression: Compression,
-) -> Result<(Vec<u8>, Box<dyn BufRead + Send>), TraceError> {
-    let mut prefix = vec![0; TELLING_BYTES];
-    let mut held = 0;
-    let mut failed = None;
-    while held < prefix.len() {
-        match input.read(&mut prefix[held..]) {
-            Ok(0) => break,
-            Ok(count) => held += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if held == 0 => {
-                return Err(super::input::read_error(name, compression, 0, error));
-            }
-            // What came before it is read first.
-            Err(error) => {
-                failed = Some(error);
-                break;
-            }
-        }
-    }
-    prefix.truncate(held);
-    let read = io::Cursor::new(prefix.clone());
-    let input: Box<dyn BufRead + Send> = match failed {
-        None => Box::new(read.chain(input)),
-        Some(error) => Box::new(read.chain(io::BufReader::new(Failing(Some(error))))),
-    };
-    Ok((prefix, input))
-}
-
-/// An input that ends with an error that came earlier than it was asked for.
-struct Failing(Option<io::Error>);
-
-impl Read for Failing {
-    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        self.0.take().map_or(Ok(0), Err)
     }
 }

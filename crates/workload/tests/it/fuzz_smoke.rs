@@ -59,6 +59,48 @@ fn mutated(sample: &str, rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
+#[test]
+fn zip() {
+    let sample =
+        crate::opened::zip(b"", &[("a.csv", 8, false, samples::sample(Format::Csv).as_bytes())]);
+    workload::fuzz::check_zip(&sample);
+    for seed in testing::seeds(0..ROUNDS).note("zip") {
+        let mut rng = Rng::stream(seed, "zip");
+        let mut bytes = sample.clone();
+        for _ in 0..1 + rng.below(3) {
+            let at = rng.below(bytes.len() as u64) as usize;
+            match rng.below(4) {
+                0 => bytes.truncate(at + 1),
+                1 => bytes[at] ^= 1 << rng.below(8),
+                2 => bytes[at] = [0, 0xff][rng.below(2) as usize],
+                _ => bytes.insert(at, rng.next_u64() as u8),
+            }
+        }
+        fuzz::check_zip(&bytes);
+    }
+}
+
+#[test]
+fn compressed_and_archived() {
+    // Damage within what is compressed, and within what an archive says of itself.
+    let csv = samples::sample(Format::Csv).as_bytes();
+    let tar = crate::odd_files::tar(&[
+        ("a", b'0', csv),
+        ("b", b'L', b"long"),
+        ("c", b'x', b"9 path=d\n"),
+    ]);
+    for (name, sample) in [("xz", crate::odd_files::xz(csv)), ("tar", tar)] {
+        for seed in testing::seeds(0..ROUNDS / 4).note(name) {
+            let mut rng = Rng::stream(seed, name);
+            let mut bytes = sample.clone();
+            let at = rng.below(bytes.len() as u64) as usize;
+            bytes[at] ^= 1 << rng.below(8);
+            bytes.truncate(bytes.len() - rng.below(bytes.len() as u64 / 4) as usize);
+            fuzz::check(None, &bytes);
+        }
+    }
+}
+
 fn smoke(format: Format) {
     smoke_on(samples::sample(format), format, format.name());
 }
@@ -111,6 +153,11 @@ fn spc() {
 #[test]
 fn blkparse() {
     smoke(Format::Blkparse);
+}
+
+#[test]
+fn blktrace() {
+    smoke(Format::Blktrace);
 }
 
 #[test]

@@ -2,10 +2,15 @@
 
 mod bad_input;
 mod csv_files;
+mod fio;
 mod fuzz_smoke;
+mod merging;
+mod odd_files;
+mod opened;
 mod properties;
 mod readers;
 mod real_traces;
 mod samples;
+mod shapes;
 mod sources;
 mod vscsi;

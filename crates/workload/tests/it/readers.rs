@@ -25,23 +25,37 @@ fn read(text: &str) -> (Vec<Plain>, TraceReader) {
     read_with(text.as_bytes(), &ReadOptions::default())
 }
 
+/// The sample of `format`, as it is read.
+fn read_sample(format: Format) -> (Vec<Plain>, TraceReader) {
+    read_with(samples::sample(format).as_bytes(), &samples::options(format))
+}
+
 #[test]
 fn each_sample_is_detected() {
     for format in Format::ALL {
-        let (requests, reader) = read(samples::sample(format));
+        let (requests, reader) = read_sample(format);
         assert_eq!(reader.detected().format, format, "{}", reader.detected());
         assert!(!requests.is_empty());
         let counts = reader.counts();
         assert_eq!(counts.lines, counts.requests + counts.skipped_total());
         let text = samples::sample(format);
-        let lines = if format.is_text() { text.lines().count() } else { text.len() / 32 };
+        let lines = match format {
+            Format::Vscsi => text.len() / 32,
+            Format::Blktrace => 5,
+            _ => text.lines().count(),
+        };
         assert_eq!(counts.lines, lines as u64);
     }
 }
 
 #[test]
 fn each_sample_is_read_as_it_is_meant() {
-    let expected: [(Format, &[Plain], &str); 12] = [
+    let disksim: &[Plain] = &[
+        (0, 'R', 8_192, 4_096, 0),
+        (1_500_000, 'W', 0, 512, 1),
+        (2_750_000, 'R', 65_536, 32_768, 0),
+    ];
+    let expected: [(Format, &[Plain], &str); 16] = [
         (
             Format::Msr,
             &[
@@ -51,15 +65,10 @@ fn each_sample_is_read_as_it_is_meant() {
             ],
             "nothing",
         ),
-        (
-            Format::DiskSim,
-            &[
-                (0, 'R', 8_192, 4_096, 0),
-                (1_500_000, 'W', 0, 512, 1),
-                (2_750_000, 'R', 65_536, 32_768, 0),
-            ],
-            "nothing",
-        ),
+        (Format::DiskSim, disksim, "nothing"),
+        (Format::MqSim, disksim, "nothing"),
+        (Format::SsdSim, disksim, "nothing"),
+        (Format::Msps, disksim, "nothing"),
         (Format::Systor, &[(0, 'W', 0, 512, 1), (250_000_000, 'R', 4_096, 131_072, 0)], "header 1"),
         (
             Format::Tencent,
@@ -70,7 +79,15 @@ fn each_sample_is_read_as_it_is_meant() {
             ],
             "nothing",
         ),
-        (Format::Alibaba, &[(0, 'W', 8_192, 4_096, 0), (1_000_000, 'R', 0, 16_384, 1)], "nothing"),
+        (
+            Format::Alibaba,
+            &[
+                (0, 'W', 8_192, 4_096, 0),
+                (1_000_000, 'R', 0, 16_384, 1),
+                (1_001_000, 'R', 4_096, 4_096, 0),
+            ],
+            "nothing",
+        ),
         (
             Format::Spc,
             &[
@@ -91,8 +108,13 @@ fn each_sample_is_read_as_it_is_meant() {
              command without data 1",
         ),
         (
+            Format::Blktrace,
+            &[(0, 'R', 8_192, 4_096, 0), (257, 'W', 0, 512, 0)],
+            "event Q 1, flush 1, notice 1",
+        ),
+        (
             Format::FioIologV2,
-            &[(0, 'R', 8_192, 4_096, 0), (1_500_000, 'W', 0, 512, 0)],
+            &[(0, 'R', 8_192, 4_096, 0), (1_500_000_000, 'W', 0, 512, 0)],
             "header 1, discard 1, flush 1, file action 3, wait 1",
         ),
         (
@@ -117,7 +139,7 @@ fn each_sample_is_read_as_it_is_meant() {
         ),
     ];
     for (format, requests, skipped) in expected {
-        let (found, reader) = read(samples::sample(format));
+        let (found, reader) = read_sample(format);
         assert_eq!(found, requests, "{format}");
         assert_eq!(reader.counts().skipped_text(), skipped, "{format}");
     }
@@ -127,10 +149,11 @@ fn each_sample_is_read_as_it_is_meant() {
 fn carriage_returns_and_a_byte_order_mark_change_nothing() {
     for format in Format::ALL.into_iter().filter(|format| format.is_text()) {
         let text = samples::sample(format);
+        let read = |text: &str| read_with(text.as_bytes(), &samples::options(format)).0;
         let windows = format!("\u{feff}{}", text.replace('\n', "\r\n"));
-        assert_eq!(read(&windows).0, read(text).0, "{format}");
+        assert_eq!(read(&windows), read(text), "{format}");
         let unfinished = text.trim_end_matches('\n');
-        assert_eq!(read(unfinished).0, read(text).0, "{format}");
+        assert_eq!(read(unfinished), read(text), "{format}");
     }
 }
 
@@ -165,7 +188,7 @@ fn units_can_be_forced() {
     let options = ReadOptions {
         time_unit: Some(TimeUnit::Seconds),
         sector_bytes: Some(4_096),
-        ..ReadOptions::default()
+        ..samples::options(Format::DiskSim)
     };
     let (requests, reader) = read_with(samples::sample(Format::DiskSim).as_bytes(), &options);
     assert_eq!(requests[1], (1_500_000_000, 'W', 0, 4_096, 1));
@@ -176,27 +199,9 @@ fn units_can_be_forced() {
 }
 
 #[test]
-fn the_time_unit_of_disksim_is_told_by_the_intervals() {
-    let trace = |step: u64, per_unit: u64| -> String {
-        (0..50).map(|i| format!("{} 0 {} 8 1\n", (i * step + i % 3) * per_unit, i * 8)).collect()
-    };
-    let unit = |text: String| read(&text).1.detected().time_unit;
-    assert_eq!(unit(trace(2_361, 1)), TimeUnit::Microseconds);
-    assert_eq!(unit(trace(900_007, 1)), TimeUnit::Nanoseconds);
-    assert_eq!(unit(trace(19_501, 1_000)), TimeUnit::Nanoseconds);
-    let fraction: String = (0..50).map(|i| format!("{}.25 0 {} 8 1\n", i * 3, i)).collect();
-    assert_eq!(unit(fraction), TimeUnit::Milliseconds);
-    let seconds: String = (0..50).map(|i| format!("0.{i:04} 0 {i} 8 1\n")).collect();
-    assert_eq!(unit(seconds), TimeUnit::Seconds);
-    // A busy array traced by DiskSim: 5 us apart, three digits of milliseconds.
-    let busy: String = (0..50).map(|i| format!("0.{:03} 0 {i} 8 1\n", i * 5)).collect();
-    assert_eq!(unit(busy), TimeUnit::Milliseconds);
-}
-
-#[test]
 fn blkparse_can_take_other_events() {
     for (event, requests) in [(BlkparseEvent::Queue, 1), (BlkparseEvent::Complete, 1)] {
-        let options = ReadOptions { blkparse_event: event, ..ReadOptions::default() };
+        let options = ReadOptions { blkparse_event: Some(event), ..ReadOptions::default() };
         let (found, _) = read_with(samples::sample(Format::Blkparse).as_bytes(), &options);
         assert_eq!(found.len(), requests);
     }
@@ -260,12 +265,12 @@ fn empty_requests_can_be_skipped() {
 #[test]
 fn detection_prints_for_people() {
     assert_eq!(
-        read(samples::sample(Format::DiskSim)).1.detected().to_string(),
+        read_sample(Format::DiskSim).1.detected().to_string(),
         "format disksim, times in ms, sectors of 512 B, plain\n  \
-         - 3 of the first 3 lines have the shape of disksim\n  \
+         - the format disksim was given\n  \
+         - a request reads where its flag is 1, as DiskSim, MQSim and SSDSim prescribe\n  \
          - disksim counts in sectors of 512 B, as block layers do\n  \
-         - times have a fraction with a mean step of 1.375: in ms that is 1.38ms, nearest to the \
-         intervals that block traces have; give the time unit if that is wrong\n  \
+         - disksim prescribes times in ms\n  \
          - mean interval of the first 3 requests: 1.38ms"
     );
 }

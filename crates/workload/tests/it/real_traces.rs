@@ -29,9 +29,24 @@ fn traces() -> Option<PathBuf> {
     None
 }
 
+/// How a real trace is read. The columns of DiskSim's relatives do not say the unit of their times.
+fn options(file: &str) -> ReadOptions {
+    let ends = |name: &str| file.ends_with(name);
+    let default = ReadOptions::default();
+    if ends("tpcc-small.trace.zst") {
+        ReadOptions { format: Some(Format::MqSim), ..default }
+    } else if ends("MSN-FS-30s-ms.ssdsim.txt.zst") {
+        ReadOptions { format: Some(Format::DiskSim), ..default }
+    } else if ends("DTRS1K.trace.zst") {
+        ReadOptions { time_unit: Some(TimeUnit::Microseconds), ..default }
+    } else {
+        default
+    }
+}
+
 fn read(folder: &std::path::Path, file: &str) -> (TraceReader, Vec<Request>, Statistics) {
-    let mut reader = TraceReader::open(folder.join(file), &ReadOptions::default())
-        .expect("a real trace can be opened");
+    let mut reader =
+        TraceReader::open(folder.join(file), &options(file)).expect("a real trace can be opened");
     println!("{file}: {}", reader.detected());
     let requests: Vec<Request> =
         reader.by_ref().map(|item| item.expect("a real trace can be read")).collect();
@@ -144,7 +159,7 @@ fn raw_traces_are_detected_and_read_whole() {
         ("systor17-traces-sample.csv.gz", Format::Systor, TimeUnit::Seconds, 999, 1),
         ("tencent_cbs-sample.bz2", Format::Tencent, TimeUnit::Seconds, 50_000, 2_038),
         ("Financial1-snippet.spc.zst", Format::Spc, TimeUnit::Seconds, 10_000, 22),
-        ("tpcc-small.trace.zst", Format::DiskSim, TimeUnit::Nanoseconds, 6_999, 16),
+        ("tpcc-small.trace.zst", Format::MqSim, TimeUnit::Nanoseconds, 6_999, 16),
         ("DTRS1K.trace.zst", Format::DiskSim, TimeUnit::Microseconds, 127_043, 1),
         ("MSN-FS-30s-ms.ssdsim.txt.zst", Format::DiskSim, TimeUnit::Milliseconds, 149_999, 1),
         ("ycsb_f2fs_blkparse.txt.zst", Format::Blkparse, TimeUnit::Seconds, 5_727, 1),
@@ -165,13 +180,29 @@ fn raw_traces_are_detected_and_read_whole() {
 }
 
 #[test]
+fn the_unit_of_times_of_disksims_relatives_is_asked_for() {
+    let Some(folder) = traces() else { return };
+    let cases = [
+        ("tpcc-small.trace.zst", "in us 33.2 requests/s, in ns 33164 requests/s"),
+        ("DTRS1K.trace.zst", "in us 221 requests/s, in ns 221190 requests/s"),
+        ("MSN-FS-30s-ms.ssdsim.txt.zst", "in s 2.2 requests/s, in ms 2172 requests/s"),
+    ];
+    for (file, rates) in cases {
+        let opened = TraceReader::open(folder.join("raw").join(file), &ReadOptions::default());
+        let error = opened.err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.contains(rates), "{file}: {error}");
+        assert!(error.contains("--format disksim means ms, and --format mqsim ns"), "{error}");
+    }
+}
+
+#[test]
 fn every_trace_replays_whole_on_a_small_array() {
     let Some(folder) = traces() else { return };
     let capacity = 3 << 29;
     for part in ["raw", "norm"] {
         for entry in std::fs::read_dir(folder.join(part)).unwrap() {
             let path = entry.unwrap().path();
-            let trace = Trace::open(&path, &ReadOptions::default()).unwrap();
+            let trace = Trace::open(&path, &options(&path.display().to_string())).unwrap();
             for fit in [Fit::Wrap, Fit::Scale, Fit::Compact] {
                 let transform = Transform { speed: 8.0, fit, ..Transform::default() };
                 let source = TraceSource { trace: trace.clone(), transform };

@@ -3,6 +3,7 @@
 //!
 //! `IODA_SEED=n` runs one seed, `IODA_SEEDS=n` so many.
 
+mod alone;
 mod code;
 mod cut;
 mod cuts;

@@ -48,7 +48,10 @@ fn show(floors: &[TimerFloor]) -> String {
             let late = &floor.late_nanoseconds;
             let mut row = vec![words(floor), late.len().to_string()];
             row.extend(PERCENTILES.map(|(percent, _)| micros(late.value_at_percentile(percent))));
-            row.extend([micros(late.max()), format!("{:.0}", floor.processor_share * 100.0)]);
+            row.extend([
+                micros(floor.late_max_nanoseconds),
+                format!("{:.0}", floor.processor_share * 100.0),
+            ]);
             row
         })
         .collect();
@@ -69,8 +72,9 @@ fn words(floor: &TimerFloor) -> String {
 fn document(floors: &[TimerFloor]) -> Timers {
     let timer = |floor: &TimerFloor| {
         let late = &floor.late_nanoseconds;
-        let percentile =
-            |(percent, name): (f64, &str)| (name.to_owned(), late.value_at_percentile(percent));
+        let percentile = |(percent, name): (f64, &str)| {
+            (name.to_owned(), late.value_at_percentile(percent).min(floor.late_max_nanoseconds))
+        };
         Timer {
             way: match floor.method {
                 WaitMethod::Sleep => "sleep",
@@ -85,7 +89,7 @@ fn document(floors: &[TimerFloor]) -> Timers {
             },
             moments: late.len(),
             late_nanoseconds: PERCENTILES.into_iter().map(percentile).collect(),
-            late_max_nanoseconds: late.max(),
+            late_max_nanoseconds: floor.late_max_nanoseconds,
             processor_share: floor.processor_share,
             measured_seconds: floor.measured.as_secs_f64(),
         }

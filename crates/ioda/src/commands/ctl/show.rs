@@ -2,10 +2,13 @@
 
 use crate::table;
 use live::control::{
-    DamagedPage, DriveStatus, IntegrityStatus, JobStatus, Latency, PrefillStatus, Status,
+    DamagedPage, DriveStatus, IntegrityStatus, JobStatus, Latency, PrefillStatus, ScrubStatus,
+    Status,
 };
 use units::{Bytes, Duration};
 
+/// Stands for the uuid of an array in memory.
+const IN_MEMORY: &str = "in memory";
 /// Characters of the bar that shows how far a rebuild is.
 const BAR: usize = 30;
 /// Percentiles of the table, and their names.
@@ -18,13 +21,14 @@ pub(super) fn status(status: &Status, before: Option<&Status>) -> String {
     // An array that was started anew in between has nothing to do with the one before.
     let before = before.filter(|before| before.uptime_nanoseconds < status.uptime_nanoseconds);
     let mut text = format!(
-        "{} on {} of {} drives, {}, up {}, ioda {}\n",
+        "{} on {} of {} drives, {}, up {}, ioda {}{}\n",
         status.policy,
         status.identity.level,
         status.drives.len(),
         Bytes(status.identity.capacity_bytes),
         Duration::from_nanos(status.uptime_nanoseconds),
         status.identity.version,
+        name(&status.identity.uuid),
     );
     let state = state(status);
     let window = match status.busy_window_nanoseconds {
@@ -52,7 +56,35 @@ pub(super) fn status(status: &Status, before: Option<&Status>) -> String {
         status.counters.fail_fasts, status.counters.rebuilds, status.counters.resubmitted, status.requests.failed_requests,
     ));
     text.push_str(&integrity(&status.integrity));
+    text.extend(status.last_scrub.as_ref().map(|scrub| last_scrub(scrub, status)));
     text
+}
+
+/// When the last scrub ended, and what it found.
+fn last_scrub(scrub: &ScrubStatus, status: &Status) -> String {
+    let ScrubStatus { stripes, mismatches, repaired_pages, lost_pages, skipped_stripes, .. } =
+        scrub;
+    let again = if scrub.repair && *mismatches > 0 { ", written again" } else { "" };
+    let skipped = match skipped_stripes {
+        0 => String::new(),
+        skipped => format!(", {skipped} stripes not compared"),
+    };
+    format!(
+        "last scrub: ended {} ago, {stripes} stripes in {}: {mismatches} with wrong parity{again}, {repaired_pages} pages \
+         repaired, {lost_pages} lost{skipped}\n",
+        Duration::from_nanos(
+            status.uptime_nanoseconds.saturating_sub(scrub.ended_uptime_nanoseconds)
+        ),
+        Duration::from_nanos(scrub.took_nanoseconds),
+    )
+}
+
+/// The uuid of an array that outlives its process.
+fn name(uuid: &str) -> String {
+    match uuid {
+        IN_MEMORY => String::new(),
+        uuid => format!(", uuid {uuid}"),
+    }
 }
 
 /// What the array can still promise.

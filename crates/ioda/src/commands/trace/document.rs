@@ -62,6 +62,10 @@ struct Lines {
     reordered: u64,
     /// Requests that were moved to the time of their predecessor.
     clamped: u64,
+    /// Issues of requests that had been issued before and were put back into their queue.
+    requeued: u64,
+    /// Requests with a flag of the block layer that is not known, by its letter.
+    unknown_flags: BTreeMap<String, u64>,
 }
 
 /// Requests of a trace.
@@ -160,6 +164,12 @@ pub(super) fn of(trace: &Trace) -> Inspected {
                 .collect(),
             reordered: counts.reordered,
             clamped: counts.clamped,
+            requeued: counts.requeued,
+            unknown_flags: counts
+                .unknown_flags
+                .iter()
+                .map(|(flag, count)| (flag.to_string(), *count))
+                .collect(),
         },
         requests: Requests {
             requests: s.requests,

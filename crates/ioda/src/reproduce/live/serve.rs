@@ -153,11 +153,8 @@ fn load(
     let before = status(handle)?;
     let loaded = loading::load(&mut client, workload, options, done)?;
     let after = status(handle)?;
-    if loaded.errors > 0 {
-        return Err(Failure::internal(format!(
-            "{} requests were answered with an error",
-            loaded.errors
-        )));
+    if loaded.errors.total() > 0 {
+        return Err(Failure::internal(format!("of the requests, {}", loaded.errors)));
     }
     Ok(Served { before, after, loaded })
 }

@@ -36,7 +36,7 @@ impl Attachable {
         let until = Instant::now() + PATIENCE;
         loop {
             let said = served.said();
-            let found: Vec<_> = said.lines().filter_map(told).collect();
+            let found: Vec<_> = said.lines().flat_map(told).collect();
             if found.len() == ports {
                 let nqn = found[0].1.clone();
                 return Self { served, ports: found.iter().map(|(port, _)| *port).collect(), nqn };
@@ -59,11 +59,17 @@ impl Attachable {
     }
 }
 
-/// Port and name from the line that tells them.
-fn told(line: &str) -> Option<(u16, String)> {
-    let (_, uri) = line.split_once("hosts attach at nvme+tcp://127.0.0.1:")?;
-    let (port, nqn) = uri.split_once('/')?;
-    Some((port.parse().ok()?, nqn.trim().to_owned()))
+/// Port and name of each path from the line that tells them.
+fn told(line: &str) -> Vec<(u16, String)> {
+    let Some((_, rest)) = line.split_once(" is served at ") else { return Vec::new() };
+    let (uris, _) = rest.split_once(": ").unwrap_or((rest, ""));
+    let path = |uri: &str| {
+        let (_, at) = uri.split_once("nvme+tcp://")?;
+        let (address, nqn) = at.split_once('/')?;
+        let (_, port) = address.rsplit_once(':')?;
+        Some((port.parse().ok()?, nqn.to_owned()))
+    };
+    uris.split(", ").filter_map(path).collect()
 }
 
 /// Our own initiator at a port, which does not connect again by itself.

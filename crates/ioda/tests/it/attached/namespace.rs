@@ -1,6 +1,6 @@
 //! One array, as a namespace and as an export.
 
-use super::{Attachable, PLAIN, initiator};
+use super::{Attachable, PATIENCE, PLAIN, initiator, told};
 use crate::common::checker::Checker;
 use crate::common::served::{Served, read, write};
 use crate::nvme_host::{
@@ -247,4 +247,29 @@ fn an_array_is_a_drive_of_another() {
     assert_eq!(array.served.scrub(), 0);
     let mut client = array.served.connect();
     assert!(read(&mut client, 0, 4096).is_ok());
+}
+
+/// A host that is told 0.0.0.0 connects to itself.
+#[test]
+fn discovery_tells_the_address_that_was_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["--address", "nvme+tcp://0.0.0.0:0", "--any-host", "--blocks-per-plane", "20"];
+    let arguments: Vec<String> = words.map(String::from).into();
+    let served = Served::start(folder.path(), &arguments);
+    let until = Instant::now() + PATIENCE;
+    let (port, _) = loop {
+        match told(&served.said()).first() {
+            Some(path) => break path.clone(),
+            None => assert!(Instant::now() < until, "{}", served.said()),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    for asked in [[127, 0, 0, 1], [127, 0, 0, 2]] {
+        let found = records(std::net::SocketAddr::from((asked, port)), HOST_NQN);
+        let address = std::net::Ipv4Addr::from(asked).to_string();
+        assert_eq!(found.len(), 1);
+        let record = (found[0].address.as_str(), found[0].service.as_str());
+        assert_eq!(record, (address.as_str(), port.to_string().as_str()));
+    }
+    assert!(served.terminate());
 }

@@ -19,8 +19,17 @@ pub(crate) struct Served {
     log: PathBuf,
 }
 
+/// Whether the directory for drives that `arguments` name is still to be made, and `--create` not said.
+fn is_new(arguments: &[String]) -> bool {
+    let named = arguments.iter().position(|argument| argument == "--storage");
+    let storage = named.and_then(|position| arguments.get(position + 1));
+    let is_folder = |storage: &&String| !storage.contains(',') && !storage.contains("://");
+    !arguments.iter().any(|argument| argument == "--create")
+        && storage.filter(is_folder).is_some_and(|folder| !Path::new(folder).exists())
+}
+
 impl Served {
-    /// Serves with `arguments`; sockets are in `folder`.
+    /// Serves with `arguments`, and makes the array if the directory for its drives is not there; sockets are in `folder`.
     pub(crate) fn start(folder: &Path, arguments: &[String]) -> Self {
         Self::start_by(&[], folder, arguments)
     }
@@ -39,6 +48,7 @@ impl Served {
             .args(["--log", "info", "serve", "--quiet", "--http", "none", "--address"])
             .arg(&socket)
             .args(arguments)
+            .args(is_new(arguments).then_some("--create"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(stderr)
@@ -143,6 +153,22 @@ impl Served {
         let Some(line) = line else { panic!("no scrub has ended: {log}") };
         let (_, count) = line.split_once("mismatches=").unwrap();
         count.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+    }
+
+    /// A connection; `None` if the server refuses to start.
+    pub(crate) fn try_connect(&mut self) -> Option<Client> {
+        let uri = format!("nbd+unix:///?socket={}", self.socket.display()).parse().unwrap();
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if self.child.try_wait().unwrap().is_some() {
+                return None;
+            }
+            match Client::connect(&uri) {
+                Ok(client) => return Some(client),
+                Err(error) => assert!(Instant::now() < until, "{error}: {}", self.said()),
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Waits until it ends by itself; with which exit code.

@@ -62,6 +62,8 @@ pub(crate) struct Life {
     // Unmounted when the server is gone.
     pub(crate) files: Forgetful,
     folder: tempfile::TempDir,
+    /// Whether the array was served.
+    is_made: bool,
     /// Whether drives may be absent at the next start.
     degraded: bool,
     /// Drives whose failure was answered for.
@@ -81,6 +83,7 @@ impl Life {
             served: None,
             files,
             folder: tempfile::tempdir().unwrap(),
+            is_made: false,
             degraded: false,
             failed: 0,
             strange: 0,
@@ -98,7 +101,17 @@ impl Life {
             arguments.push("--degraded".into());
         }
         let mut served = Served::start(self.folder.path(), &arguments);
-        let mut client = served.connect();
+        let mut client = match served.try_connect() {
+            Some(client) => client,
+            // What is cut short before anything was answered is made again.
+            None if !self.is_made && served.said().contains("--create") => {
+                arguments.push("--create".into());
+                served = Served::start(self.folder.path(), &arguments);
+                served.connect()
+            }
+            None => panic!("it does not start: {}", served.said()),
+        };
+        self.is_made = true;
         self.checker.forget_what_is_out();
         self.checker.check_all(&mut client);
         (self.served, self.client) = (Some(served), Some(client));

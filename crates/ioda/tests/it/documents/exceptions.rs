@@ -70,10 +70,16 @@ const RESEARCHER: &str = "docs/tutorials/researcher.md";
 const POLICY: &str = "docs/writing-a-policy.md";
 const REQUESTS: &str = "docs/requests.md";
 
+const HM_0_CSV: &str =
+    "printf '%s\\n' time_us,op,offset_bytes,size_bytes 0,R,0,4096 900,W,8192,8192 > hm_0.csv";
 const MINE_CSV: &str =
     "printf '%s\\n' timestamp,rw,lba,len 0,0,16,4096 900,1,80,8192 2000,0,8,512 > mine.csv";
 const MINE_TSV: &str =
     "printf '%s\\t%s\\t%s\\t%s\\t%s\\n' 0 1 4 R a 1 70 8 W a 2 9 4 R b > mine.tsv";
+const JOBS: &str = "for n in 0 1 2; do printf '%s\\n' 'fio version 3 iolog' '0 /dev/sdb add' '0 /dev/sdb open' \
+    \"$((n * 7)) /dev/sdb read 0 4096\" '900 /dev/sdb write 8192 4096' > job.$n.log; done";
+const SDA_SDB: &str = "for n in sda sdb; do printf '%s\\n' time_us,op,offset_bytes,size_bytes,disk \
+    5,R,0,4096,d 9,W,4096,4096,d > $n.csv; done";
 const SHORT_SURVEY: &str = "--policy base,ioda --workload azure --requests 100 --seeds 1";
 
 /// The exceptions.
@@ -143,6 +149,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         ]),
         OWN,
     ),
+    on(README, "ioda trace merge", After(&[JOBS]), OWN),
     on(README, "ioda trace inspect mine.csv", After(&[MINE_CSV]), OWN),
     on(README, "ioda load azure", Options("--requests 1000 --no-html"), LONG),
     on(TODAY, "ioda presets drives --calibration", Read, LONG),
@@ -184,7 +191,9 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     on(PLANNING, "ioda plan --drive femu --drives 8 --simulate", Options("--drives 4"), LONG),
     on(POLICIES, "ioda compare tpcc --policy", Options("--requests 1000"), LONG),
     on(POLICIES, "ioda compare tpcc --raid", Options("--requests 1000"), LONG),
+    on(QUIET, "ioda compare tpcc --policy", Options("--requests 1000"), LONG),
     on(QUIET, "ioda compare tpcc --drives 8", Options("--requests 1000"), LONG),
+    on(QUIET, "ioda compare msnfs --drive 7450-960", Options("--requests 1000"), LONG),
     on(QUIET, "ioda reproduce quiet-steps", Options("--quick"), LONG),
     on(QUIET, "ioda run synthetic", Options("--number_ios 2000"), LONG),
     on(POLICIES, "ioda survey", Options(SHORT_SURVEY), LONG),
@@ -263,12 +272,24 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     ),
     on(
         SERVING,
-        "error: drives 2 are missing",
+        "WARN DEGRADED: drive 2",
         Words(&[
             "ioda ctl shutdown",
             "mv /dev/loop2 kept",
             "ioda serve --plain --storage /dev/loop0,/dev/loop1,/dev/loop2,/dev/loop3",
-            "mv kept/* .",
+        ]),
+        STATE,
+    ),
+    on(
+        SERVING,
+        "error: drive 1 at /srv/mirror/drive-1 is not found",
+        Words(&[
+            "ioda ctl shutdown",
+            "rm -f kept/*",
+            "ioda serve --plain --create --raid 1 --drives 2 --storage /srv/mirror --drive-size 64m",
+            "ioda ctl shutdown",
+            "mv /srv/mirror/drive-1 kept",
+            "ioda serve --plain --storage /srv/mirror",
         ]),
         STATE,
     ),
@@ -276,7 +297,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         SERVING,
         "$ ioda serve --plain --storage /srv/array --force-assembly",
         Words(&[
-            "ioda serve --plain --storage /srv/array --drive-size 64m",
+            "ioda serve --plain --create --storage /srv/array --drive-size 64m",
             "ioda ctl fail 2",
             "ioda ctl fail 0 --force",
             "ioda ctl fail 1 --force",
@@ -360,6 +381,19 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         ]),
         OWN,
     ),
+    on(TRACES, "tar -xOf traces.tar", After(&[HM_0_CSV, "tar -cf traces.tar hm_0.csv"]), OWN),
+    on(
+        TRACES,
+        "error: trace replayed.trace",
+        Words(&[
+            "for n in {1..40}; do echo $((n * 3)).$((100000 + n * 7919 % 900000)) 0 \
+             $((n * 7919 % 5000 * 4096)) $((4096 << n % 3)) $((n % 2)); done > replayed.trace",
+            "ioda trace inspect replayed.trace",
+        ]),
+        OWN,
+    ),
+    on(TRACES, "ioda trace merge job.0.log", After(&[JOBS]), OWN),
+    on(TRACES, "ioda trace merge sda.csv", After(&[SDA_SDB]), OWN),
     on(TRACES, "time=COLUMN", Read, "is a grammar"),
     on(TRACES, "ioda trace inspect mine.csv", After(&[MINE_CSV]), OWN),
     on(TRACES, "ioda run mine.tsv", After(&[MINE_TSV]), OWN),

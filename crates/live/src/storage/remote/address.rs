@@ -79,6 +79,9 @@ impl FromStr for RemoteAddress {
         };
         let subsystem = Nqn::new(path)
             .ok_or(bad("the name of the subsystem begins with nqn. and has at most 223 bytes"))?;
+        if subsystem.as_str() == Nqn::DISCOVERY {
+            return Err(bad("the discovery subsystem has no namespace; name that of the drive"));
+        }
         let namespace = match query.map(|query| query.strip_prefix("ns=").map(str::parse)) {
             None => None,
             Some(Some(Ok(namespace @ 1..))) => Some(namespace),

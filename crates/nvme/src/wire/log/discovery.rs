@@ -188,9 +188,9 @@ impl DiscoveryRecord {
 }
 
 /// Writes the part of the page that a host asked for.
-pub fn put_discovery<'a>(
+pub fn put_discovery(
     generation: u64,
-    records: impl IntoIterator<Item = &'a DiscoveryRecord>,
+    records: impl IntoIterator<Item = DiscoveryRecord>,
     page: &mut Excerpt<'_>,
 ) {
     let mut header = DiscoveryHeader { generation, records: 0, format: 0 };

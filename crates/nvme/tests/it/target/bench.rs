@@ -5,8 +5,8 @@ use nvme::Advertised;
 use nvme::target::{
     Action, AdminAnswer, AdminRequest, Answer, AuthenticationAnswer, CommandData, Connection,
     Discovery, DriveReport, HostList, IoOperation, IoOutcome, IoRequest, Namespace, Output,
-    Persistence, Queue, RANDOM_BYTES, Request, ReservationAnswer, Slot, Subsystem, SubsystemConfig,
-    Terms, TransportEvent,
+    Persistence, Queue, RANDOM_BYTES, Reached, Request, ReservationAnswer, Slot, Subsystem,
+    SubsystemConfig, Terms, TransportEvent,
 };
 use nvme::wire::ioda::{CollectionActivity, IodaCapability};
 use nvme::wire::pdu::{Digests, FatalStatus, Header};
@@ -90,6 +90,8 @@ pub(crate) struct Bench {
     pub(crate) now: Instant,
     pub(crate) subsystem: Subsystem,
     pub(super) discovery: Discovery,
+    /// The address by which hosts have reached the discovery subsystem.
+    pub(super) reached: Option<Reached>,
     pub(crate) sockets: Vec<Socket>,
     pub(crate) drive: Vec<u8>,
     pub(crate) report: DriveReport,
@@ -119,6 +121,7 @@ impl Bench {
             now: Instant::ZERO,
             subsystem: Subsystem::new(config),
             discovery: Discovery::new(4, "0000", "1").unwrap(),
+            reached: None,
             sockets: Vec::new(),
             drive: vec![0; BLOCKS * BLOCK],
             report: report(),
@@ -289,7 +292,12 @@ impl Bench {
                 };
                 let queue = own.queue.unwrap();
                 let answer = match own.is_discovery {
-                    true => self.discovery.handle_admin(self.now, &queue, request),
+                    true => self.discovery.handle_admin(
+                        self.now,
+                        &queue,
+                        request,
+                        self.reached.as_ref(),
+                    ),
                     false => self.subsystem.handle_admin(self.now, &queue, request, &self.report),
                 };
                 if let AdminAnswer::Now(answer) | AdminAnswer::WhenKept(answer) = answer {

@@ -6,7 +6,7 @@ use super::bench::{Bench, NQN, controller};
 use super::host::{
     Host, Pdu, admin, completion, connect, data, host_data, in_capsule, io, transport,
 };
-use nvme::target::{Action, HostList, Listing};
+use nvme::target::{Action, HostList, Listing, Reached};
 use nvme::wire::pdu::{COMMON_BYTES, Digests, Header};
 use nvme::wire::{
     AddressFamily, AdminCommand, Ascii, BlockCount, BlockRange, Cns, Configuration,
@@ -206,7 +206,7 @@ fn listing(nqn: &str, hosts: HostList) -> Listing {
         address: Ascii::new("127.0.0.1").unwrap(),
         security: 0,
     };
-    Listing { record, hosts }
+    Listing { record, hosts, is_everywhere: false }
 }
 
 #[test]
@@ -251,4 +251,42 @@ fn linux_discovers_what_its_host_may_see() {
     let told = completion(&host.hosts[0].read(&bytes));
     assert_eq!((told.cid, told.dw0()), (request, 0x0070_f002));
     insta::assert_snapshot!("linux-discovers", host.text);
+}
+
+/// Addresses that a host which has reached the machine by `reached` is told of listings at all addresses and at one.
+fn told(reached: Option<(AddressFamily, &str)>) -> Vec<String> {
+    let mut host = Dialogue::new();
+    let everywhere = |family| {
+        let here = listing(NQN, HostList::Any);
+        let address = Ascii::new("0.0.0.0").unwrap();
+        let record = DiscoveryRecord { family, address, ..here.record };
+        Listing { record, is_everywhere: true, ..here }
+    };
+    host.bench.discovery.set_listings(vec![
+        everywhere(AddressFamily::Ipv4),
+        everywhere(AddressFamily::Ipv6),
+        listing(NQN, HostList::Any),
+    ]);
+    host.bench.reached =
+        reached.map(|(family, address)| Reached { family, address: Ascii::new(address).unwrap() });
+    host.open("connect TCP, ICReq");
+    let (entry, out) = connect(0, (0, 31), (None, Nqn::DISCOVERY), 0, 0);
+    host.command(0, "Connect", entry, &out);
+    host.configure("Property Set CC, EN 1", ENABLED);
+    let page = GetLogPage { retain_event: true, ..GetLogPage::new(LogPage::Discovery, 4096) };
+    let pdus = host.admin("Get Log Page 70h", 0, 4096, AdminCommand::GetLogPage(page));
+    let page = data(&pdus);
+    let head = DiscoveryHeader::decode(page[..1024].try_into().unwrap());
+    let records = page.chunks_exact(DISCOVERY_BYTES).skip(1).take(head.records as usize);
+    let decoded = records.map(|record| DiscoveryRecord::decode(record.try_into().unwrap()));
+    decoded.map(|record| format!("{:?} {}", record.family, record.address.as_str())).collect()
+}
+
+#[test]
+fn a_host_is_told_the_address_that_it_has_reached_the_machine_by() {
+    let v4 = told(Some((AddressFamily::Ipv4, "10.0.0.2")));
+    assert_eq!(v4, ["Ipv4 10.0.0.2", "Ipv4 10.0.0.2", "Ipv4 127.0.0.1"]);
+    let v6 = told(Some((AddressFamily::Ipv6, "fd00::2")));
+    assert_eq!(v6, ["Ipv6 fd00::2", "Ipv4 127.0.0.1"], "who hears IPv4 alone has no such address");
+    assert_eq!(told(None), ["Ipv4 127.0.0.1"]);
 }

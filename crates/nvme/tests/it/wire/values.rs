@@ -163,7 +163,7 @@ fn a_discovery_log_in_parts_is_the_whole() {
     let records: Vec<_> = (0..5).map(|port| DiscoveryRecord { port, ..record() }).collect();
     let part = |offset: u64, bytes: usize| {
         let mut part = vec![0xee; bytes];
-        put_discovery(7, &records, &mut Excerpt::new(offset, &mut part));
+        put_discovery(7, records.iter().copied(), &mut Excerpt::new(offset, &mut part));
         part
     };
     let whole = part(0, 6 * DISCOVERY_BYTES);

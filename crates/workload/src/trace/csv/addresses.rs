@@ -3,10 +3,11 @@
 use super::columns::AddressUnit;
 use crate::error::LineProblem;
 use crate::trace::fields;
+use std::collections::HashSet;
 use units::Bytes;
 
 /// The sector of block layers, of which everything that is addressed in bytes is a multiple.
-pub(super) const SECTOR: u64 = 512;
+pub(in crate::trace) const SECTOR: u64 = 512;
 /// The page of all systems of today: requests are rarely smaller.
 const PAGE: u64 = 4_096;
 /// No request is longer than this.
@@ -51,7 +52,7 @@ pub(super) fn is_bare_hexadecimal(text: &str) -> bool {
 }
 
 /// Why sizes without a unit are bytes; none if they may be something else.
-pub(super) fn sizes_are_bytes(values: &[u64]) -> Option<String> {
+pub(in crate::trace) fn sizes_are_bytes(values: &[u64]) -> Option<String> {
     let most = values.iter().max()?;
     if *most > LONGEST / SECTOR {
         return Some(format!(
@@ -66,7 +67,10 @@ pub(super) fn sizes_are_bytes(values: &[u64]) -> Option<String> {
 
 /// Why addresses without a unit are bytes; none if they may be something else. `least_size` is the
 /// shortest request in bytes, if that is known.
-pub(super) fn offsets_are_bytes(values: &[u64], least_size: Option<u64>) -> Option<String> {
+pub(in crate::trace) fn offsets_are_bytes(
+    values: &[u64],
+    least_size: Option<u64>,
+) -> Option<String> {
     let most = values.iter().max()?;
     if *most > (1 << 60) / SECTOR {
         return Some("as sectors the last address would be beyond 2^60 bytes".to_owned());
@@ -84,8 +88,20 @@ pub(super) fn offsets_are_bytes(values: &[u64], least_size: Option<u64>) -> Opti
     })
 }
 
+/// Whether sizes are whole sectors and most addresses are not, though both would be bytes.
+pub(in crate::trace) fn are_parts(offsets: &[u64], sizes: &[u64]) -> bool {
+    let parts = offsets.iter().filter(|offset| !offset.is_multiple_of(SECTOR)).count();
+    parts * 2 > offsets.len() && sizes.iter().all(|size| size.is_multiple_of(SECTOR))
+}
+
+/// Whether the sizes look more like addresses: they reach further and have more values.
+pub(in crate::trace) fn are_swapped(offsets: &[u64], sizes: &[u64]) -> bool {
+    let distinct = |values: &[u64]| values.iter().collect::<HashSet<_>>().len();
+    sizes.iter().max() > offsets.iter().max() && distinct(sizes) > distinct(offsets)
+}
+
 /// What addresses or sizes would mean in each of `units`, behind a colon; nothing if there are none.
-pub(super) fn readings(values: &[u64], units: &[AddressUnit], is_size: bool) -> String {
+pub(in crate::trace) fn readings(values: &[u64], units: &[AddressUnit], is_size: bool) -> String {
     let Some(most) = values.iter().max() else { return String::new() };
     let mean = values.iter().map(|value| *value as f64).sum::<f64>() / values.len() as f64;
     let one = |unit: &AddressUnit| {

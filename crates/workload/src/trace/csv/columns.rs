@@ -7,13 +7,20 @@ use std::fmt;
 use std::str::FromStr;
 use units::{KIB, MIB};
 
-const EXPECTED: &str = "a column map such as time=timestamp:us,op=rw:0/1,offset=lba:sectors,\
-                        size=bytes:bytes,device=disk,separator=semicolon (columns by the name in \
-                        the header or by position from 0; times in s, ms, us, 100ns or ns; \
-                        addresses in bytes, sectors, KiB, MiB or a number of bytes, and :hex \
-                        behind it for hexadecimal; op=rw:0/1 names the words that read and write, \
-                        and any further ones are skipped; separator=comma, semicolon, tab, pipe \
-                        or space)";
+const EXPECTED: &str = "a column map of the form time=COLUMN:UNIT,op=COLUMN:WORD/WORD,\
+                        offset=COLUMN:UNIT,size=COLUMN:UNIT,device=COLUMN,separator=NAME (columns \
+                        by the name in the header or by position from 0; times in s, ms, us, \
+                        100ns or ns; addresses in bytes, sectors, KiB, MiB or a number of bytes, \
+                        and :hex behind it for hexadecimal; op=rw:0/1 says that 0 reads and 1 \
+                        writes, and any further words are skipped; separator=comma, semicolon, \
+                        tab, pipe or space)";
+
+/// Stands in a map that is proposed for a column that is not known.
+pub(super) const COLUMN: &str = "COLUMN";
+/// Stands there for a unit that is not known.
+pub(super) const UNIT: &str = "UNIT";
+/// Stands there for the words of operations that are not known.
+pub(super) const WORDS: &str = "WORD/WORD";
 
 /// No line has as many columns, because it would be too long.
 const MOST_COLUMNS: usize = 1 << 16;
@@ -29,7 +36,7 @@ pub(super) enum Column {
 
 /// What an address or a size counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum AddressUnit {
+pub(in crate::trace) enum AddressUnit {
     Bytes,
     Sectors,
     /// So many bytes each.
@@ -101,6 +108,19 @@ fn wrong(text: &str) -> OptionError {
     OptionError::NotUnderstood { option: "column map", value: text.to_owned(), expected: EXPECTED }
 }
 
+/// Refuses a part of a map in which a placeholder was left as it is.
+fn placeholder(part: &str) -> Option<OptionError> {
+    let (key, value) = part.split_once('=')?;
+    let (stands, instead) = value.split(':').find_map(|word| match (word, key) {
+        (COLUMN, _) => Some((COLUMN, "the name of the column, or its position from 0")),
+        (UNIT, "time") => Some((UNIT, "s, ms, us, 100ns or ns")),
+        (UNIT, _) => Some((UNIT, "bytes, sectors, KiB, MiB or a number of bytes")),
+        (WORDS, _) => Some((WORDS, "the word that reads and the word that writes, such as R/W")),
+        _ => None,
+    })?;
+    Some(OptionError::Placeholder { part: part.to_owned(), placeholder: stands, instead })
+}
+
 /// `offset:sectors:hex`, behind the equals sign.
 fn address(column: Column, details: &[&str]) -> Option<AddressColumn> {
     let (mut unit, mut hexadecimal) = (None, false);
@@ -129,7 +149,8 @@ fn address(column: Column, details: &[&str]) -> Option<AddressColumn> {
 fn op_words(detail: &str) -> Option<OpWords> {
     let mut words = detail.split('/').map(str::to_owned);
     let (read, write) = (words.next()?, words.next()?);
-    Some(OpWords { read, write, skip: words.collect() })
+    // One word cannot mean both.
+    (read != write).then(|| OpWords { read, write, skip: words.collect() })
 }
 
 impl FromStr for ColumnMap {
@@ -141,6 +162,9 @@ impl FromStr for ColumnMap {
         let mut separator = None;
         for part in text.split(',') {
             let (key, value) = part.trim().split_once('=').ok_or_else(wrong)?;
+            if let Some(left) = placeholder(part.trim()) {
+                return Err(left);
+            }
             let mut details: Vec<&str> = value.split(':').collect();
             let name = details.remove(0);
             if name.is_empty() {
@@ -194,8 +218,8 @@ impl FromStr for ColumnMap {
     }
 }
 
-/// A map that can be copied to the command line: what is known of the columns of a trace, and what
-/// is likely of the rest.
+/// A map for the command line: what is known of the columns of a trace, and placeholders for the
+/// rest, which are refused as they stand.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Suggestion {
     pub(super) parts: Vec<String>,
@@ -212,6 +236,15 @@ impl Suggestion {
         self.parts.push(part);
     }
 
+    /// Takes back what is known of `key`.
+    pub(super) fn forget(&mut self, key: &str) {
+        for part in &mut self.parts {
+            if part.split_once('=').is_some_and(|(known, _)| known == key) {
+                *part = format!("{key}={COLUMN}:{UNIT}");
+            }
+        }
+    }
+
     /// Adds the separator unless it is the usual one.
     pub(super) fn separator(&mut self, separator: char) {
         if separator != ',' {
@@ -223,8 +256,54 @@ impl Suggestion {
 impl fmt::Display for Suggestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let map = self.parts.join(",");
+        let open: Vec<&str> = [COLUMN, UNIT, WORDS]
+            .into_iter()
+            .filter(|stands| self.parts.iter().any(|part| holds(part, stands)))
+            .collect();
+        f.write_str("say it")?;
+        if !open.is_empty() {
+            write!(f, ", with {} filled in", open.join(" and "))?;
+        }
+        f.write_str(": --columns ")?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "_=:,./-".contains(c);
         // Anything else might mean something to a shell.
         if map.chars().all(plain) { f.write_str(&map) } else { write!(f, "'{map}'") }
+    }
+}
+
+/// Whether `part` of a map has `word` behind its equals sign or a colon.
+fn holds(part: &str, word: &str) -> bool {
+    part.split_once('=').is_some_and(|(_, value)| value.split(':').any(|one| one == word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_placeholder_that_was_left_is_refused() {
+        let refused = |map: &str| map.parse::<ColumnMap>().unwrap_err().to_string();
+        assert_eq!(
+            refused("time=COLUMN:us,op=1,offset=2:bytes,size=3:bytes"),
+            "the column map has COLUMN in \"time=COLUMN:us\", where the name of the column, or its \
+             position from 0 belongs"
+        );
+        assert_eq!(
+            refused("time=0:UNIT,op=1,offset=2:bytes,size=3:bytes"),
+            "the column map has UNIT in \"time=0:UNIT\", where s, ms, us, 100ns or ns belongs"
+        );
+        for map in [
+            "time=0:us,op=1:WORD/WORD,offset=2:bytes,size=3:bytes",
+            "time=0:us,op=COLUMN,offset=2:bytes,size=3:bytes",
+            "time=0:us,op=1,offset=2:UNIT:hex,size=3:bytes",
+            "time=0:us,op=1,offset=2:bytes,size=3:UNIT",
+            "time=0:us,op=1,offset=2:bytes,size=3:bytes,device=COLUMN",
+        ] {
+            assert!(refused(map).starts_with("the column map has "), "{map}");
+        }
+        assert!(
+            refused("time=0:us,op=1:R/R,offset=2:bytes,size=3:bytes")
+                .contains("is not a column map")
+        );
     }
 }

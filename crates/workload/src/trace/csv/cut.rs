@@ -11,6 +11,33 @@ pub(super) fn separator_name(separator: char) -> &'static str {
     SEPARATORS.iter().find(|(one, _)| *one == separator).map_or("comma", |(_, name)| name)
 }
 
+/// A column that may have blanks in it although blanks separate columns, among a number of columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct FreeText {
+    pub(super) place: usize,
+    pub(super) width: usize,
+}
+
+/// The same as [`cut`]. Words that a line has too many belong to `free`, whose column is its first word then.
+pub(super) fn cut_around<'a>(
+    line: &'a str,
+    separator: char,
+    free: Option<FreeText>,
+    mut take: impl FnMut(usize, &'a str),
+) -> Result<usize, LineProblem> {
+    let Some(FreeText { place, width }) = free else { return cut(line, separator, take) };
+    let words = line.split_ascii_whitespace().count();
+    let extra = words.saturating_sub(width);
+    for (index, word) in line.split_ascii_whitespace().enumerate() {
+        if index <= place {
+            take(index, word);
+        } else if index > place + extra {
+            take(index - extra, word);
+        }
+    }
+    Ok(words - extra)
+}
+
 /// Hands each column of `line` to `take`, without blanks and quotation marks around it, and gives
 /// their number. Blanks as separators may be several, and leave no empty columns.
 pub(super) fn cut<'a>(
@@ -90,14 +117,37 @@ fn closing_quote(inner: &str) -> Option<usize> {
 
 /// All columns of `line`.
 pub(super) fn columns(line: &str, separator: char) -> Result<Vec<&str>, LineProblem> {
+    columns_around(line, separator, None)
+}
+
+/// All columns of `line`, of which `free` may have blanks in it.
+pub(super) fn columns_around(
+    line: &str,
+    separator: char,
+    free: Option<FreeText>,
+) -> Result<Vec<&str>, LineProblem> {
     let mut all = Vec::new();
-    cut(line, separator, |_, column| all.push(column))?;
+    cut_around(line, separator, free, |_, column| all.push(column))?;
     Ok(all)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_programs_have_blanks() {
+        let free = Some(FreeText { place: 1, width: 3 });
+        let cases: [(&str, &[&str]); 4] = [
+            ("0.1 fio 7", &["0.1", "fio", "7"]),
+            ("0.1  Web Content  7", &["0.1", "Web", "7"]),
+            ("0.1 a b c 7", &["0.1", "a", "7"]),
+            ("0.1 7", &["0.1", "7"]),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(columns_around(line, ' ', free).unwrap(), expected, "{line}");
+        }
+    }
 
     #[test]
     fn quotation_marks_hold_separators() {

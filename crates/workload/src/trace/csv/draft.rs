@@ -1,13 +1,15 @@
 //! Which columns a CSV has and what they hold, as a map, the header or the values say.
 
 use super::columns::{Column, ColumnMap, OpWords};
-use super::cut::{SEPARATORS, columns, separator_name};
+use super::cut::{SEPARATORS, columns, columns_around, separator_name};
 use super::header::{self, Role};
-use super::layout::{OFFSET, OP, SIZE, TIME, Width};
+use super::layout::{NAMES, OFFSET, OP, SIZE, TIME, Width};
 use super::settle::{Found, settle};
+use super::snoops;
 use super::{addresses, moments, times};
 use crate::error::{LineProblem, TraceError, excerpt};
-use crate::trace::{ReadOptions, TimeUnit, fields, ops};
+use crate::trace::blkparse::Rwbs;
+use crate::trace::{ReadOptions, TimeUnit, fields, ops, stray};
 
 /// No request of a trace without header is longer, or its columns could be others.
 const LONG_REQUEST: u64 = 64 << 20;
@@ -52,12 +54,13 @@ impl<'a> Table<'a> {
     ) -> Self {
         let values = vec![Vec::new(); names.len()];
         let mut table = Self { separator, header, names, values, first_line: 0, problem: None };
+        let free = snoops::free_text(&table.names, separator);
         let mut rows = 0;
         for (line, number) in sample.lines.iter().zip(sample.numbers) {
             if Some(*line) == header {
                 continue;
             }
-            let row = match columns(line, separator) {
+            let row = match columns_around(line, separator, free) {
                 Ok(row) if row.iter().all(|text| text.is_empty()) => continue,
                 Ok(row) => match table.width().filter(|width| !width.fits(&row)) {
                     None => row,
@@ -107,7 +110,7 @@ impl<'a> Table<'a> {
             && name.len() <= 60
             && name.parse::<usize>().is_err()
             && !name.contains([',', ':', '=', '/', '\'', '"', '\\'])
-            && !name.contains(char::is_control);
+            && !name.contains(|letter: char| letter.is_control() || stray::is_stray(letter));
         let only = self.names.iter().filter(|other| **other == name).count() == 1;
         if plain && only { name.to_owned() } else { column.to_string() }
     }
@@ -126,6 +129,8 @@ pub(super) struct Draft {
     pub(super) places: [Option<usize>; 4],
     /// The first and the last column of the device.
     pub(super) device: Option<(usize, usize)>,
+    /// Whether there is a device, but several columns may be it.
+    pub(super) device_is_open: bool,
     pub(super) time_unit: Option<TimeUnit>,
     pub(super) op_words: Option<OpWords>,
     /// What the map says of offset and size.
@@ -162,6 +167,17 @@ pub(in crate::trace) fn by_map(
         *place = Some(find(wanted).map_err(at_first)?);
     }
     let device = map.device.as_ref().map(find).transpose().map_err(at_first)?;
+    for (slot, place) in found.iter().enumerate() {
+        if let Some(other) = found[..slot].iter().position(|other| other == place) {
+            return Err(TraceError::Unusable {
+                name: sample.name.to_owned(),
+                reason: format!(
+                    "the column map has the same column for {} and {}; give each its own",
+                    NAMES[other], NAMES[slot]
+                ),
+            });
+        }
+    }
     // Without names, a first line whose every number is a word must be a header.
     let is_word = |place: usize| {
         found[place].and_then(|place| cells.get(place)).is_some_and(|text| !is_value(text))
@@ -175,6 +191,7 @@ pub(in crate::trace) fn by_map(
     let draft = Draft {
         places: found,
         device: device.map(|place| (place, place)),
+        device_is_open: false,
         time_unit: map.time_unit,
         op_words: map.op_words.clone(),
         units: [map.offset.unit, map.size.unit],
@@ -272,12 +289,17 @@ fn by_names(
     if !missing.is_empty() {
         draft.doubts.push(format!("the header has no name for {}", missing.join(", ")));
     }
+    let doubts_before = draft.doubts.len();
     draft.device = device(table, &mut draft.doubts);
+    draft.device_is_open = draft.doubts.len() > doubts_before;
     let mut said = format!("the header names {}", said_of(table, &draft));
     if table.separator != ',' {
         said.push_str(&format!("; columns are separated by {}s", separator_name(table.separator)));
     }
     evidence.push(said);
+    if snoops::is_snoop(&table.names) {
+        evidence.push("biosnoop prints the times at which requests completed".to_owned());
+    }
     if let Some(reason) = several_events(table) {
         return Err(TraceError::Unusable { name: sample.name.to_owned(), reason });
     }
@@ -325,7 +347,7 @@ fn candidates(table: &Table<'_>, role: Role) -> Vec<usize> {
     if clear.is_empty() { with(true) } else { clear }
 }
 
-/// The one column of `role`, or the first of several with a doubt; none if it is missing.
+/// The column of `role`. `None` where it is missing, and with a doubt where several columns fit.
 fn choose(
     table: &Table<'_>,
     role: Role,
@@ -339,6 +361,12 @@ fn choose(
         _ => ("the size", "size_bytes"),
     };
     let mut found = candidates(table, role);
+    match role {
+        // A column `T` may be the type of a request.
+        Role::Time => found.retain(|column| !snoops::are_operations(table, *column)),
+        Role::Op if found.is_empty() => found = snoops::operations(table),
+        _ => {}
+    }
     if role == Role::Op && found.len() > 1 {
         // A command may be that of a process.
         let are_words = |column: &usize| table.all(*column, |text| ops::word(text).is_some());
@@ -360,8 +388,7 @@ fn choose(
                 .map(|column| format!("{} (column {column})", table.label(*column)))
                 .collect();
             doubts.push(format!("{what} may be {}", labels.join(" or ")));
-            // One of them makes a map that can be copied.
-            found.first().copied()
+            None
         }
     }
 }
@@ -375,7 +402,7 @@ fn device(table: &Table<'_>, doubts: &mut Vec<String>) -> Option<(usize, usize)>
     }
     let labels: Vec<String> = found.iter().map(|column| table.label(*column)).collect();
     doubts.push(format!("the device may be {}", labels.join(" or ")));
-    Some((first, first))
+    None
 }
 
 /// Several events of one request, each on a line of its own, would be as many requests.
@@ -501,7 +528,8 @@ fn table_with_unknown_names<'a>(sample: &Sample<'a>) -> Option<Table<'a>> {
 
 fn is_numbers(table: &Table<'_>, column: usize) -> bool {
     table.all(column, |text| {
-        addresses::number("", text, false).is_ok() || fields::time(text, TimeUnit::Seconds).is_ok()
+        addresses::number("", text, false).is_ok()
+            || fields::time(text, TimeUnit::Nanoseconds).is_ok()
     })
 }
 
@@ -542,9 +570,13 @@ fn guess(table: &Table<'_>) -> Draft {
          be told for sure (in the first line {})",
         first.join(", ")
     ));
-    let mut rest = others.into_iter();
-    let time = dates.first().copied().or_else(|| rest.next());
-    draft.places = [time, words.first().copied(), rest.next(), rest.next()];
+    // What is not the only column of its kind stays open.
+    let only = |found: &[usize]| if let [column] = found { Some(*column) } else { None };
+    let moves_data = |column: &usize| {
+        let data = |text: &&str| matches!(ops::word(text), Some(Rwbs::Data(_)));
+        table.values[*column].iter().any(data)
+    };
+    draft.places = [only(&dates), only(&words).filter(moves_data), None, None];
     draft
 }
 
@@ -565,7 +597,9 @@ fn is_pair(table: &Table<'_>, offset: usize, size: usize) -> bool {
     };
     let (offsets, sizes) = (numbers(offset), numbers(size));
     let least = sizes.iter().min().copied();
-    sizes.iter().all(|size| (1..=LONG_REQUEST).contains(size))
+    let is_sector = |bytes: &u64| bytes.is_multiple_of(addresses::SECTOR);
+    sizes.iter().all(|size| (1..=LONG_REQUEST).contains(size) && is_sector(size))
+        && offsets.iter().all(is_sector)
         && addresses::sizes_are_bytes(&sizes).is_some()
         && addresses::offsets_are_bytes(&offsets, least).is_some()
 }

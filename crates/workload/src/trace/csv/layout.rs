@@ -1,9 +1,10 @@
 //! Where the columns of a CSV are and what they count, once that is settled.
 
 use super::columns::{AddressUnit, OpWords};
-use super::cut::cut;
+use super::cut::{FreeText, cut_around};
 use super::moments::Clock;
 use crate::error::LineProblem;
+use crate::trace::clock::Written;
 
 /// What is taken from a line; a column may be several of them.
 pub(super) const TIME: usize = 0;
@@ -64,6 +65,10 @@ impl Width {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::trace) struct Layout {
     pub(super) separator: char,
+    /// The column that may have blanks in it.
+    pub(super) free: Option<FreeText>,
+    /// Whether this is a table of biosnoop or a relative.
+    pub(super) is_snoop: bool,
     /// For each column the set of what it holds, one bit each.
     pub(super) holds: Vec<u8>,
     /// None where a map describes a file without header, whose lines may have what they like behind
@@ -85,12 +90,21 @@ impl Layout {
         self.offset.unit == AddressUnit::Sectors || self.size.unit == AddressUnit::Sectors
     }
 
+    /// How times are written.
+    pub(in crate::trace) fn written(&self) -> Written {
+        match self.clock {
+            Clock::Number => Written::Number,
+            Clock::Date { .. } => Written::Date,
+            Clock::Day => Written::TimeOfDay,
+        }
+    }
+
     /// What the columns of `line` are, each with what it is; empty where a column is missing.
     pub(super) fn take<'a>(&self, line: &'a str) -> Result<[&'a str; SLOTS], LineProblem> {
         let mut slots = [""; SLOTS];
         let most = self.width.map_or(usize::MAX, |width| width.most);
         let mut too_many = false;
-        let found = cut(line, self.separator, |index, text| {
+        let found = cut_around(line, self.separator, self.free, |index, text| {
             let mut holds = self.holds.get(index).copied().unwrap_or(0);
             while holds != 0 {
                 slots[holds.trailing_zeros() as usize] = text;

@@ -1,6 +1,6 @@
 //! Plain CSV: the common form, or whatever the header, the values or a map say.
 
-mod addresses;
+pub(super) mod addresses;
 mod columns;
 mod cut;
 mod draft;
@@ -8,8 +8,10 @@ mod header;
 mod layout;
 mod moments;
 mod settle;
-mod times;
+mod snoops;
+pub(super) mod times;
 
+pub(super) use columns::AddressUnit;
 pub use columns::ColumnMap;
 pub(super) use draft::{Sample, by_header, by_map, by_position, has_all_names, without_header};
 pub(super) use layout::Layout;
@@ -21,7 +23,6 @@ use super::parser::{Parsed, RawRequest, Units};
 use super::{fields, ops};
 use crate::Op;
 use crate::error::{LineProblem, excerpt};
-use columns::AddressUnit;
 use layout::{DEVICE, DEVICE_END, NAMES, OFFSET, OP, OpMeaning, SIZE, TIME};
 use moments::Clock;
 
@@ -70,7 +71,7 @@ impl Csv {
                 let parsed = read(layout, line, units)
                     .or_else(|problem| no_request(layout, line).ok_or(problem))?;
                 if layout.clock == Clock::Day
-                    && let Parsed::Request(request) = parsed
+                    && let Parsed::Request(request) | Parsed::Flagged(request, _) = parsed
                 {
                     // Half a day in the units of whoever reads a sample.
                     let half = HALF_A_DAY / 1_000_000_000 * units.time.nanos();
@@ -130,21 +131,30 @@ fn read_common<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, LineProbl
 /// Reads a line by its layout.
 fn read<'a>(layout: &Layout, line: &'a str, units: &Units) -> Result<Parsed<'a>, LineProblem> {
     let slots = layout.take(line)?;
-    let op = match operation(slots[OP], &layout.op)? {
-        Rwbs::Data(op) => op,
-        Rwbs::Skip(reason) => return Ok(Parsed::Skip(reason)),
+    let (op, flag) = match operation(slots[OP], &layout.op)? {
+        (Rwbs::Data(op), flag) => (op, flag),
+        (Rwbs::Skip(reason), _) => return Ok(Parsed::Skip(reason)),
     };
+    if layout.is_snoop
+        && let Some(reason) = snoops::without_data(slots[OFFSET], slots[SIZE])
+    {
+        return Ok(Parsed::Skip(reason));
+    }
     let nanos = match layout.clock {
         Clock::Number => fields::time(slots[TIME], units.time)?,
         clock => time_of_clock(slots[TIME], clock, units)?,
     };
-    Ok(Parsed::Request(RawRequest {
+    let request = RawRequest {
         nanos,
         op,
         offset_bytes: address(layout, &slots, OFFSET, units)?,
         size_bytes: address(layout, &slots, SIZE, units)?,
         device: between(line, slots[DEVICE], slots[DEVICE_END]),
-    }))
+    };
+    Ok(match flag {
+        Some(flag) => Parsed::Flagged(request, flag),
+        None => Parsed::Request(request),
+    })
 }
 
 /// The part of `line` from the beginning of `first` to the end of `last`, which are parts of it.
@@ -158,9 +168,12 @@ fn between<'a>(line: &'a str, first: &'a str, last: &'a str) -> &'a str {
     }
 }
 
-fn operation(text: &str, meaning: &OpMeaning) -> Result<Rwbs, LineProblem> {
-    match meaning {
-        OpMeaning::Known => ops::word(text).ok_or_else(|| fields::operation(text, KNOWN_OPS)),
+/// What the word for an operation says, and the flag in it that is not known.
+fn operation(text: &str, meaning: &OpMeaning) -> Result<(Rwbs, Option<char>), LineProblem> {
+    let said = match meaning {
+        OpMeaning::Known => {
+            return ops::word_and_flag(text).ok_or_else(|| fields::operation(text, KNOWN_OPS));
+        }
         OpMeaning::Words(words) => {
             if text == words.read {
                 Ok(Rwbs::Data(Op::Read))
@@ -181,7 +194,8 @@ fn operation(text: &str, meaning: &OpMeaning) -> Result<Rwbs, LineProblem> {
                 _ => Ok(Rwbs::Data(Op::Read)),
             }
         }
-    }
+    };
+    said.map(|said| (said, None))
 }
 
 /// A time that is a date or a time of day. A file has one kind: a zone that comes and goes would

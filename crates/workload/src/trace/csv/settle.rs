@@ -1,17 +1,21 @@
 //! What the columns of a CSV count: told by a map, by their names or by their values, or in doubt.
 
 use super::addresses::{self, is_bare_hexadecimal};
-use super::columns::{AddressUnit, Suggestion};
+use super::columns::{AddressUnit, COLUMN, Suggestion, UNIT, WORDS};
 use super::draft::{Draft, Sample, Table};
 use super::header;
 use super::layout::{
     Address, DEVICE, DEVICE_END, Layout, NAMES, OFFSET, OP, OpMeaning, SIZE, TIME, Width,
 };
 use super::moments::{self, Clock};
+use super::snoops;
 use super::times::{self, Verdict};
 use crate::error::{LineProblem, TraceError, excerpt};
 use crate::trace::blkparse::Rwbs;
 use crate::trace::{ReadOptions, TimeUnit, fields};
+
+/// Lines below this number contradict no name.
+const FEW: usize = 20;
 
 /// A layout, and the unit of its times.
 pub(in crate::trace) struct Found {
@@ -45,13 +49,29 @@ pub(super) fn settle(
     // The size first, because short requests tell what offsets count.
     let mut map_of_size = Suggestion::default();
     std::mem::swap(&mut map_of_size, &mut notes.map);
-    let size = address(table, &draft, SIZE, (&op, None), &mut notes);
+    let size = address(table, &draft, SIZE, (&op, Sizes::default()), &mut notes);
     std::mem::swap(&mut map_of_size, &mut notes.map);
-    let least_size = size.bytes_at_least;
-    let offset = address(table, &draft, OFFSET, (&op, least_size), &mut notes);
+    let of_size = Sizes { least: size.bytes_at_least, values: &size.values };
+    let offset = address(table, &draft, OFFSET, (&op, of_size), &mut notes);
+    let mut is_swapped = false;
+    let given = draft.units.iter().any(Option::is_some);
+    if !given && size.values.len() >= FEW && addresses::are_swapped(&offset.values, &size.values) {
+        let most = |values: &[u64]| values.iter().max().copied().unwrap_or(0);
+        is_swapped = true;
+        notes.doubts.push(format!(
+            "the size goes up to {}, and the offset to {}, as if each were the other",
+            most(&size.values),
+            most(&offset.values)
+        ));
+    }
     notes.map.parts.extend(map_of_size.parts);
-    if let Some((first, _)) = draft.device {
-        notes.map.add("device", &table.typed(first), &[]);
+    if is_swapped {
+        [NAMES[OFFSET], NAMES[SIZE]].iter().for_each(|key| notes.map.forget(key));
+    }
+    match draft.device {
+        _ if draft.device_is_open => notes.map.add("device", COLUMN, &[]),
+        Some((first, _)) => notes.map.add("device", &table.typed(first), &[]),
+        None => {}
     }
     notes.map.separator(table.separator);
     let Notes { doubts, map, no_time, .. } = notes;
@@ -77,6 +97,8 @@ pub(super) fn settle(
     }
     let layout = Layout {
         separator: table.separator,
+        free: snoops::free_text(&table.names, table.separator),
+        is_snoop: snoops::is_snoop(&table.names),
         holds: holds(&draft.places, draft.device),
         width: draft.is_wide.then(|| table.width().unwrap_or_else(|| width_of_values(table))),
         header: table.header.map(str::to_owned),
@@ -121,7 +143,7 @@ fn time(
     notes: &mut Notes<'_>,
 ) -> (Clock, TimeUnit) {
     let Some(column) = draft.places[TIME] else {
-        notes.map.add("time", "COLUMN", &["us".to_owned()]);
+        notes.map.add("time", COLUMN, &[UNIT.to_owned()]);
         return (Clock::Number, TimeUnit::Microseconds);
     };
     let (label, typed) = (table.label(column), table.typed(column));
@@ -159,7 +181,17 @@ fn time(
     }
     let name = table.names.get(column).copied().unwrap_or("");
     if let Some(unit) = header::time_unit(name) {
+        if let Some(why) = times::contradicts(values, unit) {
+            notes.doubts.push(format!(
+                "the name {label} says that times are in {unit}, but {why}, so they may be others"
+            ));
+            notes.map.add("time", &typed, &[UNIT.to_owned()]);
+            return (Clock::Number, unit);
+        }
         return known(unit, notes, format!("times are in {unit}: the name {label} says so"));
+    }
+    if let Some(unit) = snoops::time_unit(&table.names, values) {
+        return known(unit, notes, format!("biosnoop prints times in {unit} with six digits"));
     }
     match times::unit_of(values) {
         Verdict::Sure(unit, why) => {
@@ -173,7 +205,6 @@ fn time(
             (Clock::Number, TimeUnit::Nanoseconds)
         }
         Verdict::Open(readings) => {
-            let unit = readings.likely();
             let meaning = match readings.text() {
                 text if text.is_empty() => String::new(),
                 text => format!(": {text}"),
@@ -182,8 +213,8 @@ fn time(
                 "the unit of the times in column {label} (the first is \"{}\") is not said{meaning}",
                 excerpt(first)
             ));
-            notes.map.add("time", &typed, &[unit.to_string()]);
-            (Clock::Number, unit)
+            notes.map.add("time", &typed, &[UNIT.to_owned()]);
+            (Clock::Number, TimeUnit::Nanoseconds)
         }
     }
 }
@@ -191,7 +222,7 @@ fn time(
 /// What the words of the operations mean.
 fn operation(table: &Table<'_>, draft: &Draft, notes: &mut Notes<'_>) -> OpMeaning {
     let Some(column) = draft.places[OP] else {
-        notes.map.add("op", "COLUMN", &[]);
+        notes.map.add("op", COLUMN, &[]);
         return OpMeaning::Known;
     };
     let (label, typed) = (table.label(column), table.typed(column));
@@ -227,7 +258,7 @@ fn operation(table: &Table<'_>, draft: &Draft, notes: &mut Notes<'_>) -> OpMeani
             share(zeros),
             share(ones)
         ));
-        notes.map.add("op", &typed, &["0/1".to_owned()]);
+        notes.map.add("op", &typed, &[WORDS.to_owned()]);
         return OpMeaning::Known;
     }
     notes.map.add("op", &typed, &[]);
@@ -239,23 +270,33 @@ struct Settled {
     address: Address,
     /// The smallest of them in bytes, if the unit is sure.
     bytes_at_least: Option<u64>,
+    /// Numbers of the lines that are requests.
+    values: Vec<u64>,
 }
 
-/// What a column of addresses or sizes counts, by the lines that are requests. `least_size` is the
-/// shortest of them in bytes, if that is known.
+/// What is known of sizes when addresses are settled.
+#[derive(Clone, Copy, Default)]
+struct Sizes<'a> {
+    /// The shortest request in bytes, if that is known.
+    least: Option<u64>,
+    values: &'a [u64],
+}
+
+/// What a column of addresses or sizes counts, by the lines that are requests. Where addresses are settled, `sizes` are
+/// known.
 fn address(
     table: &Table<'_>,
     draft: &Draft,
     slot: usize,
-    (op, least_size): (&OpMeaning, Option<u64>),
+    (op, sizes): (&OpMeaning, Sizes<'_>),
     notes: &mut Notes<'_>,
 ) -> Settled {
     let is_size = slot == SIZE;
     let what = NAMES[slot];
     let bytes = Address { unit: AddressUnit::Bytes, hexadecimal: false, by_values: false };
     let Some(column) = draft.places[slot] else {
-        notes.map.add(what, "COLUMN", &["bytes".to_owned()]);
-        return Settled { address: bytes, bytes_at_least: None };
+        notes.map.add(what, COLUMN, &[UNIT.to_owned()]);
+        return Settled { address: bytes, bytes_at_least: None, values: Vec::new() };
     };
     let (label, typed) = (table.label(column), table.typed(column));
     let name = table.names.get(column).copied().unwrap_or("");
@@ -273,7 +314,7 @@ fn address(
     // A discard may be as long as the device, and a flush is empty.
     let is_request = |row: usize| {
         let word = draft.places[OP].and_then(|op| table.values.get(op)?.get(row));
-        !word.is_some_and(|word| matches!(super::operation(word, op), Ok(Rwbs::Skip(_))))
+        !word.is_some_and(|word| matches!(super::operation(word, op), Ok((Rwbs::Skip(_), _))))
     };
     let values: Vec<u64> = texts
         .iter()
@@ -281,35 +322,49 @@ fn address(
         .filter(|(row, _)| is_request(*row))
         .filter_map(|(_, text)| addresses::number(what, text, hexadecimal).ok())
         .collect();
-    let add = |unit: AddressUnit, notes: &mut Notes<'_>| {
-        let mut details = vec![unit.to_string()];
+    let add = |unit: String, notes: &mut Notes<'_>| {
+        let mut details = vec![unit];
         details.extend(hexadecimal.then(|| "hex".to_owned()));
         notes.map.add(what, &typed, &details);
     };
     let sure = |unit: AddressUnit, by_values: bool| {
         let least = values.iter().min().map(|least| least.saturating_mul(unit.bytes()));
-        Settled { address: Address { unit, hexadecimal, by_values }, bytes_at_least: least }
+        Settled {
+            address: Address { unit, hexadecimal, by_values },
+            bytes_at_least: least,
+            values: values.clone(),
+        }
     };
     if let Some(unit) = draft.units[index] {
         notes.evidence.push(format!("the column map gives the {what} in {}", counted(unit)));
-        add(unit, notes);
-        return sure(unit, false);
-    }
-    if let Some(unit) = header::address_unit(name) {
-        notes
-            .evidence
-            .push(format!("the {what} is in {}: the name {label} says so", counted(unit)));
-        add(unit, notes);
+        add(unit.to_string(), notes);
         return sure(unit, false);
     }
     let why = if is_size {
         addresses::sizes_are_bytes(&values)
     } else {
-        addresses::offsets_are_bytes(&values, least_size)
+        addresses::offsets_are_bytes(&values, sizes.least)
     };
+    if let Some(unit) = header::address_unit(name) {
+        if let Some(but) = contradiction(unit, &values, why.as_deref(), (is_size, sizes)) {
+            let units = [AddressUnit::Bytes, AddressUnit::Sectors];
+            let readings = addresses::readings(&values, &units, is_size);
+            notes.doubts.push(format!(
+                "the name {label} says that the {what} is in {}, but {but}{readings}",
+                counted(unit)
+            ));
+            add(UNIT.to_owned(), notes);
+            return sure(unit, false);
+        }
+        notes
+            .evidence
+            .push(format!("the {what} is in {}: the name {label} says so", counted(unit)));
+        add(unit.to_string(), notes);
+        return sure(unit, false);
+    }
     match why {
         Some(why) => {
-            add(AddressUnit::Bytes, notes);
+            add(AddressUnit::Bytes.to_string(), notes);
             notes.evidence.push(format!("the {what} in column {label} is in bytes: {why}"));
             sure(
                 AddressUnit::Bytes,
@@ -323,16 +378,28 @@ fn address(
             notes
                 .doubts
                 .push(format!("what the {what} in column {label} counts is not said{readings}"));
-            // What is no multiple of a sector can hardly be bytes of a device.
-            let aligned = values.iter().all(|value| value.is_multiple_of(addresses::SECTOR));
-            let likely = match units.last() {
-                _ if aligned => AddressUnit::Bytes,
-                Some(unit) => *unit,
-                None => AddressUnit::Sectors,
-            };
-            add(likely, notes);
-            Settled { address: bytes, bytes_at_least: None }
+            add(UNIT.to_owned(), notes);
+            Settled { address: bytes, bytes_at_least: None, values }
         }
+    }
+}
+
+/// Why values cannot be in the `unit` that their name says. `why` is the evidence that they are bytes. A few lines
+/// contradict no name.
+fn contradiction(
+    unit: AddressUnit,
+    values: &[u64],
+    why: Option<&str>,
+    (is_size, sizes): (bool, Sizes<'_>),
+) -> Option<String> {
+    let differ = values.windows(2).any(|pair| pair[0] != pair[1]);
+    if values.len() < FEW || !differ {
+        return None;
+    }
+    match unit {
+        AddressUnit::Bytes => (!is_size && addresses::are_parts(values, sizes.values))
+            .then(|| "most are no multiples of 512, as all sizes are".to_owned()),
+        _ => why.map(str::to_owned),
     }
 }
 

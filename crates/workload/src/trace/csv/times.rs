@@ -1,6 +1,6 @@
 //! Which unit a column of numbers can have that are times and whose name gives none.
 //!
-//! A unit is found only if all others are impossible; what is merely likely is said and left to people.
+//! A unit is found only if all others are impossible; what each would mean is said, and left to people.
 
 use super::moments::date_of;
 use crate::trace::TimeUnit;
@@ -23,7 +23,7 @@ const FAST_PER_SECOND: f64 = 2e6;
 
 /// What the values of a column say.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Verdict {
+pub(in crate::trace) enum Verdict {
     /// This unit and no other, and why.
     Sure(TimeUnit, String),
     /// Any of these units.
@@ -32,25 +32,17 @@ pub(super) enum Verdict {
 
 /// What several units would mean.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Readings {
+pub(in crate::trace) struct Readings {
     /// The units that are possible, each with the requests per second that it means.
-    pub(super) units: Vec<(TimeUnit, Option<f64>)>,
+    pub(in crate::trace) units: Vec<(TimeUnit, Option<f64>)>,
 }
 
 impl Readings {
-    /// The unit that is most likely: the one whose rate is nearest to a thousand a second.
-    pub(super) fn likely(&self) -> TimeUnit {
-        let distance = |rate: &Option<f64>| {
-            rate.map_or(0.0, |rate| (libm::log10(rate.max(1e-12)) - 3.0).abs())
-        };
-        let likely = self.units.iter().min_by(|(_, a), (_, b)| distance(a).total_cmp(&distance(b)));
-        likely.map_or(TimeUnit::Microseconds, |(unit, _)| *unit)
-    }
-
     /// `in s 2 requests/s, in ms 2000 requests/s`.
-    pub(super) fn text(&self) -> String {
+    pub(in crate::trace) fn text(&self) -> String {
         let one = |(unit, rate): &(TimeUnit, Option<f64>)| match rate {
             None => format!("in {unit} one request"),
+            Some(rate) if rate.is_infinite() => format!("in {unit} all requests at once"),
             Some(rate) => format!("in {unit} {} requests/s", number(*rate)),
         };
         self.units.iter().map(one).collect::<Vec<_>>().join(", ")
@@ -133,13 +125,54 @@ impl Numbers {
 }
 
 /// Whether `values` can only be dates.
-pub(super) fn are_dates(values: &[&str]) -> bool {
+pub(in crate::trace) fn are_dates(values: &[&str]) -> bool {
     let dated = |numbers: Numbers| numbers.date().is_some();
     matches!(unit_of(values), Verdict::Sure(..)) && numbers(values).is_some_and(dated)
 }
 
+/// Why `values` cannot be in `unit`: later than any clock of ours shows, or slower or faster than any trace. `None` where they
+/// can.
+pub(in crate::trace) fn contradicts(values: &[&str], unit: TimeUnit) -> Option<String> {
+    let numbers = numbers(values)?;
+    let since = if unit == TimeUnit::HundredNanoseconds { FILE_TIME_S } else { 0.0 };
+    let first_s = numbers.first * unit.nanos() as f64 / 1e9 - since;
+    if first_s > CLOCK_S.end {
+        return Some(format!("the first, {}, is then later than the year 2040", values[0]));
+    }
+    let resolution = match unit {
+        TimeUnit::Milliseconds => 6,
+        TimeUnit::Microseconds => 3,
+        _ => 9,
+    };
+    // A name goes before digits that a program may have filled up.
+    let is_finer = |text: &&str| {
+        let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
+        fraction.bytes().skip(resolution).any(|b| b != b'0')
+    };
+    if let Some(digits @ 7..=9) = numbers.decimals
+        && values.iter().filter(|text| is_finer(text)).count() >= ENOUGH
+    {
+        return Some(format!(
+            "all have {digits} digits behind the point, which only clocks of seconds have"
+        ));
+    }
+    let rate = numbers.rate(unit).filter(|rate| rate.is_finite() && numbers.count >= ENOUGH)?;
+    let possible = (LEAST_PER_SECOND..=MOST_PER_SECOND).contains(&rate);
+    (!possible).then(|| format!("that is {} requests/s", number(rate)))
+}
+
+/// Requests per second if `values` are in `unit`; `None` for a single one.
+pub(in crate::trace) fn rate(values: &[&str], unit: TimeUnit) -> Option<f64> {
+    numbers(values)?.rate(unit)
+}
+
+/// `in ms 2000 requests/s`, if `values` are in that unit.
+pub(in crate::trace) fn reading(values: &[&str], unit: TimeUnit) -> String {
+    Readings { units: vec![(unit, rate(values, unit))] }.text()
+}
+
 /// The unit of `values`, as far as they tell it.
-pub(super) fn unit_of(values: &[&str]) -> Verdict {
+pub(in crate::trace) fn unit_of(values: &[&str]) -> Verdict {
     let Some(numbers) = numbers(values) else {
         return Verdict::Open(Readings { units: Vec::new() });
     };
@@ -190,7 +223,7 @@ pub(super) fn unit_of(values: &[&str]) -> Verdict {
     if units.is_empty() {
         units = by_digits.to_vec();
     }
-    let with_rate = |unit: TimeUnit| (unit, numbers.rate(unit).filter(|rate| rate.is_finite()));
+    let with_rate = |unit: TimeUnit| (unit, numbers.rate(unit));
     Verdict::Open(Readings { units: units.into_iter().map(with_rate).collect() })
 }
 
@@ -250,6 +283,5 @@ mod tests {
             "in s 0.00400 requests/s, in ms 4.0 requests/s, in us 4000 requests/s, in ns 4000000 \
              requests/s"
         );
-        assert_eq!(readings.likely(), TimeUnit::Microseconds);
     }
 }

@@ -1,6 +1,6 @@
 //! One small sample of each format, written for these tests.
 
-use workload::Format;
+use workload::{Format, ReadOptions, TimeUnit};
 
 const MSR: &str = "\
 128166372003061629,host,0,Read,8192,4096,1331
@@ -12,6 +12,12 @@ const DISKSIM: &str = "\
 0.000 0 16 8 1
 1.500 1 0 1 0
 2.750 0 128 64 1
+";
+
+const MQSIM: &str = "\
+938513000 0 16 8 1
+940013000 1 0 1 0
+941263000 0 128 64 1
 ";
 
 const SYSTOR: &str = "\
@@ -29,6 +35,7 @@ const TENCENT: &str = "\
 const ALIBABA: &str = "\
 419,W,8192,4096,1577808000000046
 725,R,0,16384,1577808000001046
+419,R,4096,4096,1577808000001047
 ";
 
 const SPC: &str = "\
@@ -98,20 +105,46 @@ const VSCSI: &str = "\
 \x03\0\0\0\0\x10\0\0\x01\0\0\0\x42\0\x01\x01\0\0\0\0\0\0\0\0\x42\x43\x0f\0\0\0\0\0\
 \x04\0\0\0\x24\0\0\0\x01\0\0\0\x12\0\x01\x01\0\0\0\0\0\0\0\0\x42\x43\x0f\0\0\0\0\0";
 
+/// Five events of blktrace: the name of a process, a queued and issued read, a write and a flush. No byte is beyond
+/// ASCII.
+const BLKTRACE: &str = "\
+\x07tae\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x04*\0\0\0\x10\0p\0\0\0\0\0\0\0\
+\x10\0fio\0\0\0\0\0\0\0\0\0\0\0\0\0\
+\x07tae\x02\0\0\0\0\x01\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\0\x10\0\0\x01\0\x11\x01*\0\0\0\x10\0p\0\0\
+\0\0\0\0\0\0\0\
+\x07tae\x03\0\0\0@B\x0f\0\0\0\0\0\x10\0\0\0\0\0\0\0\0\x10\0\0\x07\0A\x01*\0\0\0\x10\0p\0\0\0\0\0\
+\0\0\0\0\
+\x07tae\x04\0\0\0AC\x0f\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02\0\0\x07\0B\x01*\0\0\0\x10\0p\0\0\0\0\0\0\
+\0\0\0\
+\x07tae\x05\0\0\0BC\x0f\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x07\0D\x01*\0\0\0\x10\0p\0\0\0\0\0\0\0\
+\0\0";
+
 /// The sample of `format`.
 pub(crate) fn sample(format: Format) -> &'static str {
     match format {
         Format::Msr => MSR,
-        Format::DiskSim => DISKSIM,
+        Format::DiskSim | Format::SsdSim | Format::Msps => DISKSIM,
+        Format::MqSim => MQSIM,
         Format::Systor => SYSTOR,
         Format::Tencent => TENCENT,
         Format::Alibaba => ALIBABA,
         Format::Spc => SPC,
         Format::Blkparse => BLKPARSE,
+        Format::Blktrace => BLKTRACE,
         Format::FioIologV2 => FIO_V2,
         Format::FioIologV3 => FIO_V3,
         Format::Blkreplay => BLKREPLAY,
         Format::Csv => CSV,
         Format::Vscsi => VSCSI,
+    }
+}
+
+/// How the sample of `format` is read: the shape of DiskSim's relatives does not tell their units.
+pub(crate) fn options(format: Format) -> ReadOptions {
+    let like_disksim = format.is_like_disksim();
+    ReadOptions {
+        format: like_disksim.then_some(format),
+        time_unit: (like_disksim && format.time_unit().is_none()).then_some(TimeUnit::Milliseconds),
+        ..ReadOptions::default()
     }
 }

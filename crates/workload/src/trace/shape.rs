@@ -1,0 +1,324 @@
+//! The shape of the lines of a file: the format that has it, and whether the columns can hold what
+//! that format has in them.
+
+use super::csv::{addresses, times};
+use super::{Format, TimeUnit, blkparse, blkreplay, fields};
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// Seconds since 1970 that clocks of traces show: from 2000 until 2040.
+const CLOCK_S: Range<u64> = 946_684_800..2_208_988_800;
+/// Seconds since 1601 that file times show: the same years.
+const FILE_TIMES_S: Range<u64> = 12_591_158_400..13_853_462_400;
+/// Lines below this number say little about how often values come again.
+const FEW: usize = 20;
+/// Length in bytes that most requests stay below.
+const LONG_REQUEST: u64 = 2 << 20;
+/// Number that a device of a few lines stays below.
+const LARGE_DEVICE: u64 = 4_096;
+/// Number that one of several devices stays below in formats that number them from 0.
+const MANY_DEVICES: u64 = 256;
+
+/// The format whose shape one line has.
+pub(super) fn shape(line: &str) -> Option<Format> {
+    let integer = |text: &str| fields::integer("", text.trim()).is_ok();
+    let decimal = |text: &str| fields::time(text.trim(), TimeUnit::Nanoseconds).is_ok();
+    let letter = |text: &str| fields::letter_op(text.trim()).is_ok();
+    let flag = |text: &str| matches!(text.trim(), "0" | "1");
+    let words: Vec<&str> = line.split_ascii_whitespace().take(12).collect();
+    if words.first().is_some_and(|word| blkparse::is_device(word)) && words.len() >= 7 {
+        return Some(Format::Blkparse);
+    }
+    if is_blkreplay(line) {
+        return Some(Format::Blkreplay);
+    }
+    if let [time, device, sector, sectors, op] = words[..]
+        && decimal(time)
+        && integer(device)
+        && integer(sector)
+        && integer(sectors)
+        && flag(op)
+    {
+        return Some(Format::DiskSim);
+    }
+    let columns: Vec<&str> = line.split(',').take(12).collect();
+    match columns[..] {
+        [time, _, _, op, offset, size, _]
+            if integer(time)
+                && !is_clock_of_1970(time)
+                && letter(op)
+                && integer(offset)
+                && integer(size) =>
+        {
+            Some(Format::Msr)
+        }
+        [time, response, op, lun, offset, size]
+            if decimal(time)
+                && time.contains('.')
+                && (decimal(response) || response.trim().is_empty())
+                && letter(op)
+                && integer(lun)
+                && integer(offset)
+                && integer(size) =>
+        {
+            Some(Format::Systor)
+        }
+        [_, op, offset, length, time]
+            if letter(op)
+                && integer(offset)
+                && integer(length)
+                && is_clock(time, TimeUnit::Microseconds) =>
+        {
+            Some(Format::Alibaba)
+        }
+        [unit, address, size, op, time, ..]
+            if integer(unit)
+                && integer(address)
+                && integer(size)
+                && letter(op)
+                && decimal(time) =>
+        {
+            Some(Format::Spc)
+        }
+        [time, sector, sectors, op, volume]
+            if is_clock(time, TimeUnit::Seconds)
+                && integer(sector)
+                && integer(sectors)
+                && flag(op)
+                && integer(volume) =>
+        {
+            Some(Format::Tencent)
+        }
+        _ => None,
+    }
+}
+
+/// Tells whether a line is a request of blkreplay. Other tables with semicolons have whole numbers in
+/// the place of the delay and the duration.
+fn is_blkreplay(line: &str) -> bool {
+    let columns: Vec<&str> = line.split(';').map(str::trim).take(7).collect();
+    let fraction =
+        |text: &str| text.contains('.') && fields::time(text, TimeUnit::Nanoseconds).is_ok();
+    matches!(columns[..], [time, _, _, _, delay, duration]
+        if fraction(time) && fraction(delay) && fraction(duration))
+        && blkreplay::is_data(line)
+}
+
+/// Tells whether `text` is a whole number that is a date of our time in `unit`, which columns of other
+/// numbers hardly are.
+fn is_clock(text: &str, unit: TimeUnit) -> bool {
+    let per_second = TimeUnit::Seconds.nanos() / unit.nanos();
+    fields::integer("", text.trim()).is_ok_and(|count| CLOCK_S.contains(&(count / per_second)))
+}
+
+/// Tells whether `text` counts from 1970 in any unit, and not from 1601 as file times do.
+fn is_clock_of_1970(text: &str) -> bool {
+    let units =
+        [TimeUnit::Seconds, TimeUnit::Milliseconds, TimeUnit::Microseconds, TimeUnit::Nanoseconds];
+    units.into_iter().any(|unit| is_clock(text, unit))
+}
+
+/// Tells whether all times are file times of our years. A count of anything else would be years.
+pub(super) fn are_file_times(times: &[&str]) -> bool {
+    times.iter().all(|text| {
+        text.parse().is_ok_and(|ticks: u64| FILE_TIMES_S.contains(&(ticks / 10_000_000)))
+    })
+}
+
+/// Columns of the lines that have the shape of a format, a line at each index.
+#[derive(Default)]
+pub(super) struct Rows<'a> {
+    pub(super) times: Vec<&'a str>,
+    pub(super) devices: Vec<String>,
+    pub(super) offsets: Vec<u64>,
+    pub(super) sizes: Vec<u64>,
+    pub(super) ops: Vec<&'a str>,
+    /// Numbers in the column behind those of the format, as far as it has numbers.
+    further: Vec<u64>,
+}
+
+impl<'a> Rows<'a> {
+    /// Lines of `format` whose addresses and sizes are numbers. Formats whose text says what each
+    /// number is have none.
+    pub(super) fn of(format: Format, lines: &[&'a str]) -> Self {
+        let mut rows = Self::default();
+        for line in lines {
+            let Some((time, device, offset, size, op)) = cells(format, line) else { continue };
+            let number = |text: &str| fields::integer("", text.trim()).ok();
+            if let (Some(offset), Some(size)) = (number(offset), number(size)) {
+                rows.times.push(time.trim());
+                rows.devices.push(device);
+                rows.offsets.push(offset);
+                rows.sizes.push(size);
+                rows.ops.push(op.trim());
+                if format == Format::Spc {
+                    rows.further.extend(line.split(',').nth(5).and_then(number));
+                }
+            }
+        }
+        rows
+    }
+}
+
+/// Time, device, offset, size and operation of a line.
+fn cells(format: Format, line: &str) -> Option<(&str, String, &str, &str, &str)> {
+    if format.is_like_disksim() {
+        let words: Vec<&str> = line.split_ascii_whitespace().take(6).collect();
+        return match words[..] {
+            [time, device, offset, size, op] => Some((time, device.to_owned(), offset, size, op)),
+            _ => None,
+        };
+    }
+    let separator = if format == Format::Blkreplay { ';' } else { ',' };
+    let columns: Vec<&str> = line.split(separator).take(12).collect();
+    let one = |device: &str| device.trim().to_owned();
+    match (format, &columns[..]) {
+        (Format::Msr, &[time, host, disk, op, offset, size, _]) => {
+            Some((time, format!("{},{}", host.trim(), disk.trim()), offset, size, op))
+        }
+        (Format::Systor, &[time, _, op, device, offset, size])
+        | (Format::Tencent, &[time, offset, size, op, device])
+        | (Format::Alibaba, &[device, op, offset, size, time])
+        | (Format::Spc, &[device, offset, size, op, time, ..]) => {
+            Some((time, one(device), offset, size, op))
+        }
+        (Format::Blkreplay, &[time, offset, size, op, _, _]) => {
+            Some((time, String::new(), offset, size, op))
+        }
+        _ => None,
+    }
+}
+
+/// Reason for which the columns of `rows` cannot be those of `format`; `None` where they can.
+pub(super) fn no_roles(format: Format, rows: &Rows<'_>) -> Option<String> {
+    let label = match format {
+        _ if format.is_like_disksim() => "column 1",
+        Format::Tencent => "column 4",
+        Format::Msr => "columns 1 and 2",
+        Format::Systor => "column 3",
+        Format::Alibaba | Format::Spc => "column 0",
+        _ => return None,
+    };
+    let dated = match format {
+        Format::Msr => are_file_times(&rows.times),
+        Format::Systor => times::are_dates(&rows.times),
+        // Their shape has a date.
+        _ => matches!(format, Format::Tencent | Format::Alibaba),
+    };
+    no_device(label, format, dated, rows)
+        .or_else(|| if dated { None } else { no_times(&rows.times) })
+        .or_else(|| swapped(format, rows))
+        .or_else(|| if format.is_like_disksim() { no_flag(rows) } else { None })
+        .or_else(|| further(rows))
+}
+
+/// Reason for which the column of devices has none. More lines are needed where times are dates, as
+/// the format prescribes. A few lines are no reason where everything else is that
+/// of MSR or SYSTOR.
+fn no_device(label: &str, format: Format, dated: bool, rows: &Rows<'_>) -> Option<String> {
+    let is_sure = dated && matches!(format, Format::Msr | Format::Systor);
+    let count = rows.devices.len();
+    let distinct = rows.devices.iter().collect::<HashSet<_>>().len();
+    let numbers: Vec<u64> = rows.devices.iter().filter_map(|text| text.parse().ok()).collect();
+    let grows =
+        numbers.len() == count && distinct > 1 && numbers.windows(2).all(|pair| pair[0] <= pair[1]);
+    let least = if dated { 8 } else { 3 };
+    // Files that are sorted by device have many lines of each.
+    let often = !dated || distinct * 4 >= count;
+    if count >= least && grows && often {
+        return Some(format!(
+            "{label}, which would be the device, grows with the lines as times and counters do"
+        ));
+    }
+    let most = match count {
+        0..FEW if is_sure => count,
+        0..100 => (count * 3 / 4).max(1),
+        // A thousand volumes take turns there.
+        _ if format == Format::Alibaba => count * 3 / 4,
+        _ => count / 2,
+    };
+    if distinct > most {
+        return Some(format!(
+            "{label}, which would be the device, has {distinct} values in {count} lines"
+        ));
+    }
+    if !dated && distinct == count && numbers.iter().any(|number| *number >= LARGE_DEVICE) {
+        return Some(format!(
+            "{label}, which would be the device, has numbers as large as {}",
+            numbers.iter().max().copied().unwrap_or(0)
+        ));
+    }
+    let from_zero = format == Format::Spc || format.is_like_disksim();
+    if from_zero && distinct > 1 && numbers.iter().any(|number| *number >= MANY_DEVICES) {
+        return Some(format!(
+            "{label}, which would be the device, has numbers as large as {}",
+            numbers.iter().max().copied().unwrap_or(0)
+        ));
+    }
+    let are_sizes = numbers.len() == count
+        && distinct > 1
+        && numbers.iter().all(|number| *number > 0 && number.is_multiple_of(8));
+    (!dated && are_sizes).then(|| {
+        format!("{label}, which would be the device, has multiples of 8 only, as sizes are")
+    })
+}
+
+/// Reason for which the times are none: most are earlier than a time above them.
+fn no_times(times: &[&str]) -> Option<String> {
+    let numbers: Vec<f64> = times.iter().filter_map(|text| text.parse().ok()).collect();
+    let mut latest = f64::MIN;
+    let mut late = 0;
+    for number in &numbers {
+        late += usize::from(*number < latest);
+        latest = latest.max(*number);
+    }
+    (numbers.len() >= FEW && late * 2 > numbers.len())
+        .then(|| format!("what would be the times goes back in {late} of {} lines", numbers.len()))
+}
+
+/// Reason for which the addresses are none: the sizes look more like addresses. A few lines are a reason
+/// only if requests would be longer than those of most systems.
+fn swapped(format: Format, rows: &Rows<'_>) -> Option<String> {
+    let distinct = |values: &[u64]| values.iter().collect::<HashSet<_>>().len();
+    let most = |values: &[u64]| values.iter().max().copied().unwrap_or(0);
+    let (offsets, sizes) = (&rows.offsets, &rows.sizes);
+    let in_sectors = format.counts_sectors() && format != Format::Spc;
+    let long = if in_sectors { LONG_REQUEST / 512 } else { LONG_REQUEST };
+    let more = if sizes.len() < FEW && most(sizes) > long {
+        distinct(sizes) >= distinct(offsets)
+    } else {
+        distinct(sizes) > distinct(offsets)
+    };
+    (more && most(sizes) > most(offsets)).then(|| {
+        format!(
+            "what would be the size goes up to {}, and what would be the address to {}",
+            most(sizes),
+            most(offsets)
+        )
+    })
+}
+
+/// Reason for which the addresses are none: a column behind those of the format reaches further, as addresses do.
+fn further(rows: &Rows<'_>) -> Option<String> {
+    let is_whole = rows.further.len() == rows.offsets.len();
+    (is_whole && addresses::are_swapped(&rows.offsets, &rows.further)).then(|| {
+        format!(
+            "what would be the address goes up to {}, and the column behind those of the format to {}",
+            rows.offsets.iter().max().copied().unwrap_or(0),
+            rows.further.iter().max().copied().unwrap_or(0)
+        )
+    })
+}
+
+/// Reason for which the last column of DiskSim's order may be no operation: the second column may be
+/// the operation, and the last column a stream.
+fn no_flag(rows: &Rows<'_>) -> Option<String> {
+    let has = |text: &str| rows.devices.iter().any(|device| device == text);
+    let only_flags = rows.devices.iter().all(|device| device == "0" || device == "1");
+    let constant = rows.ops.windows(2).all(|pair| pair[0] == pair[1]);
+    let is_open = only_flags && has("1") && (has("0") || constant);
+    is_open.then(|| {
+        "the operation may be column 1 as well as column 4, for both have nothing but 0 and 1"
+            .to_owned()
+    })
+}
