@@ -56,9 +56,10 @@ impl Allocated {
         true
     }
 
-    /// The pages that these bytes touch.
-    pub(super) const fn pages_of(offset_bytes: u64, length_bytes: u64) -> Range<u64> {
-        offset_bytes / PAGE..(offset_bytes + length_bytes).div_ceil(PAGE)
+    /// Whether no page that these bytes touch may hold data.
+    pub(super) fn is_hole(&self, offset_bytes: u64, length_bytes: u64) -> bool {
+        let pages = pages_of(offset_bytes, length_bytes);
+        self.none_in(pages.start, pages.end - pages.start)
     }
 
     /// Number of pages that may hold data.
@@ -69,7 +70,7 @@ impl Allocated {
 
     /// The pages that these bytes touch may hold data.
     pub(super) fn set(&mut self, offset_bytes: u64, length_bytes: u64) {
-        let pages = Self::pages_of(offset_bytes, length_bytes);
+        let pages = pages_of(offset_bytes, length_bytes);
         self.change(pages.start, pages.end, true);
     }
 
@@ -92,6 +93,11 @@ impl Allocated {
             page += taken;
         }
     }
+}
+
+/// The pages that these bytes touch.
+fn pages_of(offset_bytes: u64, length_bytes: u64) -> Range<u64> {
+    offset_bytes / PAGE..(offset_bytes + length_bytes).div_ceil(PAGE)
 }
 
 /// `count` bits from `first`; together at most 64, and at least one.

@@ -75,9 +75,7 @@ impl Memory {
     pub fn read(&self, offset_bytes: u64, into: &mut [u8]) {
         let length_bytes = into.len() as u64;
         assert!(offset_bytes + length_bytes <= self.bytes, "read past the end");
-        let first = offset_bytes / PAGE;
-        let pages = (offset_bytes + length_bytes).div_ceil(PAGE) - first;
-        if self.allocated.none_in(first, pages) {
+        if self.allocated.is_hole(offset_bytes, length_bytes) {
             // A look at memory that was never written would make the kernel map something there.
             return into.fill(0);
         }

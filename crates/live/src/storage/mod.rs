@@ -357,9 +357,8 @@ impl Storage {
                 if job.kind != Kind::Settle {
                     return self.file_io.submit(job);
                 }
-                let pages =
-                    Allocated::pages_of(job.offset_bytes - DATA_OFFSET_BYTES, job.length_bytes);
-                if disk.allocated().none_in(pages.start, pages.end - pages.start) {
+                let offset_bytes = job.offset_bytes - DATA_OFFSET_BYTES;
+                if disk.allocated().is_hole(offset_bytes, job.length_bytes) {
                     return self.finish(tag, drive, None, Ok(()));
                 }
                 if let Some(job) = self.discards[drive.index()].add(job) {
@@ -411,11 +410,12 @@ impl Storage {
             FileIo::Ring(ring) => ring.poll(),
             FileIo::Threads(pool) => pool.poll(),
         }?;
-        match job.kind {
-            Kind::Punch | Kind::Zero => self.end_discard(&job, result),
-            _ => self.finish(job.tag, job.drive, job.buffer, result),
+        if matches!(job.kind, Kind::Punch | Kind::Zero) {
+            self.end_discard(&job, result);
+            return self.done.pop_front();
         }
-        self.done.pop_front()
+        let result = result.map(|()| Ending::Done);
+        Some(Finished { tag: job.tag, drive: job.drive, buffer: job.buffer, result })
     }
 
     fn end_discard(&mut self, job: &Job, result: io::Result<()>) {

@@ -15,6 +15,8 @@ use units::Rng;
 /// What the slowest read beside others must stay below.
 const SLOWEST: Duration = Duration::from_millis(50);
 const ALONE: Duration = Duration::from_secs(2);
+/// How long a host waits for the answers to its deallocations.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Has the kernel refuse `io_uring`, as containers do, and runs the rest of the command line.
 const WITHOUT_IO_URING: &str = r#"
 import ctypes, os, struct, sys
@@ -145,6 +147,8 @@ fn the_slowest_read_beside_others() {
 /// The same over NVMe/TCP.
 fn of_hosts(what: &str, attach: impl Fn() -> Host, blocks: u64) -> Option<String> {
     let (mut reader, mut other) = (attach(), attach());
+    // A disk that has not written the data yet writes them first.
+    other.io.stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let data = vec![7; 128 << 10];
     (0..blocks / 32).for_each(|at| nvme_host::write(&mut other.io, at * 32, &data));
     let mut rng = Rng::new(1);

@@ -109,7 +109,7 @@ impl Queue {
     pub(crate) fn greet(address: SocketAddr, digests: Digests) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let limits = Limits { capsule_bytes: 0, data_bytes: 1 << 20 };
         let mut queue = Self {
             stream,
