@@ -58,6 +58,16 @@ pub enum Action {
         /// The terms of the sum that it should be.
         terms: Vec<Term>,
     },
+    /// Compare two members of the operation as they were read, and answer with
+    /// [`crate::Array::handle_checked`] for `member`. Nothing is changed. Never given unless data actions are on.
+    Compare {
+        /// The operation.
+        op: OpId,
+        /// A copy.
+        member: u8,
+        /// The copy that is right.
+        with: u8,
+    },
     /// A page that a drive could not read was repaired, or could not be.
     PageRepaired(PageRepair),
     /// A scrub found parities of a stripe that do not fit its data.
@@ -183,6 +193,11 @@ pub enum DataAction {
         member: u8,
         /// Page of the array that row 0 is.
         first_page: u64,
+    },
+    /// What the operation writes from now on is on stable storage when its writes are answered.
+    Force {
+        /// The operation.
+        op: OpId,
     },
     /// The new rows of a member go into the write cache in front of its drive and replace what is there.
     Cache {

@@ -21,7 +21,6 @@ use crate::layout::Layout;
 use crate::members::MemberSet;
 use crate::relocation::Relocation;
 use crate::stripe_set::StripeSet;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
@@ -33,14 +32,12 @@ pub(crate) struct Availability {
     /// Whether every member of every stripe can be read: the only field that every request reads.
     optimal: bool,
     absent: MemberSet,
-    /// How often drives, or copies that were kept, have failed so far.
+    /// How often drives have failed so far.
     drive_failures: u32,
     /// Drives that were replaced, and the stripes that are not rebuilt.
     to_rebuild: Vec<(DriveId, StripeSet)>,
-    /// Stripes whose parity may not match their data.
+    /// Stripes whose parity may not match their data, or whose copies may differ.
     to_resync: StripeSet,
-    /// Of mirrors among them, copies that could not be read: another is kept.
-    unread_copies: BTreeMap<u64, MemberSet>,
 }
 
 impl Availability {
@@ -51,7 +48,6 @@ impl Availability {
             drive_failures: 0,
             to_rebuild: Vec::new(),
             to_resync: StripeSet::default(),
-            unread_copies: BTreeMap::new(),
         }
     }
 
@@ -114,7 +110,7 @@ impl Availability {
         stripes
     }
 
-    /// The parity of these stripes may not match their data. If data of a stripe is missing, its parity cannot
+    /// The parity of these stripes may not match their data, or copies may differ. If data of a stripe is missing, its parity cannot
     /// be computed again and is assumed to match. Returns how many stripes are left.
     pub(crate) fn begin_resync(
         &mut self,
@@ -150,15 +146,6 @@ impl Availability {
         behind.next().map_or(0, |(_, stripes)| stripes.len())
     }
 
-    /// A copy of a mirror could not be read. If the copies may differ, another is kept from now on, so that
-    /// all reads find the same. Counts as a failure: what was being repaired from the copy is begun again.
-    pub(crate) fn copy_not_read(&mut self, layout: &Layout, stripe: u64, member: u8) {
-        if layout.level().is_mirrored() && self.to_resync.contains(stripe) {
-            self.unread_copies.entry(stripe).or_default().insert(member);
-            self.drive_failures += 1;
-        }
-    }
-
     /// The first stripe from `next` on that is to be rebuilt on `drive`.
     pub(crate) fn next_to_rebuild(&self, drive: DriveId, next: u64) -> Option<u64> {
         let (_, stripes) = self.to_rebuild.iter().find(|(other, _)| *other == drive)?;
@@ -184,14 +171,19 @@ impl Availability {
                 stripes.remove(stripe);
             }
         }
-        if !written.is_empty() {
+        if !written.is_empty() && !layout.level().is_mirrored() {
             self.to_resync.remove(stripe);
-            self.unread_copies.remove(&stripe);
         }
         self.update_optimal();
     }
 
-    /// Whether the parity of `stripe` may not match its data.
+    /// The copies of a stripe are equal.
+    pub(crate) fn settled(&mut self, stripe: u64) {
+        self.to_resync.remove(stripe);
+        self.update_optimal();
+    }
+
+    /// Whether the parity of `stripe` may not match its data, or its copies may differ.
     pub(crate) fn is_in_doubt(&self, stripe: u64) -> bool {
         self.to_resync.contains(stripe)
     }
@@ -211,7 +203,7 @@ impl Availability {
         relocation.members_on(layout, stripe, drives)
     }
 
-    /// Members of `stripe` that cannot be read.
+    /// Members of `stripe` that cannot be read. Copies that may differ can be, once their rows are settled.
     pub(crate) fn unreadable(
         &self,
         layout: &Layout,
@@ -225,22 +217,10 @@ impl Availability {
         if !self.to_resync.contains(stripe) {
             return unwritable;
         }
-        let parity = layout.parity_set(stripe);
-        if !layout.level().is_mirrored() {
-            return unwritable | parity;
+        match layout.level().is_mirrored() {
+            true => unwritable,
+            false => unwritable | layout.parity_set(stripe),
         }
-        // After a crash any copy is as good as any other, as long as it is always the same: the datum,
-        // or else the first that is there. Writes reach them all.
-        let all = layout.member_set(stripe);
-        let unread = self.unread_copies.get(&stripe).copied().unwrap_or_default();
-        let there = all - unwritable;
-        let there = if (there - unread).is_empty() { there } else { there - unread };
-        let datum = there - parity;
-        let kept = match datum.is_empty() {
-            true => there.first().map_or(MemberSet::EMPTY, MemberSet::of),
-            false => datum,
-        };
-        all - kept
     }
 
     /// Whether more of `stripe` is unreadable than can be reconstructed.
@@ -334,7 +314,7 @@ impl core::error::Error for CannotReplace {}
 mod tests {
     use super::*;
     use crate::layout::Level;
-    use alloc::collections::BTreeSet;
+    use alloc::collections::{BTreeMap, BTreeSet};
     use alloc::format;
     use core::iter::once;
     use units::Rng;
@@ -345,7 +325,6 @@ mod tests {
         absent: BTreeSet<u8>,
         behind: BTreeMap<u8, BTreeSet<u64>>,
         doubtful: BTreeSet<u64>,
-        unread: BTreeSet<(u64, u8)>,
         failures: u32,
     }
 
@@ -362,17 +341,10 @@ mod tests {
                 return lacking.collect();
             }
             let parity = layout.parity_set(stripe);
-            if !layout.level().is_mirrored() {
-                return lacking.chain(parity).collect();
+            match layout.level().is_mirrored() {
+                true => lacking.collect(),
+                false => lacking.chain(parity).collect(),
             }
-            // One copy is read by all: the first by rank that is there and was not found unreadable; if
-            // all were, again the first that is there.
-            let mut copies: Vec<u8> =
-                members.iter().filter(|&member| !self.lacks(stripe, member)).collect();
-            copies.sort_by_key(|&member| {
-                (self.unread.contains(&(stripe, member)), parity.contains(member), member)
-            });
-            members.iter().filter(|member| copies.first() != Some(member)).collect()
         }
 
         fn is_optimal(&self) -> bool {
@@ -429,12 +401,9 @@ mod tests {
                         assert_eq!(left, doubtful.len() as u64, "seed {seed}");
                         model.doubtful = doubtful;
                     }
-                    4 | 5 => {
-                        machine.copy_not_read(&layout, stripe, drive);
-                        if level.is_mirrored() && model.doubtful.contains(&stripe) {
-                            model.unread.insert((stripe, drive));
-                            model.failures += 1;
-                        }
+                    4 => {
+                        machine.settled(stripe);
+                        model.doubtful.remove(&stripe);
                     }
                     6..9 => {
                         let written = machine.unreadable(&layout, &relocation, stripe);
@@ -447,9 +416,8 @@ mod tests {
                                 stripes.remove(&stripe);
                             }
                         }
-                        if !written.is_empty() {
+                        if !written.is_empty() && !level.is_mirrored() {
                             model.doubtful.remove(&stripe);
-                            model.unread.retain(|(of, _)| *of != stripe);
                         }
                     }
                     _ => {}

@@ -439,14 +439,6 @@ impl Fetch {
         true
     }
 
-    /// A copy was read that is not kept any more. Returns whether the member is to be had from another from now
-    /// on: not if a write in flight has brought it meanwhile.
-    pub(crate) fn passed_over(&mut self, member: u8) -> bool {
-        let Some(detour) = self.go_without(member) else { return false };
-        detour.unreadable.insert(member);
-        true
-    }
-
     /// A read of a member has brought nothing. It is to be reconstructed from now on, unless it is known.
     fn go_without(&mut self, member: u8) -> Option<&mut Detour> {
         let is_known = self.known.contains(member);
@@ -474,15 +466,6 @@ impl Fetch {
         if !more.is_empty() {
             self.detour().unreadable |= more;
         }
-    }
-
-    /// Copies that could not be read, because they may differ from the one that was kept, can be: that one is
-    /// lost.
-    pub(crate) fn note_readable(&mut self, readable: MemberSet) {
-        let Some(detour) = &mut self.detour else { return };
-        let back = (detour.unreadable & readable) - detour.broken;
-        detour.unreadable -= back;
-        detour.to_reconstruct -= back;
     }
 
     /// Decides again what to read of a stripe of which a member is unreadable.

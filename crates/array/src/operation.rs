@@ -46,7 +46,7 @@ pub(crate) enum Work {
     Write { request: RequestSlot, writer: StripeWriter },
     /// Part of a deallocation: all data of its rows.
     Deallocate { request: RequestSlot },
-    /// Of a job: writes members that were lost. `drive_failures` is how often a drive had been given up
+    /// Of a job: writes members that were lost, or parity that may be wrong. `drive_failures` is how often a drive had been given up
     /// when it was planned.
     Repair { job: u32, drive_failures: u32 },
     /// Of a job: has parity compared with its data. `rewrites`: parity that does not fit is written again;
@@ -55,6 +55,25 @@ pub(crate) enum Work {
     /// Writes members of a row again that could not be read. An operation that waits for it and has its turn
     /// on the row lends it that.
     Rewrite { members: MemberSet, waiter: Option<Waiter> },
+    /// Makes the copies of a mirror equal that a crash may have left different. `wrong` differ from the one that is
+    /// kept, and `left` have yet to be compared.
+    Settle { owner: Settler, drive_failures: u32, wrong: MemberSet, left: u32 },
+}
+
+/// Who has copies settled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Settler {
+    /// A resync, of a stripe.
+    Job(u32),
+    /// The repair of a row, and the operation that waits for it, if one does.
+    Repairs(Option<Waiter>),
+}
+
+impl Settler {
+    /// Work that has not begun.
+    pub(crate) const fn work(self) -> Work {
+        Work::Settle { owner: self, drive_failures: 0, wrong: MemberSet::EMPTY, left: 0 }
+    }
 }
 
 impl Work {
@@ -64,9 +83,11 @@ impl Work {
             Self::Read { .. } => OperationKind::Read,
             Self::Write { .. } => OperationKind::Write,
             Self::Deallocate { .. } => OperationKind::Deallocate,
-            Self::Repair { .. } => OperationKind::Repair,
+            Self::Repair { .. } | Self::Settle { owner: Settler::Job(_), .. } => {
+                OperationKind::Repair
+            }
             Self::Check { .. } => OperationKind::Check,
-            Self::Rewrite { .. } => OperationKind::Rewrite,
+            Self::Rewrite { .. } | Self::Settle { .. } => OperationKind::Rewrite,
         }
     }
 }
@@ -115,10 +136,16 @@ impl Operation {
 
     /// Whether it writes what its rows should hold already, and no new data.
     pub(crate) fn is_repair(&self) -> bool {
-        matches!(self.work, Work::Repair { .. } | Work::Rewrite { .. } | Work::Check { .. })
+        match self.work {
+            Work::Repair { .. }
+            | Work::Rewrite { .. }
+            | Work::Settle { .. }
+            | Work::Check { .. } => true,
+            Work::Read { .. } | Work::Write { .. } | Work::Deallocate { .. } => false,
+        }
     }
 
-    /// Members of a rewrite that had to be reconstructed.
+    /// Members of a repair that could not be read.
     pub(crate) fn rewritten(&self) -> MemberSet {
         self.fetch.wanted() & self.fetch.broken()
     }

@@ -366,6 +366,11 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
                 self.array.handle_checked(now, op, target.member, fits);
                 self.note_array();
             }
+            Action::Compare { op, member, with } => {
+                let fits = self.plane.compare(op, member, with);
+                self.array.handle_checked(now, op, member, fits);
+                self.note_array();
+            }
             Action::PageRepaired(repair) => return Some(Output::PageRepaired(repair)),
             Action::ParityMismatch { stripe, members } => {
                 return Some(Output::ParityMismatch { stripe, members });

@@ -44,6 +44,11 @@ pub trait DataPlane {
         true
     }
 
+    /// Whether two copies are equal, as they were read; the answer to [`array::Action::Compare`].
+    fn compare(&mut self, _op: OpId, _member: u8, _with: u8) -> bool {
+        true
+    }
+
     /// An emulated drive may have moved data within itself.
     fn follow<O: Observe>(&mut self, drive: DriveId, ssd: &mut Ssd<O>);
 

@@ -12,6 +12,8 @@ struct Operation<B> {
     /// None while the array rebuilds, resyncs or scrubs a stripe.
     request: Option<RequestId>,
     rows: usize,
+    /// What it writes is on stable storage when the write is answered.
+    forced: bool,
     old: Vec<Option<B>>,
     new: Vec<Option<B>>,
 }
@@ -74,6 +76,7 @@ impl<M: Memory> StripeMemory<M> {
                 serial: 0,
                 request: None,
                 rows: 0,
+                forced: false,
                 old: empty(),
                 new: empty(),
             });
@@ -83,6 +86,7 @@ impl<M: Memory> StripeMemory<M> {
         operation.serial = self.serials;
         operation.request = request;
         operation.rows = rows as usize;
+        operation.forced = false;
     }
 
     /// An operation is over.
@@ -109,6 +113,17 @@ impl<M: Memory> StripeMemory<M> {
     #[must_use]
     pub fn serial_of(&self, op: OpId) -> u64 {
         self.operations[op.0 as usize].serial
+    }
+
+    /// What the operation writes from now on is on stable storage when the write is answered.
+    pub fn force(&mut self, op: OpId) {
+        self.operations[op.0 as usize].forced = true;
+    }
+
+    /// Whether [`StripeMemory::force`] was called for the operation.
+    #[must_use]
+    pub fn is_forced(&self, op: OpId) -> bool {
+        self.operations[op.0 as usize].forced
     }
 
     /// A serial number as if an operation had been opened.
@@ -168,6 +183,13 @@ impl<M: Memory> StripeMemory<M> {
         let equal = self.at(op, target) == &M::bytes(&sum)[..bytes];
         self.memory.give(sum);
         equal
+    }
+
+    /// Whether two members hold the same, as they were read.
+    #[must_use]
+    pub fn compare(&self, op: OpId, member: u8, with: u8) -> bool {
+        let read = |member| self.at(op, Slot { new: false, member });
+        read(member) == read(with)
     }
 
     /// The new rows of `member` are what `fill` makes of the old ones, if those are known.

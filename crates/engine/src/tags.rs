@@ -309,6 +309,8 @@ impl DataPlane for Tags {
             DataAction::Uncache { drive, pages } => {
                 self.cache.remove(self.memory.memory(), drive, &pages);
             }
+            // Nothing that is written to a drive is lost.
+            DataAction::Force { .. } => {}
             DataAction::Close { op } => self.memory.close(op),
         }
     }
@@ -317,6 +319,10 @@ impl DataPlane for Tags {
         let fits = self.memory.check(op, target, terms);
         self.wrong_parities += u64::from(!fits);
         fits
+    }
+
+    fn compare(&mut self, op: OpId, member: u8, with: u8) -> bool {
+        self.memory.compare(op, member, with)
     }
 
     fn follow<O: Observe>(&mut self, drive: DriveId, ssd: &mut Ssd<O>) {

@@ -1,16 +1,15 @@
 //! Operations of background jobs: stripes that are rebuilt, resynced or compared.
 
 use super::fetching::Read;
-use super::{Array, drives};
+use super::{Array, drives, settling};
 use crate::action::{Action, DataAction, OpId, Slot};
 use crate::event::{Event, Origin, Why};
 use crate::fetch::StripeShape;
 use crate::jobs::{JobKind, Step};
 use crate::layout::Segment;
 use crate::members::MemberSet;
-use crate::operation::{Phase, Work};
+use crate::operation::{Phase, Settler, Work};
 use crate::parity;
-use crate::stripe_queues::Access;
 use nvme::{Delays, PlFlag};
 use units::{Instant, Observe};
 
@@ -64,6 +63,7 @@ fn begin<O: Observe>(array: &mut Array<O>, now: Instant, job: u32, kind: JobKind
         chunks: array.layout.data_chunks(),
     };
     let work = match kind {
+        JobKind::Resync if array.layout.level().is_mirrored() => Settler::Job(job).work(),
         JobKind::Rebuild(_) | JobKind::Resync => Work::Repair { job, drive_failures: 0 },
         JobKind::Scrub | JobKind::ScrubRepair => Work::Check {
             job,
@@ -78,6 +78,9 @@ fn begin<O: Observe>(array: &mut Array<O>, now: Instant, job: u32, kind: JobKind
 
 /// It is the operation's turn: reads the members that it computes the others from.
 pub(super) fn plan_repair<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
+    if settling::must_wait(array, op) {
+        return settling::wait(array, now, op);
+    }
     let stripe = array.ops[op].stripe;
     let unreadable = array.unreadable(stripe);
     let absent = array.relocation.members_on(&array.layout, stripe, array.availability.absent());
@@ -104,7 +107,10 @@ pub(super) fn plan_repair<O: Observe>(array: &mut Array<O>, now: Instant, op: Op
 pub(super) fn plan_check<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
     let target = &array.ops[op];
     let StripeShape { data, parity, .. } = target.shape(&array.layout);
-    let readable = (data | parity) - array.unreadable(target.stripe);
+    let readable = match array.availability.is_in_doubt(target.stripe) {
+        true => MemberSet::EMPTY,
+        false => (data | parity) - array.unreadable(target.stripe),
+    };
     let target = &mut array.ops[op];
     target.phase = Phase::Fetch;
     target.fetch.begin(readable);
@@ -118,24 +124,9 @@ pub(super) fn plan_check<O: Observe>(array: &mut Array<O>, now: Instant, op: OpI
     }
 }
 
-/// The members that an operation of a rebuild or resync writes are known: writes them.
+/// The members that an operation of a rebuild or resync writes are known: writes them. If a drive has failed since
+/// it began to read, it begins again. Nobody reads these members before they are written.
 pub(super) fn commit_repair<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
-    let target = &mut array.ops[op];
-    target.phase = Phase::WaitReaders;
-    // Copies of a mirror that may differ can be read, one after the other, should those before it be lost.
-    // Who would read a copy that is being written waits, as for any write, or might find its old data after
-    // others have found the new. Nobody reads other members before they are written.
-    let is_readable =
-        array.layout.level().is_mirrored() && array.availability.is_in_doubt(target.stripe);
-    if is_readable && !array.stripes.begin_change(op, false, false) {
-        return array.out.emit_event(now, || Event::LockWaited { op, behind: None });
-    }
-    write_repaired(array, now, op);
-}
-
-/// Writes the members that an operation of a rebuild or resync has computed, unless a drive or a copy has
-/// failed since it began to read: another copy may be the one that is read by now. Then it begins again.
-pub(super) fn write_repaired<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
     let target = &mut array.ops[op];
     target.phase = Phase::Commit;
     if matches!(target.work, Work::Repair { drive_failures, .. }
@@ -161,18 +152,6 @@ pub(super) fn write_back<O: Observe>(
     if array.ops[op].writing.is_empty() {
         array.leave_and_finish(now, op, &Delays::ZERO);
     }
-}
-
-/// The copies from which a resync writes the others at this moment. The others are not to be read now.
-pub(super) fn copies_being_resynced_from<O: Observe>(
-    array: &Array<O>,
-    segment: &Segment,
-) -> Option<MemberSet> {
-    let rows = segment.first_row..segment.first_row + segment.rows;
-    let Access::Wait(op) = array.stripes.access(segment.stripe, rows) else { return None };
-    let target = &array.ops[op];
-    matches!(target.work, Work::Repair { .. })
-        .then(|| array.layout.member_set(target.stripe) - target.fetch.wanted())
 }
 
 /// Has the parities compared that were read.

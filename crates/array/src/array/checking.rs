@@ -2,7 +2,7 @@
 
 use super::Array;
 use crate::action::OpId;
-use crate::operation::{Phase, Work};
+use crate::operation::{Phase, Settler, Work};
 use units::Observe;
 
 /// Whether an operation that met media errors has something to wait for.
@@ -21,7 +21,11 @@ pub(super) fn check_operations<O: Observe>(array: &Array<O>) {
         }
         match target.phase {
             Phase::WaitTurn | Phase::WaitWrite | Phase::WaitReaders | Phase::Commit => {
-                let lent = matches!(target.work, Work::Rewrite { waiter: Some(_), .. });
+                let lent = matches!(
+                    target.work,
+                    Work::Rewrite { waiter: Some(_), .. }
+                        | Work::Settle { owner: Settler::Repairs(Some(_)), .. }
+                );
                 let is_in = lent || array.stripes.is_in(op);
                 assert!(is_in, "{op:?} is in no queue: {target:?}");
             }

@@ -1,7 +1,7 @@
 //! Getting the members of a stripe that an operation wants: commands on their way out, answers on their
 //! way in, and what [`Fetch`] decides in between.
 
-use super::{Array, copies, judging, repairing};
+use super::{Array, copies, judging, repairing, settling};
 use crate::action::{Action, DataAction, OpId, Slot};
 use crate::commands::{CommandRecord, Purpose, ReadFlag};
 use crate::event::{Event, Origin, Why};
@@ -76,6 +76,9 @@ impl<O: Observe> Array<O> {
             return self.enter_writer(now, op);
         }
         self.counters.stripe_reads += 1;
+        if settling::must_wait(self, op) {
+            return settling::wait(self, now, op);
+        }
         if self.relocation.can_move() {
             self.watch_for_moves(now, op);
         }
@@ -403,9 +406,6 @@ impl<O: Observe> Array<O> {
         let (drive, busy_remaining) = (record.drive, completion.busy_remaining);
         match status {
             Status::Success => {
-                if copies::is_passed_over(self, op, member) {
-                    return copies::pass_over(self, now, op, member, passed);
-                }
                 let fetch = &mut self.ops[op].fetch;
                 let kept = fetch.read_succeeded(member, completion.blocked());
                 if kept == Kept::Outdated {
@@ -486,10 +486,6 @@ impl<O: Observe> Array<O> {
     ) {
         self.counters.unrecovered_reads += u64::from(busy_remaining.is_none());
         if self.ops[op].fetch.read_failed(member, drive, busy_remaining) {
-            if busy_remaining.is_none() {
-                let stripe = self.ops[op].stripe;
-                self.availability.copy_not_read(&self.layout, stripe, member);
-            }
             self.go_on_without(now, op, passed);
         }
     }
@@ -525,12 +521,6 @@ impl<O: Observe> Array<O> {
         if !self.availability.is_optimal() {
             let stripe = self.ops[op].stripe;
             let unreadable = self.unreadable(stripe);
-            // A repair is begun again instead: it was about to write the copy that is to be read now.
-            let is_repair = matches!(self.ops[op].work, Work::Repair { .. });
-            if self.layout.level().is_mirrored() && !is_repair {
-                let readable = self.layout.member_set(stripe) - unreadable;
-                self.ops[op].fetch.note_readable(readable);
-            }
             self.ops[op].fetch.note_unreadable(unreadable);
         }
         self.ops[op].fetch.unreadable()
@@ -671,7 +661,9 @@ impl<O: Observe> Array<O> {
         let round = fetch.new_round(passed);
         self.out.emit_event(now, || Event::ReconstructBegun { op, members, from: survivors });
         let (pl, why) = match self.ops[op].work {
-            Work::Repair { .. } | Work::Rewrite { .. } => (PlFlag::Off, Why::Job),
+            Work::Repair { .. } | Work::Rewrite { .. } | Work::Settle { .. } => {
+                (PlFlag::Off, Why::Job)
+            }
             _ if races => (self.rules.view().reconstruct_flag(), Why::Hedge),
             _ => (self.rules.view().reconstruct_flag(), Why::Reconstruct),
         };
@@ -687,7 +679,7 @@ impl<O: Observe> Array<O> {
         target.fetch.reconstruct();
         let (members, from) = (target.fetch.to_reconstruct(), target.fetch.known());
         let stripe = target.stripe;
-        let new = matches!(target.work, Work::Repair { .. } | Work::Rewrite { .. });
+        let new = target.is_repair();
         // A copy is taken as it is; only parity has to be added up.
         let compute = match self.layout.level().is_mirrored() {
             true => Duration::ZERO,

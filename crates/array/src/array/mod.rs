@@ -9,6 +9,7 @@ mod drives;
 mod fetching;
 mod judging;
 mod repairing;
+mod settling;
 mod writing;
 
 use crate::action::{Action, Ended, OpId};
@@ -22,7 +23,7 @@ use crate::event::Event;
 use crate::jobs::{JobKind, JobProgress, Jobs};
 use crate::layout::{Layout, Segment};
 use crate::members::MemberSet;
-use crate::operation::{Operations, RequestSlot};
+use crate::operation::{Operations, RequestSlot, Work};
 use crate::outbox::Outbox;
 use crate::permits::Permits;
 use crate::policy::{Answered, Asked, PolicyKind, PolicySettings, PolicySetup, Rules, Tally};
@@ -526,9 +527,13 @@ impl<O: Observe> Array<O> {
         self.end_input();
     }
 
-    /// Takes the answer to [`Action::Check`]: whether parity `member` fits.
+    /// Takes the answer to [`Action::Check`] or [`Action::Compare`]: whether `member` fits.
     pub fn handle_checked(&mut self, now: Instant, op: OpId, member: u8, fits: bool) {
-        background::compared(self, now, op, member, fits);
+        match self.ops[op].work {
+            Work::Settle { .. } => settling::compared(self, now, op, member, fits),
+            _ => background::compared(self, now, op, member, fits),
+        }
+        repairing::pump(self, now);
         background::pump(self, now);
         self.end_input();
     }
@@ -652,9 +657,10 @@ impl<O: Observe> Array<O> {
         drives::can_replace(self, drive)
     }
 
-    /// Resyncs these stripes in the background: after a crash their parity may not match their data. Until
-    /// a stripe is done nothing is reconstructed with its parity. [`Action::JobEnded`] when all are done.
-    /// To be called before the first request.
+    /// Resyncs these stripes in the background: after a crash their parity may not match their data, and copies
+    /// of a mirror may differ. Until a stripe is done nothing is reconstructed with its parity, and its copies are
+    /// made equal before they are read. [`Action::JobEnded`] when all are done. To be called before the first
+    /// request.
     ///
     /// If data of a stripe is missing, its parity cannot be computed. It stays as it is and is assumed to
     /// match: a driver that writes to arrays with missing drives must ensure that, with a journal for

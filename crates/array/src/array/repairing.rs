@@ -1,13 +1,13 @@
 //! Repairs of pages that a drive could not read: their operations, and those that wait for them.
 
 use super::fetching::Read;
-use super::{Array, background};
+use super::{Array, background, settling};
 use crate::action::{Action, OpId, PageRepair};
 use crate::event::{Event, Origin, Why};
 use crate::fetch::Fetch;
 use crate::layout::Segment;
 use crate::members::MemberSet;
-use crate::operation::{Phase, Work};
+use crate::operation::{Phase, Settler, Work};
 use crate::read_repairs::{NextRepair, RepairCounters, Row, Waiter};
 use crate::relocation::Place;
 use nvme::{Cause, Delays, PlFlag};
@@ -26,6 +26,8 @@ pub(super) fn note_broken<O: Observe>(array: &mut Array<O>, op: OpId) {
     let target = &array.ops[op];
     let known = match target.work {
         Work::Rewrite { members, .. } => members,
+        // It writes them, or nothing can be had of the row.
+        Work::Settle { .. } => return,
         _ => target.awaited,
     };
     let members = broken - known;
@@ -46,12 +48,15 @@ pub(super) fn waits_for_repair<O: Observe>(
     let broken = broken(array, op);
     let target = &mut array.ops[op];
     let stripe = target.stripe;
-    let is_repair = matches!(target.work, Work::Rewrite { .. });
+    let is_repair = match target.work {
+        Work::Rewrite { .. } | Work::Settle { owner: Settler::Repairs(_), .. } => true,
+        _ => false,
+    };
     if (broken - target.awaited).is_empty()
         || is_repair
         || !array.jobs.repairs.is_enabled()
         || array.layout.parities() == 0
-        || array.availability.is_in_doubt(stripe)
+        || (array.availability.is_in_doubt(stripe) && !array.layout.level().is_mirrored())
     {
         return false;
     }
@@ -132,7 +137,10 @@ pub(super) fn pump<O: Observe>(array: &mut Array<O>, now: Instant) {
         let Row { stripe, row: first_row } = row;
         let chunks = array.layout.data_chunks();
         let segment = Segment { stripe, first_row, rows: 1, first_chunk: 0, chunks };
-        let work = Work::Rewrite { members, waiter };
+        let work = match settling::is_in_doubt(array, stripe) {
+            true => Settler::Repairs(waiter).work(),
+            false => Work::Rewrite { members, waiter },
+        };
         let op = array.insert_op(now, &segment, work, Origin::ReadRepair);
         match waiter {
             Some(Waiter { lends: true, .. }) => array.take_turn(now, op),
@@ -180,7 +188,10 @@ pub(super) fn end<O: Observe>(
     let target = &array.ops[op];
     let (stripe, row, failed) = (target.stripe, target.first_row, target.failed);
     let tried = target.rewritten();
-    let readable = u64::from((target.fetch.wanted() - tried).len());
+    let readable = match target.work {
+        Work::Settle { .. } => 0,
+        _ => u64::from((target.fetch.wanted() - tried).len()),
+    };
     let mut counts = RepairCounters { readable, ..RepairCounters::default() };
     for member in tried {
         let Place { drive, block: lba } =

@@ -1,7 +1,7 @@
 //! Changing stripes: writes from their turn to the end of their commit, relocation, background jobs, and the
 //! write cache below them.
 
-use super::{Array, background, repairing};
+use super::{Array, background, repairing, settling};
 use crate::action::{DataAction, OpId, Slot};
 use crate::commands::{CommandRecord, Purpose, ReadFlag};
 use crate::event::{Event, OperationKind, Why};
@@ -22,6 +22,7 @@ impl<O: Observe> Array<O> {
             Work::Write { .. } | Work::Deallocate { .. } => self.begin_commit(now, op),
             Work::Repair { .. } => background::commit_repair(self, now, op),
             Work::Rewrite { .. } => repairing::commit(self, now, op),
+            Work::Settle { .. } => settling::compare(self, now, op),
             Work::Check { .. } => background::compare(self, now, op),
             Work::Read { .. } => unreachable!("a read changes nothing"),
         }
@@ -47,6 +48,7 @@ impl<O: Observe> Array<O> {
             Work::Repair { .. } => background::plan_repair(self, now, op),
             Work::Check { .. } => background::plan_check(self, now, op),
             Work::Rewrite { members, .. } => repairing::plan(self, now, op, members),
+            Work::Settle { .. } => settling::plan(self, now, op),
             Work::Read { .. } => unreachable!("reads take no turn"),
         }
     }
@@ -62,6 +64,11 @@ impl<O: Observe> Array<O> {
         } else {
             if self.fails_before_commit(now, op) {
                 return;
+            }
+            let is_partial = matches!(&self.ops[op].work,
+                Work::Write { writer, .. } if !writer.partial().is_empty());
+            if is_partial && settling::must_wait(self, op) {
+                return settling::wait(self, now, op);
             }
             (unreadable, unwritable) = (self.unreadable(stripe), self.unwritable(stripe));
         }
@@ -260,10 +267,7 @@ impl<O: Observe> Array<O> {
                 Phase::WaitWrite => self.retry(now, op),
                 Phase::WaitReaders => {
                     self.out.emit_event(now, || Event::LockObtained { op });
-                    match self.ops[op].work {
-                        Work::Repair { .. } => background::write_repaired(self, now, op),
-                        _ => self.commit(now, op),
-                    }
+                    self.commit(now, op);
                 }
                 _ => {}
             }
@@ -378,6 +382,8 @@ impl<O: Observe> Array<O> {
         let replaces = work.kind() == OperationKind::Deallocate || record.opcode == Opcode::Write;
         let requested_bytes = match *work {
             Work::Write { request, .. } => Some(self.requests.size_bytes(request)),
+            // The cache keeps nothing when the power goes.
+            Work::Settle { .. } => Some(u64::MAX),
             _ => None,
         };
         let Some(cache) = &mut self.cache else { return false };
@@ -590,6 +596,10 @@ impl<O: Observe> Array<O> {
             }
             Work::Rewrite { waiter, .. } => {
                 repairing::end(self, now, op, waiter);
+                return self.close_if_drained(now, op);
+            }
+            Work::Settle { .. } => {
+                settling::end(self, now, op);
                 return self.close_if_drained(now, op);
             }
             Work::Read { request, .. } => {

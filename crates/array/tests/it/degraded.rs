@@ -7,33 +7,10 @@ use array::{
     Array, CannotReplace, CannotSwitch, Config, Coordination, DriveState, JobKind, JobProgress,
     Layout, Level, RequestKind,
 };
-use units::{DriveId, Duration, Instant};
+use units::{DriveId, Duration};
 
 const READ: RequestKind = RequestKind::Read;
 const WRITE: RequestKind = RequestKind::Write;
-
-#[test]
-fn what_a_copy_answers_after_others_could_not_read_it_is_not_used() {
-    let mut s = mirror_in_resync_and_read();
-    lost(&mut s, 0);
-    assert_eq!(
-        told(&mut s),
-        "r1",
-        "the resync goes on with the second copy, which is kept from now on"
-    );
-    s.ok(0);
-    let sent = told(&mut s);
-    assert!(!sent.contains("done"), "{sent}: a client found the first copy");
-    while !s.out.is_empty() {
-        let drive = s.out[0].0;
-        s.ok(drive.0);
-        while s.array.next_deadline() != Instant::NEVER {
-            s.compute();
-        }
-    }
-    assert!(told(&mut s).contains("done"));
-    assert!(s.array.is_optimal());
-}
 
 const DEALLOCATE: RequestKind = RequestKind::Deallocate;
 
@@ -388,100 +365,4 @@ fn a_rebuild_waits_for_nobody_who_reads_other_copies() {
     s.ok(1);
     s.compute();
     assert_eq!(told(&mut s), "W0");
-}
-
-/// A mirror of two copies that a crash may have left different: a resync reads the first, and then a client.
-fn mirror_in_resync_and_read() -> Script {
-    let mut s = Script::new(Level::Raid1, 2, named("base"));
-    s.array.resync(s.now, core::iter::once(0..1));
-    s.request(READ, 0, 1);
-    assert_eq!(told(&mut s), "r0 r0");
-    s
-}
-
-/// It waits for a read that goes on with the second copy. That is the one to keep then.
-#[test]
-fn a_resync_that_has_waited_for_a_read_looks_again_what_it_may_write() {
-    let mut s = mirror_in_resync_and_read();
-    let resync = s.out.remove(0);
-    lost(&mut s, 0);
-    assert_eq!(told(&mut s), "r1");
-    s.out.push(resync);
-    s.ok(0);
-    s.compute();
-    assert_eq!(told(&mut s), "", "the second copy is being read");
-    s.ok(1);
-    s.compute();
-    assert_eq!(told(&mut s), "done r1", "the resync begins again");
-    s.ok(1);
-    s.compute();
-    s.ok(0);
-    assert_eq!(told(&mut s), "W0 restored");
-}
-
-#[test]
-fn during_a_resync_a_mirror_is_read_where_it_writes_from_and_a_drive_is() {
-    let mut s = small(Level::Raid1, 3);
-    s.array.resync(s.now, core::iter::once(0..1));
-    s.collect();
-    s.ok(1);
-    s.compute();
-    assert_eq!(told(&mut s), "r1 W2", "drive 0 is absent");
-    s.request(READ, 0, 1);
-    s.ok(1);
-    assert_eq!(told(&mut s), "r1 done");
-}
-
-/// A mirror of two copies that a crash may have left different, and its first stripe in resync.
-fn mirror_in_resync() -> Script {
-    let mut s = Script::new(Level::Raid1, 2, named("base"));
-    s.array.resync(s.now, core::iter::once(0..1));
-    s.collect();
-    assert_eq!(told(&mut s), "r0");
-    s
-}
-
-#[test]
-fn a_copy_is_not_read_while_a_resync_writes_it() {
-    // The first copy cannot be read again, and its drive fails.
-    let lost: [fn(&mut Script); 2] = [
-        |s| lost(s, 0),
-        |s| {
-            fail(s, 0);
-            lost(s, 0);
-        },
-    ];
-    for lose in lost {
-        let mut s = mirror_in_resync();
-        s.request(READ, 0, 1);
-        s.ok(0);
-        s.compute();
-        assert_eq!(told(&mut s), "r0 W1", "the second copy becomes what the first is");
-        lose(&mut s);
-        s.request(READ, 0, 1);
-        let sent = told(&mut s);
-        assert!(!sent.contains("r1"), "{sent}: old data, after others may have found the new");
-        s.ok(1);
-        let sent = told(&mut s);
-        assert!(sent.starts_with("r1 r1"), "{sent}: both reads go on with the second copy");
-    }
-}
-
-#[test]
-fn a_resync_begins_again_if_its_copy_is_not_the_one_that_is_read_any_more() {
-    let mut s = mirror_in_resync_and_read();
-    // The answers come in the order in which the reads were sent: the resync's is held back.
-    let resync = s.out.remove(0);
-    lost(&mut s, 0);
-    assert_eq!(told(&mut s), "r1");
-    s.ok(1);
-    s.compute();
-    s.out.push(resync);
-    s.ok(0);
-    s.compute();
-    let sent = told(&mut s);
-    assert!(!sent.contains("W1"), "{sent}: the second copy was found by a client");
-    s.ok(1);
-    s.compute();
-    assert!(told(&mut s).contains("W0"), "the first copy becomes what the second is");
 }

@@ -12,5 +12,6 @@ mod queued;
 mod relocation;
 mod repairs;
 mod script;
+mod settling;
 mod table;
 mod write_cache;

@@ -65,6 +65,15 @@ impl<B> Outstanding<B> {
         self.id
     }
 
+    pub(super) fn drive(&self) -> DriveId {
+        self.drive
+    }
+
+    /// The storage goes on with another transfer.
+    pub(super) fn goes_on(&mut self, transfer: u32) {
+        self.transfer = Some(transfer);
+    }
+
     /// The transfer that the storage has yet to end.
     pub(super) fn transfer(&self) -> Option<u32> {
         self.transfer

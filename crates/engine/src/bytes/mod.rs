@@ -65,6 +65,8 @@ pub enum Notice {
 enum Purpose {
     /// A command of the array.
     Command(CommandId),
+    /// The sync after a write of the array that is forced.
+    Forced(CommandId),
     /// Pages that are in memory, and count as written: of the write cache, or accepted.
     Cache,
     /// A block of a table of checksums; of the drive that was in the place then.
@@ -85,6 +87,8 @@ struct Transfer {
     change: Option<ChangeId>,
     /// What is read, to be compared with its checksums.
     check: Option<Check>,
+    /// The drive is synced before the end of the write is told.
+    forced: bool,
 }
 
 /// A change of a drive's bytes that waits for the durability machine.
@@ -321,7 +325,7 @@ impl<M: Memory> Bytes<M> {
     /// Something has ended at the storage and, if it is a read, is right.
     fn end_transfer(&mut self, tag: u32, result: IoResult, buffer: Option<M::Buffer>) {
         let now = self.now;
-        let Transfer { purpose, change, .. } = *self.transfers.get(tag);
+        let Transfer { purpose, change, forced, .. } = *self.transfers.get(tag);
         self.transfers.release(tag);
         self.accepted.remove(self.memory.memory(), tag);
         if let (Some(durability), Some(change)) = (&mut self.durability, change) {
@@ -330,6 +334,8 @@ impl<M: Memory> Bytes<M> {
         match purpose {
             // The array has stopped: what becomes of the command nobody knows before it starts again.
             Purpose::Command(_) if result == IoResult::NoRoom && self.durability.is_some() => {}
+            Purpose::Command(id) if forced && result == IoResult::Done => self.sync_after(id),
+            Purpose::Forced(id) => self.end_forced(id, result),
             Purpose::Command(id) => {
                 self.end_storage(id, result != IoResult::Done, buffer);
                 return;
@@ -343,6 +349,26 @@ impl<M: Memory> Bytes<M> {
         }
         if let Some(buffer) = buffer {
             self.memory.memory().give(buffer);
+        }
+    }
+
+    /// The write of a command has ended, whose end is told when it is on stable storage.
+    fn sync_after(&mut self, id: CommandId) {
+        let Some(drive) = self.commands.get_mut(id).map(|command| command.drive()) else { return };
+        let sync = self.transfer(drive, Work::Sync, Purpose::Forced(id));
+        if let Some(command) = self.commands.get_mut(id) {
+            command.goes_on(sync);
+        }
+    }
+
+    /// The sync has ended. If there was no room for what it was to write, the array has stopped.
+    fn end_forced(&mut self, id: CommandId, result: IoResult) {
+        let Some(drive) = self.commands.get_mut(id).map(|command| command.drive()) else { return };
+        if let Some(durability) = &mut self.durability {
+            durability.handle_io_failed(self.now, drive, FailReason::Sync, result);
+        }
+        if result != IoResult::NoRoom || self.durability.is_none() {
+            self.end_storage(id, result != IoResult::Done, None);
         }
     }
 
@@ -461,7 +487,7 @@ impl<M: Memory> Bytes<M> {
 
     /// A number for something that the storage will do.
     fn book(&mut self, purpose: Purpose) -> u32 {
-        self.transfers.insert(Transfer { purpose, change: None, check: None })
+        self.transfers.insert(Transfer { purpose, change: None, check: None, forced: false })
     }
 
     /// Gives work to the storage that changes nothing.
@@ -609,7 +635,9 @@ impl<M: Memory> Bytes<M> {
         let length_bytes = self.memory.slot_bytes(op);
         let buffer = self.memory.share_buffer(op, Slot { new: true, member });
         let work = Work::Write { offset_bytes, length_bytes, buffer };
-        self.change(drive, work, self.memory.serial_of(op), purpose)
+        let tag = self.change(drive, work, self.memory.serial_of(op), purpose);
+        self.transfers.get_mut(tag).forced = self.memory.is_forced(op);
+        tag
     }
 
     /// The new rows of a member go into the write cache, and at once to where they belong, because the
@@ -702,6 +730,7 @@ impl<M: Memory> DataPlane for Bytes<M> {
             DataAction::Uncache { drive, pages } => {
                 self.cache.remove(self.memory.memory(), drive, &pages);
             }
+            DataAction::Force { op } => self.memory.force(op),
             DataAction::Close { op } => self.memory.close(op),
         }
     }
@@ -710,6 +739,10 @@ impl<M: Memory> DataPlane for Bytes<M> {
         let fits = self.memory.check(op, target, terms);
         self.mismatches += u64::from(!fits);
         fits
+    }
+
+    fn compare(&mut self, op: OpId, member: u8, with: u8) -> bool {
+        self.memory.compare(op, member, with)
     }
 
     fn follow<O: Observe>(&mut self, _: DriveId, _: &mut Ssd<O>) {}

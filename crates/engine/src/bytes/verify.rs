@@ -8,7 +8,7 @@ use super::{Bytes, Purpose, StorageWork, Transfer, Work};
 use crate::checksums::{
     ChecksumCounters, ChecksumSetup, Checksums, Key, SUMMED_BYTES, Stamp, TableIo, Verdict, crc32c,
 };
-use crate::durability::{IoId, IoResult, MemberState};
+use crate::durability::{FailReason, IoId, IoResult, MemberState};
 use crate::memory::Memory;
 use crate::planted::Bug;
 use alloc::vec;
@@ -252,7 +252,7 @@ impl<M: Memory> Bytes<M> {
                 self.sync_settled(drive);
             }
         } else if let Some(durability) = &mut self.durability {
-            durability.handle_checksums_failed(self.now, drive, result);
+            durability.handle_io_failed(self.now, drive, FailReason::Checksums, result);
         }
     }
 

@@ -153,12 +153,19 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// A write of checksums has not succeeded: nor has its drive, or there is no room.
-    pub fn handle_checksums_failed(&mut self, now: Instant, drive: DriveId, result: IoResult) {
+    /// A write of checksums, or a sync that the machine did not ask for, has not succeeded: its drive has failed for
+    /// this reason, or there is no room.
+    pub fn handle_io_failed(
+        &mut self,
+        now: Instant,
+        drive: DriveId,
+        reason: FailReason,
+        result: IoResult,
+    ) {
         self.note(now);
         match result {
             IoResult::Done => {}
-            IoResult::Failed => self.fail(drive, Some(FailReason::Checksums)),
+            IoResult::Failed => self.fail(drive, Some(reason)),
             IoResult::NoRoom => self.stop(StopReason::NoRoom { drive }),
         }
     }

@@ -9,14 +9,14 @@ use super::coverage::{Event, State};
 use super::disk::{BLOCK_BYTES, Block, SECTOR_BYTES, Silent, SimDisk};
 use super::history::Fault;
 use super::world::{Done, UUID, World};
-use array::JobKind;
+use array::{JobKind, MemberSet};
 use engine::durability::intent::INTENT_OFFSET_BYTES;
 use engine::durability::journal::JOURNAL_OFFSET_BYTES;
 use engine::durability::superblock::COPIES_AT;
 use engine::durability::{HEAD_BYTES, Intent, Journalled};
 use std::ops::Range;
 use std::sync::Arc;
-use units::{DriveId, Rng};
+use units::{DriveId, Lba, Rng};
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 /// Blocks of a drive that garbage hits though nothing was ever written there.
@@ -181,7 +181,8 @@ impl World {
         if self.is_always_journalled() || bays.iter().all(|bay| !bay.disk.is_damaged()) {
             return;
         }
-        // A block that any drive has marked, or of which any drive says nothing, is believed as it is found.
+        // A block that any drive has marked, or of which any drive says nothing, is believed as it is found. Nor is there
+        // parity to be relied on for the others of its row.
         let drive_bytes = self.geometry.drive_bytes;
         let region_bytes = Intent::suitable_region_bytes(drive_bytes);
         let mut intent = Intent::new(UUID, drive_bytes, region_bytes, self.shape.setup.quiet_for);
@@ -190,17 +191,26 @@ impl World {
             bay.disk.read_blocks(INTENT_OFFSET_BYTES, &mut record);
             intent.recover(&record);
         }
-        let is_marked = |block: u64| {
-            data.contains(&block)
-                && intent.is_marked(intent.region_of((block - data.start) * BLOCK))
+        let is_marked = |drive: usize, block: u64| {
+            let row = self.layout.row_of(DriveId(drive as u8), Lba(block - data.start));
+            row.is_some_and(|(stripe, row)| {
+                MemberSet::from_bits(self.layout.members(stripe)).iter().any(|member| {
+                    let block = self.layout.lba(stripe, row, DriveId(member));
+                    intent.is_marked(intent.region_of(block.0 * BLOCK))
+                })
+            })
         };
         // A start that recognises an overwritten drive goes on without it. Beside stripes that were being written that
         // is the write hole.
         let places = self.places();
         let tells = places.table.end - places.table.start >= TELLING_TABLES;
         let is_hole = tells && !self.may_lose_in_a_cut();
-        let is_spared = |block: u64| is_marked(block) || is_hole && places.table.contains(&block);
-        bays.iter_mut().for_each(|bay| bay.disk.undo_damage_where(|_, block| is_spared(block)));
+        for (drive, bay) in bays.iter_mut().enumerate() {
+            bay.disk.undo_damage_where(|_, block| {
+                data.contains(&block) && is_marked(drive, block)
+                    || is_hole && places.table.contains(&block)
+            });
+        }
     }
 
     /// The array has begun with these disks: it has written its own records again, or does without the drive.

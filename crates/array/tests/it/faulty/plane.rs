@@ -147,6 +147,7 @@ impl DataPlane for Pages {
             DataAction::Uncache { drive, pages } => {
                 self.cache.remove(self.memory.memory(), drive, &pages);
             }
+            DataAction::Force { .. } => {}
             DataAction::Close { op } => self.memory.close(op),
         }
     }
@@ -155,6 +156,10 @@ impl DataPlane for Pages {
         let fits = self.memory.check(op, target, terms);
         self.wrong_parities += u64::from(!fits);
         fits
+    }
+
+    fn compare(&mut self, op: OpId, member: u8, with: u8) -> bool {
+        self.memory.compare(op, member, with)
     }
 
     fn follow<O: Observe>(&mut self, _: DriveId, _: &mut Ssd<O>) {}

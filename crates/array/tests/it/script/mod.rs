@@ -4,8 +4,8 @@
 
 use array::policy::{PolicyKind, PolicySettings};
 use array::{
-    Action, Array, Config, Coordination, Ended, JobKind, Layout, Level, Outcome, Request,
-    RequestId, RequestKind, WindowConfig,
+    Action, Array, Config, Coordination, DataAction, Ended, JobKind, Layout, Level, Outcome,
+    Request, RequestId, RequestKind, WindowConfig,
 };
 use nvme::{Cause, CollectionRight, Command, Completion, Delays, Opcode, PlFlag, Status};
 use std::fmt::Write as _;
@@ -31,6 +31,8 @@ pub(crate) struct Script {
     pub(crate) asked: Vec<DriveId>,
     /// Stripes that jobs have skipped.
     pub(crate) skipped: u64,
+    /// Whether copies that are compared differ.
+    pub(crate) differ: bool,
 }
 
 /// An array on which nothing is special.
@@ -104,7 +106,7 @@ impl Script {
     pub(crate) fn of(array: Array) -> Self {
         let (outcomes, permits, asked) = (Vec::new(), Vec::new(), Vec::new());
         let (now, out, log) = (Instant::ZERO, Vec::new(), String::new());
-        Self { array, now, out, log, outcomes, permits, asked, skipped: 0 }
+        Self { array, now, out, log, outcomes, permits, asked, skipped: 0, differ: false }
     }
 
     pub(crate) fn request(&mut self, kind: RequestKind, first_page: u64, pages: u64) {
@@ -171,8 +173,14 @@ impl Script {
                     let end = if repair.repaired { "repaired" } else { "lost" };
                     write!(self.log, "{end}{} ", repair.drive.0).unwrap();
                 }
-                Action::Data(_) | Action::Check { .. } | Action::ParityMismatch { .. } => {
-                    unreachable!("data actions are off")
+                Action::Data(DataAction::Force { .. }) => self.log.push_str("force "),
+                Action::Data(_) => {}
+                Action::Compare { op, member, with } => {
+                    write!(self.log, "{with}={member} ").unwrap();
+                    self.array.handle_checked(self.now, op, member, !self.differ);
+                }
+                Action::Check { .. } | Action::ParityMismatch { .. } => {
+                    unreachable!("nothing is scrubbed with data actions on")
                 }
             }
         }

@@ -4,8 +4,8 @@ use super::world::{QUIET_FOR, REGION_BYTES, UUID, geometry};
 use array::Level;
 use engine::durability::journal::JOURNAL_OFFSET_BYTES;
 use engine::durability::{
-    AnswerId, Change, ChangeId, Durability, Intent, IoId, IoResult, Journal, MemberState,
-    OperationId, Output, Past, Records, Setup, Superblock, WantedChange,
+    AnswerId, Change, ChangeId, Durability, FailReason, Intent, IoId, IoResult, Journal,
+    MemberState, OperationId, Output, Past, Records, Setup, Superblock, WantedChange,
 };
 use units::{DriveId, Duration, Instant};
 
@@ -370,22 +370,24 @@ fn the_machine_says_what_is_journalled_and_recorded_and_whether_anything_is_unde
     bench.settle();
     bench.machine.handle_drive_failed(NOW, DriveId(0));
     assert_eq!(bench.state(), "journalled2 failed1");
-    bench.machine.handle_checksums_failed(NOW, DriveId(2), IoResult::Done);
+    bench.machine.handle_io_failed(NOW, DriveId(2), FailReason::Checksums, IoResult::Done);
     assert!(!bench.asked().contains("no room"));
-    bench.machine.handle_checksums_failed(NOW, DriveId(2), IoResult::NoRoom);
+    bench.machine.handle_io_failed(NOW, DriveId(2), FailReason::Checksums, IoResult::NoRoom);
     assert!(bench.asked().contains("no room left"));
     assert_eq!(bench.state(), "", "nothing comes any more");
 }
 
 #[test]
-fn a_drive_fails_that_cannot_write_its_checksums() {
-    let mut bench = Bench::new(Level::Raid6, 4);
-    bench.machine.handle_checksums_failed(NOW, DriveId(1), IoResult::Done);
-    assert_eq!(bench.asked(), "");
-    bench.machine.handle_checksums_failed(NOW, DriveId(1), IoResult::Failed);
-    assert_eq!(bench.asked(), "fail1 sync0 sync2 sync3");
-    bench.settle();
-    assert_eq!(bench.state(), "idle answers journalled023 failed1");
+fn a_drive_fails_that_cannot_write_its_checksums_or_be_synced() {
+    for reason in [FailReason::Checksums, FailReason::Sync] {
+        let mut bench = Bench::new(Level::Raid6, 4);
+        bench.machine.handle_io_failed(NOW, DriveId(1), reason, IoResult::Done);
+        assert_eq!(bench.asked(), "");
+        bench.machine.handle_io_failed(NOW, DriveId(1), reason, IoResult::Failed);
+        assert_eq!(bench.asked(), "fail1 sync0 sync2 sync3");
+        bench.settle();
+        assert_eq!(bench.state(), "idle answers journalled023 failed1");
+    }
 }
 
 #[test]
