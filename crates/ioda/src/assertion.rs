@@ -5,6 +5,8 @@
 //! condition is for every policy of the run.
 
 use crate::metric::{Metric, Unit, three_digits};
+use crate::names::Unknown;
+use crate::quantity::PolicyName;
 use array::policy::PolicyKind;
 use sim::RunResult;
 use std::fmt;
@@ -103,7 +105,7 @@ impl FromStr for Assertion {
                 .into_iter()
                 .find(|(sign, _)| rest.starts_with(sign))
                 .ok_or_else(|| wrong(&"the comparison is none of <, <=, >, >=, =="))?;
-        let (policy, metric) = with_policy(left);
+        let (policy, metric) = with_policy(left).map_err(|error| wrong(&error))?;
         let metric: Metric = metric.parse().map_err(|error| wrong(&error))?;
         let limit = limit(&rest[sign.len()..], metric).map_err(|error| wrong(&error))?;
         Ok(Self { text: text.to_owned(), policy, metric, operator, limit })
@@ -111,10 +113,17 @@ impl FromStr for Assertion {
 }
 
 /// Splits `ioda:read.p99` and `ioda.read.p99`.
-fn with_policy(text: &str) -> (Option<PolicyKind>, &str) {
-    text.split_once([':', '.'])
-        .and_then(|(name, rest)| Some((Some(PolicyKind::from_name(name)?), rest)))
-        .unwrap_or((None, text))
+fn with_policy(text: &str) -> Result<(Option<PolicyKind>, &str), Unknown> {
+    let Some((name, rest)) = text.split_once([':', '.']) else { return Ok((None, text)) };
+    match name.parse::<PolicyName>() {
+        Ok(PolicyName(policy)) => Ok((Some(policy), rest)),
+        // No metric has a colon.
+        Err(unknown) if text.contains(':') => Err(unknown),
+        Err(unknown) if text.parse::<Metric>().is_err() && rest.parse::<Metric>().is_ok() => {
+            Err(unknown)
+        }
+        Err(_) => Ok((None, text)),
+    }
 }
 
 fn limit(text: &str, metric: Metric) -> Result<Limit, String> {
@@ -283,6 +292,9 @@ mod tests {
         assert!(refused("read.p99=1us").starts_with("the comparison is none of"));
         assert!(refused("read.p99<500").starts_with("duration \"500\" has no unit; write 500us"));
         assert!(refused("window<500").starts_with("duration \"500\" has no unit; write 500us"));
+        for mistyped in ["idoa:read.p99<2ms", "idoa.read.p99<2ms"] {
+            assert!(refused(mistyped).contains("did you mean \"ioda\"?"), "{}", refused(mistyped));
+        }
         assert!(refused("reed.p99<500us").starts_with("there is no metric \"reed.p99\""));
         assert!(refused("read.p99<2*idol").starts_with("there is no policy \"idol\""));
         assert!(refused("waf<high").starts_with("the limit \"high\" is not a number"));

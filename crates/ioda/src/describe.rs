@@ -81,10 +81,11 @@ pub(crate) fn drive(plan: &Plan) -> String {
     let cells =
         drive.cells.map_or(String::new(), |cells| cell_words(&cells, drive.geometry.page_bytes));
     format!(
-        "{}: {} of {} flash, pages of {}, {} dies{cells}{buffer}; {}; {}",
+        "{}: {} of {} flash{}, pages of {}, {} dies{cells}{buffer}; {}; {}",
         drive.name,
         Bytes(drive.logical_bytes()),
         Bytes(drive.geometry.raw_bytes()),
+        part(drive),
         Bytes(u64::from(drive.geometry.page_bytes)),
         drive.geometry.dies(),
         features(drive),
@@ -94,6 +95,14 @@ pub(crate) fn drive(plan: &Plan) -> String {
             Preparation::Fresh => "fresh",
         }
     )
+}
+
+/// That a drive stands for a larger one.
+pub(crate) fn part(drive: &Config) -> String {
+    match drive.scaled_down {
+        1 => String::new(),
+        parts => format!(" (1/{parts} of the real drive, in blocks of 1/{parts} of the pages)"),
+    }
 }
 
 /// The flash of a drive that programs many logical blocks at a time.

@@ -22,6 +22,7 @@ mod kept_runs;
 mod load;
 mod loading;
 mod log;
+mod memory;
 mod metric;
 mod names;
 mod old_spellings;

@@ -5,11 +5,15 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sim::{Plan, Progress};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How often a bar on a terminal is drawn, and how often a line is written elsewhere.
 const BAR_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(1);
+/// How often a line is written where there is no terminal and nobody has asked for progress.
+const SELDOM: Duration = Duration::from_secs(10);
 
 /// What the bar of many runs shows.
 const TALLY: &str = "{bar:24} {pos} of {len} runs, {elapsed}, about {eta} left: {msg}";
@@ -23,16 +27,86 @@ pub(crate) enum Show {
     Bar,
     /// Lines, for where there is no terminal.
     Lines,
+    /// Lines that say that long work goes on, the first when it does for [`SELDOM`].
+    Seldom,
 }
 
 impl Show {
-    /// A bar on a terminal, lines if `always`, else nothing.
+    /// A bar on a terminal, elsewhere lines, many of them if `always`.
     pub(crate) fn new(quiet: bool, always: bool) -> Self {
         match (quiet, std::io::stderr().is_terminal(), always) {
-            (true, _, _) | (false, false, false) => Self::Nothing,
+            (true, _, _) => Self::Nothing,
             (false, true, _) => Self::Bar,
             (false, false, true) => Self::Lines,
+            (false, false, false) => Self::Seldom,
         }
+    }
+
+    fn every(self) -> Duration {
+        match self {
+            Self::Nothing | Self::Seldom => SELDOM,
+            Self::Bar => BAR_EVERY,
+            Self::Lines => LINE_EVERY,
+        }
+    }
+
+    /// Lines instead of a bar.
+    pub(crate) fn still(self) -> Self {
+        if self == Self::Bar { Self::Lines } else { self }
+    }
+}
+
+/// Says now and then what work is at, until it is dropped.
+struct Ticker {
+    over: Arc<AtomicBool>,
+    state: Arc<Mutex<String>>,
+    thread: JoinHandle<()>,
+}
+
+impl Ticker {
+    /// None unless lines are written seldom.
+    fn new(show: Show) -> Option<Self> {
+        if show != Show::Seldom {
+            return None;
+        }
+        let (over, state) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(String::new())));
+        let (is_over, said) = (Arc::clone(&over), Arc::clone(&state));
+        let thread = std::thread::spawn(move || {
+            while !paused(&is_over, SELDOM) {
+                if let Ok(text) = said.lock() {
+                    remark(&text);
+                }
+            }
+        });
+        Some(Self { over, state, thread })
+    }
+
+    fn set(&self, text: String) {
+        if let Ok(mut state) = self.state.lock() {
+            *state = text;
+        }
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Release);
+        self.thread.thread().unpark();
+    }
+}
+
+/// Waits for so long, unless the work is over before. Returns whether it is.
+fn paused(over: &AtomicBool, length: Duration) -> bool {
+    let until = Instant::now() + length;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if over.load(Ordering::Acquire) {
+            return true;
+        }
+        if left.is_zero() {
+            return false;
+        }
+        std::thread::park_timeout(left);
     }
 }
 
@@ -43,6 +117,7 @@ pub(crate) struct Steps {
     total: usize,
     done: usize,
     bar: Option<ProgressBar>,
+    ticker: Option<Ticker>,
 }
 
 impl Steps {
@@ -52,19 +127,19 @@ impl Steps {
         if let Some(bar) = &bar {
             bar.enable_steady_tick(BAR_EVERY);
         }
-        Self { show, title, total, done: 0, bar }
+        Self { show, title, total, done: 0, bar, ticker: Ticker::new(show) }
     }
 
     /// The next step begins.
     pub(crate) fn next(&mut self, name: &str) {
-        match (&self.bar, self.show) {
-            (Some(bar), _) => {
+        let line = format!("{}: {name} ({} of {})", self.title, self.done + 1, self.total);
+        match (&self.bar, &self.ticker, self.show) {
+            (Some(bar), _, _) => {
                 bar.set_position(self.done as u64);
                 bar.set_message(format!("{}: {name}", self.title));
             }
-            (None, Show::Lines) => {
-                remark(&format!("{}: {name} ({} of {})", self.title, self.done + 1, self.total));
-            }
+            (_, Some(ticker), _) => ticker.set(line),
+            (_, _, Show::Lines) => remark(&line),
             _ => {}
         }
         self.done += 1;
@@ -87,6 +162,7 @@ pub(crate) struct Tally {
     done: AtomicUsize,
     started: Instant,
     bar: Option<ProgressBar>,
+    ticker: Option<Ticker>,
 }
 
 impl Tally {
@@ -97,21 +173,24 @@ impl Tally {
             bar.enable_steady_tick(BAR_EVERY);
         }
         let started = Instant::now();
-        Self { show, title, total, done: AtomicUsize::new(0), started, bar }
+        let (done, ticker) = (AtomicUsize::new(0), Ticker::new(show));
+        Self { show, title, total, done, started, bar, ticker }
     }
 
     /// One more run begins.
     pub(crate) fn begin(&self, name: &str) {
         let done = self.done.load(Ordering::Relaxed);
-        match (&self.bar, self.show) {
-            (Some(bar), _) => bar.set_message(name.to_owned()),
-            (None, Show::Lines) => {
-                let left = self.left(done).map_or_else(String::new, |seconds| {
-                    format!(", about {} left", HumanDuration(Duration::from_secs(seconds)))
-                });
-                let Self { title, total, .. } = self;
-                remark(&format!("{title}: {done} of {total} runs done{left}; {name}"));
-            }
+        let line = || {
+            let left = self.left(done).map_or_else(String::new, |seconds| {
+                format!(", about {} left", HumanDuration(Duration::from_secs(seconds)))
+            });
+            let Self { title, total, .. } = self;
+            format!("{title}: {done} of {total} runs done{left}; {name}")
+        };
+        match (&self.bar, &self.ticker, self.show) {
+            (Some(bar), _, _) => bar.set_message(name.to_owned()),
+            (_, Some(ticker), _) => ticker.set(line()),
+            (_, _, Show::Lines) => remark(&line()),
             _ => {}
         }
     }
@@ -188,8 +267,8 @@ pub(crate) fn counting_all<T>(
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
             let bar = (show == Show::Bar).then(|| bar_of(what, total));
-            let every = if bar.is_some() { BAR_EVERY } else { LINE_EVERY };
-            while !over.load(Ordering::Acquire) {
+            let mut is_over = show == Show::Seldom && paused(&over, SELDOM);
+            while !is_over {
                 let count = done.load(Ordering::Relaxed);
                 match &bar {
                     Some(bar) => {
@@ -198,7 +277,7 @@ pub(crate) fn counting_all<T>(
                     }
                     None => remark(&format!("{title} {count} {what}")),
                 }
-                std::thread::park_timeout(every);
+                is_over = paused(&over, show.every());
             }
             if let Some(bar) = bar {
                 bar.finish_and_clear();
@@ -221,7 +300,9 @@ fn watch(
 ) {
     let total = requests.map(|requests| requests * plans.len() as u64);
     let bar = (show == Show::Bar).then(|| bar(total));
-    let every = if bar.is_some() { BAR_EVERY } else { LINE_EVERY };
+    if show == Show::Seldom && paused(done, SELDOM) {
+        return;
+    }
     loop {
         let completed: Vec<u64> =
             progress.runs.iter().map(|run| run.completed.load(Ordering::Relaxed)).collect();
@@ -236,7 +317,7 @@ fn watch(
         if done.load(Ordering::Acquire) {
             break;
         }
-        std::thread::park_timeout(every);
+        paused(done, show.every());
     }
     if let Some(bar) = bar {
         bar.finish_and_clear();

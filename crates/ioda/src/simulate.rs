@@ -1,6 +1,7 @@
 //! Runs a setup and keeps what is known about its workload.
 
 use crate::exit::Failure;
+use crate::memory;
 use crate::output::remark;
 use crate::progress::{self, Show};
 use crate::setup::Setup;
@@ -69,6 +70,7 @@ pub(crate) fn counted(
     quiet: bool,
     sink: Option<RequestSink<'_>>,
 ) -> Result<Outcome, Failure> {
+    memory::check(setup, quiet)?;
     let capacity = setup.plan().capacity_bytes()?;
     let opened = setup.source.open(capacity)?;
     if let (Some(detected), Some(counts), false) = (opened.detected(), opened.counts(), quiet) {

@@ -51,6 +51,17 @@ fn is_prepared_again(plan: &Plan) -> bool {
     pages >= MANY_PAGES && plan.preparation != Preparation::Steady
 }
 
+/// About the memory that the drives of these runs take over `threads` threads, when most of them are there.
+#[must_use]
+pub fn memory_bytes(plans: &[Plan], threads: usize) -> u64 {
+    let Some(plan) = plans.first() else { return 0 };
+    let copies = match plans.len() {
+        2.. if threads == 1 && is_prepared_again(plan) => 1,
+        runs => runs.min(threads + 1),
+    };
+    copies as u64 * u64::from(plan.width) * plan.drive.memory_bytes()
+}
+
 /// The drives of `plan`, unless its runs are told to end meanwhile.
 fn prepare<E>(plan: &Plan, threads: usize, progress: &Progress) -> Result<Vec<Ssd>, SimError<E>> {
     prepare_unless(plan, threads, || progress.is_interrupted())?.ok_or(SimError::Interrupted)

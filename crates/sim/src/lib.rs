@@ -50,7 +50,7 @@ pub use calibration::{
     CacheCalibration, Calibration, DEPTH as CALIBRATION_DEPTH, SEQUENTIAL_DEPTH, calibrate,
 };
 pub use causes::{CauseBuckets, CauseSplit};
-pub use compare::{RequestSink, run_all, run_all_recorded};
+pub use compare::{RequestSink, memory_bytes, run_all, run_all_recorded};
 pub use degraded::{Degraded, Rebuild};
 pub use difference::{Compared, Difference, Side, first_difference};
 pub use driver::{run, run_bounded, run_recorded, run_with_faults};

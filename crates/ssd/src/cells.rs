@@ -138,6 +138,12 @@ impl CellConfig {
                 "the times in cells.reads and cells.programs must be longer than zero, each of them",
             ));
         }
+        if config.geometry.planes_per_chip != 1 {
+            return refuse(format!(
+                "planes_per_chip is {}, but a block of this drive reaches over its {} planes (cells.planes); set planes_per_chip to 1, and blocks_per_plane to the blocks of a die",
+                config.geometry.planes_per_chip, self.planes
+            ));
+        }
         if self.blocks_per_page == 0 || self.blocks_per_page > 64 {
             return refuse(format!(
                 "cells.blocks_per_page is {}; it must be between 1 and 64",

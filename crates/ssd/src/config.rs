@@ -383,6 +383,9 @@ impl WriteBufferConfig {
 pub struct Config {
     /// Name of the model.
     pub name: String,
+    /// How many times as many pages the blocks of the real drive have, and how many times as long an erase of them
+    /// takes; 1 for a drive that is simulated whole.
+    pub scaled_down: u32,
     /// The arrangement of the flash.
     pub geometry: Geometry,
     /// How long things take.
@@ -432,6 +435,15 @@ pub(crate) const DIES_MAX: u32 = 4096;
 pub(crate) const PAGES_PER_BLOCK_MAX: u32 = 1 << 16;
 
 impl Config {
+    /// The real drive, of which this one is a part.
+    #[must_use]
+    pub fn whole(&self) -> Self {
+        let mut whole = Self { scaled_down: 1, ..self.clone() };
+        whole.geometry.pages_per_block *= self.scaled_down;
+        whole.timing.erase = whole.timing.erase * u64::from(self.scaled_down);
+        whole
+    }
+
     /// Pages that the drive keeps: those that the host sees and their parity.
     #[must_use]
     pub fn stored_pages(&self) -> u64 {
@@ -440,6 +452,12 @@ impl Config {
         // With RAIN every die has one page of each stripe of its group.
         let dies = u64::from(self.geometry.dies());
         if self.rain.is_some() { stored / dies * dies } else { stored }
+    }
+
+    /// About the memory that a simulated drive takes: both maps between logical and flash pages, and what ageing adds.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        4 * (self.geometry.pages() + self.stored_pages()) + 2 * self.geometry.pages()
     }
 
     /// Logical blocks that the host sees.
@@ -507,6 +525,13 @@ impl Config {
 
     fn validate_geometry(&self) -> Result<(), ConfigError> {
         let g = &self.geometry;
+        let most = PAGES_PER_BLOCK_MAX / g.pages_per_block.clamp(1, PAGES_PER_BLOCK_MAX);
+        if !(1..=most).contains(&self.scaled_down) {
+            return refuse(format!(
+                "scaled_down is {}; it must be between 1 and {most}, so that a block of the real drive has at most {PAGES_PER_BLOCK_MAX} pages",
+                self.scaled_down
+            ));
+        }
         let counts = [
             ("channels", g.channels, DIES_MAX),
             ("chips_per_channel", g.chips_per_channel, DIES_MAX),

@@ -326,6 +326,7 @@ fn build(row: &Row) -> Config {
     });
     Config {
         name: String::from(row.name),
+        scaled_down: 1,
         geometry,
         timing,
         over_provisioning,

@@ -149,6 +149,15 @@ impl Run<'_> {
     }
 
     fn explain(&self, number: u64, wanted: &Wanted) -> Result<Code, Failure> {
+        let absent = |requests| {
+            Failure::usage(format!("there is no request {number}: the run has {requests} requests"))
+        };
+        // Known before a long run.
+        if let Some(requests) = self.setup.requests
+            && !(1..=requests).contains(&number)
+        {
+            return Err(absent(requests));
+        }
         let plan = self.plan();
         let explained = self.showing("looking for the request:", |progress| {
             let drives = sim::prepare_drives(&plan)?;
@@ -157,11 +166,7 @@ impl Run<'_> {
         })?;
         let story = match explained {
             Explained::Story(story) => document::of(&story, self.setup)?,
-            Explained::Absent { requests } => {
-                return Err(Failure::usage(format!(
-                    "there is no request {number}: the run has {requests} requests"
-                )));
-            }
+            Explained::Absent { requests } => return Err(absent(requests)),
         };
         let mut documents = Documents::default();
         let wanted = [

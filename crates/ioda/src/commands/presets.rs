@@ -93,7 +93,7 @@ fn source(config: &Config) -> &'static str {
 }
 
 fn window(config: &Config, args: &PresetsArgs) -> Option<Duration> {
-    config.burst_window(ArrayDescription { width: args.drives, parities: 1 })
+    config.whole().burst_window(ArrayDescription { width: args.drives, parities: 1 })
 }
 
 /// A configuration file with a drive and nothing else.
@@ -106,7 +106,14 @@ fn drive_toml(name: &str) -> Result<String, Failure> {
     let config = DriveSettings::preset(name).build()?;
     let text = toml::to_string(&DriveFile { drive: DriveSettings::full(&config) })
         .map_err(|error| Failure::internal(format!("cannot write the drive: {error}")))?;
-    Ok(format!("# {}\n{text}", source(&config)))
+    let part = match config.scaled_down {
+        1 => String::new(),
+        parts => format!(
+            "# Blocks have 1/{parts} of the pages of the real drive and are erased in 1/{parts} of the time, so that the\n\
+             # drive has 1/{parts} of the capacity. `ioda plan` judges the real drive.\n"
+        ),
+    };
+    Ok(format!("# {}\n{part}{text}", source(&config)))
 }
 
 fn tables(args: &PresetsArgs) -> String {
@@ -128,7 +135,11 @@ fn drive_table(args: &PresetsArgs) -> String {
     let mut header = vec![String::from("drive")];
     header.extend(configs.iter().map(|config| config.name.clone()));
     type Field = (&'static str, fn(&Config) -> String);
-    let fields: [Field; 16] = [
+    let fields: [Field; 17] = [
+        ("of the real drive", |c| match c.scaled_down {
+            1 => String::from("all"),
+            parts => format!("1/{parts}"),
+        }),
         ("exposed", |c| Bytes(c.logical_bytes()).to_string()),
         ("flash", |c| Bytes(c.geometry.raw_bytes()).to_string()),
         ("channels", |c| c.geometry.channels.to_string()),
@@ -158,7 +169,7 @@ fn drive_table(args: &PresetsArgs) -> String {
     let windows = configs
         .iter()
         .map(|config| window(config, args).map_or("any".into(), |window| window.to_string()));
-    let name = format!("TW_burst, {} drives", args.drives);
+    let name = format!("real TW_burst, {} drives", args.drives);
     rows.push(std::iter::once(name).chain(windows).collect());
     let sources: String = configs
         .iter()
@@ -258,6 +269,8 @@ struct DrivePreset {
     exposed_bytes: u64,
     /// Bytes of flash.
     flash_bytes: u64,
+    /// How many times the capacity the real drive has, in blocks of as many times the pages.
+    scaled_down: u32,
     /// The drive, spelt out as in a `[drive]` section.
     settings: DriveSettings,
     /// Width of the array for which the window is computed.
@@ -325,6 +338,7 @@ fn drive_document(config: &Config, args: &PresetsArgs) -> DrivePreset {
         source: source(config),
         exposed_bytes: config.logical_bytes(),
         flash_bytes: config.geometry.raw_bytes(),
+        scaled_down: config.scaled_down,
         settings: DriveSettings::full(config),
         drives: args.drives,
         tw_burst_ms: window(config, args).map(Duration::as_millis_f64),

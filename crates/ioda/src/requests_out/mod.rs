@@ -38,13 +38,26 @@ enum Written {
     Nothing,
 }
 
-/// Refuses what cannot be a Parquet file, before a run.
+/// How names of Parquet files end.
+const EXTENSIONS: [&str; 3] = ["parquet", "parq", "pq"];
+
+/// Refuses what cannot be a Parquet file, or is named as if it were none, before a run.
 pub(crate) fn check(path: Option<&Path>) -> Result<(), Failure> {
-    match path.is_some_and(output::is_stdout) {
-        true => Err(Failure::usage(
+    let Some(path) = path else { return Ok(()) };
+    if output::is_stdout(path) {
+        return Err(Failure::usage(
             "--requests-out writes a Parquet file and cannot go to standard output; name a file",
-        )),
-        false => Ok(()),
+        ));
+    }
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some(other) if !EXTENSIONS.contains(&other.to_lowercase().as_str()) => {
+            Err(Failure::usage(format!(
+                "--requests-out writes a Parquet file, and {} is named as if it were none; name it {}",
+                path.display(),
+                path.with_extension(EXTENSIONS[0]).display()
+            )))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -104,4 +117,21 @@ fn write_all(
         }
     }
     Ok(Written::Nothing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+    use std::path::Path;
+
+    #[test]
+    fn names_of_other_formats_are_refused() {
+        let refused = |name: &str| check(Some(Path::new(name))).map_err(|error| error.to_string());
+        for name in ["a.parquet", "a.PQ", "folder.d/requests", "b.parq"] {
+            assert_eq!(refused(name), Ok(()), "{name}");
+        }
+        let error = refused("dir/x.csv").unwrap_err();
+        assert!(error.ends_with("name it dir/x.parquet"), "{error}");
+        assert!(refused("-").is_err());
+    }
 }

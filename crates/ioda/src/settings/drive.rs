@@ -7,6 +7,7 @@ use crate::quantity::{
     exact_size,
 };
 use crate::settings::cells::CellSettings;
+use crate::settings::idle;
 use crate::settings::retry::RetrySettings;
 use crate::settings::slc::SlcSettings;
 use crate::words::{
@@ -36,6 +37,8 @@ pub(crate) struct DriveSettings {
     pub(crate) base: Option<String>,
     /// How the drive is called in reports.
     pub(crate) name: Option<String>,
+    /// How many times as many pages the blocks of the real drive have, and how many times as long their erase takes.
+    pub(crate) scaled_down: Option<u32>,
     /// Channels.
     pub(crate) channels: Option<u32>,
     /// Chips on each channel.
@@ -184,17 +187,20 @@ impl DriveSettings {
             exact_size(u64::from(buffer.pages) * u64::from(g.page_bytes))
         };
         let buffer = write_buffer.as_ref();
+        // Drives with cells have times there.
+        let pages = config.cells.is_none().then_some(t);
         Self {
             base: None,
             name: Some(name.clone()),
+            scaled_down: (config.scaled_down > 1).then_some(config.scaled_down),
             channels: Some(g.channels),
             chips_per_channel: Some(g.chips_per_channel),
             planes_per_chip: Some(g.planes_per_chip),
             blocks_per_plane: Some(g.blocks_per_plane),
             pages_per_block: Some(g.pages_per_block),
             page_bytes: text(&exact_size(u64::from(g.page_bytes))),
-            read: text(&exact_duration(t.read)),
-            program: text(&exact_duration(t.program)),
+            read: pages.and_then(|t| text(&exact_duration(t.read))),
+            program: pages.and_then(|t| text(&exact_duration(t.program))),
             erase: text(&exact_duration(t.erase)),
             transfer: text(&exact_duration(t.transfer)),
             pcie_bytes_per_second: text(
@@ -262,6 +268,7 @@ impl DriveSettings {
         let mut config = ssd::presets::preset(base)
             .ok_or_else(|| Failure::usage(Unknown::new("drive", base, ssd::presets::names())))?;
         let before = config.clone();
+        put(&mut config.scaled_down, self.scaled_down);
         let g = &mut config.geometry;
         put(&mut g.channels, self.channels);
         put(&mut g.chips_per_channel, self.chips_per_channel);
@@ -281,6 +288,9 @@ impl DriveSettings {
         put(&mut t.command, length(&self.command_time));
         if let Some(cells) = &self.cells {
             config.cells = cells.build(config.cells)?;
+        }
+        if let Some(cells) = &config.cells {
+            (t.read, t.program) = (cells.mean_read(), cells.mean_program());
         }
         if let Some(slc) = &self.slc_cache {
             let Some(cells) = &mut config.cells else {
@@ -339,6 +349,7 @@ impl DriveSettings {
         self.check_contract()?;
         config.write_buffer = self.buffer(&config)?;
         config.rain = self.rain_stripes(config.rain)?;
+        idle::refuse(self, &config)?;
         if config != before {
             config.name = self.name.clone().unwrap_or_else(|| format!("{base}, changed"));
         }
@@ -546,7 +557,7 @@ mod tests {
 
     #[test]
     fn scrubbing_survives_being_spelt_out() {
-        let text = "copyback = true\nscrub_after = \"7ms\"\n";
+        let text = "transfer = \"1us\"\ncopyback = true\nscrub_after = \"7ms\"\n";
         let config = toml::from_str::<DriveSettings>(text).unwrap().build().unwrap();
         assert_eq!(config.scrub, Some(ScrubConfig { after: Duration::from_millis(7) }));
         let full = toml::to_string(&DriveSettings::full(&config)).unwrap();

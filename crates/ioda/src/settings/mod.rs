@@ -5,8 +5,11 @@
 
 mod cells;
 mod drive;
+#[cfg(test)]
+mod every_key;
 mod file;
 mod hosts;
+mod idle;
 mod network;
 mod policies;
 mod retry;

@@ -68,6 +68,7 @@ impl RetrySettings {
             age_months: self.age_months.unwrap_or(base.age_months),
             most: self.most.unwrap_or(base.most),
         };
-        (retry.most > 0).then_some(retry)
+        let repeats = retry.most > 0 && retry.share_of(u32::MAX) > 0.0;
+        repeats.then_some(retry)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::waiter::{Clock, Spin, Waiter, processor_time};
 use hdrhistogram::Histogram;
+use std::sync::atomic::{AtomicU64, Ordering};
 use units::{Duration, Instant};
 
 /// A method to wait for a moment.
@@ -38,12 +39,16 @@ const BETWEEN_NANOSECONDS: std::ops::RangeInclusive<u64> = 100_000..=200_000;
 const TURN: Duration = Duration::from_millis(250);
 
 /// Waits in all `methods` in turns, for `each` in every method: one moment after the other, 100 to 200 us
-/// apart by a sequence that is always the same.
+/// apart by a sequence that is always the same. `milliseconds` counts the time that all have taken.
 ///
 /// # Errors
 ///
 /// If the system has no file descriptor left.
-pub fn measure(methods: &[WaitMethod], each: Duration) -> std::io::Result<Vec<TimerFloor>> {
+pub fn measure(
+    methods: &[WaitMethod],
+    each: Duration,
+    milliseconds: &AtomicU64,
+) -> std::io::Result<Vec<TimerFloor>> {
     let clock = Clock::new();
     let mut rng = units::Rng::stream(1, "timer");
     let mut measured = Vec::new();
@@ -67,7 +72,10 @@ pub fn measure(methods: &[WaitMethod], each: Duration) -> std::io::Result<Vec<Ti
     }
     while measured.iter().any(|(floor, ..)| floor.measured < each) {
         for (floor, waiter, used) in &mut measured {
+            let before = floor.measured;
             turn(&clock, waiter, floor, used, &mut rng)?;
+            let spent = floor.measured.saturating_sub(before).as_nanos() / 1_000_000;
+            milliseconds.fetch_add(spent, Ordering::Relaxed);
         }
     }
     Ok(measured
@@ -111,7 +119,9 @@ mod tests {
     #[test]
     fn every_way_is_measured() {
         let methods = [WaitMethod::Sleep, WaitMethod::Hybrid(Spin::Adaptive), WaitMethod::Spin];
-        let floors = measure(&methods, Duration::from_millis(1)).unwrap();
+        let milliseconds = AtomicU64::new(0);
+        let floors = measure(&methods, Duration::from_millis(1), &milliseconds).unwrap();
+        assert!(milliseconds.into_inner() >= methods.len() as u64 * 250);
         for (floor, method) in floors.iter().zip(methods) {
             assert_eq!(floor.method, method);
             assert!(floor.measured >= TURN && !floor.late_nanoseconds.is_empty());

@@ -17,8 +17,11 @@ use engine::durability::{OpenError, Opened};
 use engine::volume::Repairs;
 use units::{DriveId, Rng};
 
-/// Most looks ahead of a history.
+/// Most looks ahead from one start to the next, but for those after a drive was given up.
 const LOOKS: u32 = 40;
+/// The same when the history has had [`MANY`] looks: long ones on large drives would spend minutes on them.
+const FEW: u32 = 4;
+const MANY: u64 = 4_000;
 /// The longest way to the next look is two to this power of commands and answers.
 const FAR: u64 = 10;
 /// Most commands and answers to a look that comes soon.
@@ -40,9 +43,11 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    pub(super) fn new(mut rng: Rng) -> Self {
+    /// `before`: looks of the history so far.
+    pub(super) fn new(mut rng: Rng, before: u64) -> Self {
         let countdown = rng.below(1 << FAR);
-        Self { rng, left: LOOKS, countdown, close: 0 }
+        let left = if before < MANY { LOOKS } else { FEW };
+        Self { rng, left, countdown, close: 0 }
     }
 
     /// A command begins or ends. Whether a look is due.

@@ -114,7 +114,7 @@ impl Running {
             submitted: 0,
             read_failed: None,
             fuse: Fuse::new(None),
-            looks: Looks::new(Rng::new(seed)),
+            looks: Looks::new(Rng::new(seed), 0),
             collecting,
         }
     }

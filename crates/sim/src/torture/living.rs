@@ -103,7 +103,7 @@ impl World {
         look.check(&self.rows, &self.model, &mut self.memo)?;
         let mut array = Running::new(&self.shape, config, records, bays, self.seed, now);
         array.fuse = fuse;
-        array.looks = Looks::new(self.rng("looks", self.ends));
+        array.looks = Looks::new(self.rng("looks", self.ends), self.report.counts.looks);
         let begun = array.volume.begin_repairs(now, &repairs, |_| Drive::Plain);
         self.array = Some(array);
         begun.map_err(|error| Failure::NotStarted(error.to_string()))?;

@@ -449,6 +449,7 @@ fn build(row: &Row) -> Config {
     };
     Config {
         name: String::from(row.name),
+        scaled_down: BLOCK_SHARE,
         geometry,
         timing,
         over_provisioning: Ratio::from_parts_per_million(row.over_provisioning_ppm),

@@ -3,6 +3,7 @@
 use super::Talk;
 use crate::exit::Failure;
 use crate::output::{self, remark};
+use crate::progress;
 use crate::table;
 use live::clock::{Spin, TimerFloor, WaitMethod};
 use report::schema::Document;
@@ -10,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use units::Duration;
 
 /// What is compared: the way of `ioda serve`, what its margin was chosen from, and both extremes.
@@ -32,7 +34,11 @@ pub(super) fn run(seconds: u32, json: Option<&Path>, talk: Talk) -> Result<(), F
         remark(&format!("measuring {} ways to wait, {seconds} s each", WAYS.len()));
     }
     let each = Duration::from_secs(u64::from(seconds));
-    let floors = live::clock::measure(&WAYS, each)
+    let (done, total) = (AtomicU64::new(0), u64::from(seconds) * 1_000 * WAYS.len() as u64);
+    // A bar that moves would disturb what is measured.
+    let lines = talk.progress.still();
+    let measure = || live::clock::measure(&WAYS, each, &done);
+    let floors = progress::counting_all(lines, "measured:", "ms", Some(total), &done, measure)
         .map_err(|error| Failure::internal(format!("cannot wait on this machine: {error}")))?;
     output::show(json, || document(&floors), || show(&floors))
 }

@@ -17,8 +17,10 @@ const WIDTH: u32 = 4;
 
 /// One array of drives and the loads to judge it under.
 pub(crate) struct Question {
-    /// The drives.
+    /// The drives, whole.
     pub(crate) config: Config,
+    /// The drives as they are simulated: a part of them, if the preset is one.
+    pub(crate) simulated: Config,
     /// The level.
     pub(crate) level: Level,
     /// Members that a stripe can miss.
@@ -69,8 +71,9 @@ fn question(
     file: &ArraySettings,
     drive: &DriveSettings,
 ) -> Result<Question, Failure> {
-    let mut config = drive.build()?;
-    planned::check_drive(&config)?;
+    let mut simulated = drive.build()?;
+    planned::check_drive(&simulated)?;
+    let mut config = simulated.whole();
     match args.usable_share {
         Some(UsableShare::Of(share)) if args.simulate => {
             return Err(Failure::usage(format!(
@@ -85,13 +88,14 @@ fn question(
         None => {}
     }
     planned::check_share(&config)?;
+    simulated.contract.usable_share = config.contract.usable_share;
     let level = args.raid.as_ref().or(file.raid.as_ref()).map_or(Level::Raid5, |raid| raid.value.0);
     let (array, parities) = array(args, file, level, &config)?;
     let (clock_skew, guard) = guards(args)?;
     let asked = args.tw.or(file.tw.as_ref().map(|tw| tw.value));
     let window = window(asked, &config, array, guard)?;
     let loads = if args.load.is_empty() { Load::usual() } else { args.load.clone() };
-    Ok(Question { config, level, parities, array, clock_skew, guard, window, loads })
+    Ok(Question { config, simulated, level, parities, array, clock_skew, guard, window, loads })
 }
 
 fn array(

@@ -54,18 +54,20 @@ pub(crate) struct Found {
 pub(crate) struct Scale {
     /// Blocks of each plane are divided by this.
     pub(crate) divisor: u32,
+    /// Pages of each block are divided by this.
+    pub(crate) parts: u32,
     /// What windows of the smaller drive are multiplied by.
     pub(crate) factor: f64,
 }
 
-/// The smallest drive that still behaves like `config`, and how to come back.
-fn scaled(config: &Config) -> (Config, Scale) {
+/// The smallest drive that still behaves like `part`, and how to come back from there to `whole`.
+fn scaled(part: &Config, whole: &Config) -> (Config, Scale) {
     let smaller = |divisor: u32| {
-        let mut small = config.clone();
+        let mut small = part.clone();
         small.geometry.blocks_per_plane /= divisor;
         small.contract.usable_share = small.watermark_share();
-        let factor = config.watermark_bytes() / small.watermark_bytes();
-        (small, Scale { divisor, factor })
+        let factor = whole.watermark_bytes() / small.watermark_bytes();
+        (small, Scale { divisor, parts: part.scaled_down, factor })
     };
     let works = |small: &Config| {
         small.geometry.blocks_per_plane >= LEAST_BLOCKS
@@ -75,7 +77,7 @@ fn scaled(config: &Config) -> (Config, Scale) {
     let divisors = std::iter::successors(Some(MOST_SCALED), |divisor| Some(divisor / 2));
     divisors
         .take_while(|divisor| *divisor > 1)
-        .filter(|divisor| config.geometry.blocks_per_plane / divisor >= LEAST_BLOCKS)
+        .filter(|divisor| part.geometry.blocks_per_plane / divisor >= LEAST_BLOCKS)
         .map(smaller)
         .find(|(small, _)| works(small))
         .unwrap_or_else(|| smaller(1))
@@ -86,7 +88,7 @@ pub(crate) fn simulate(answers: &mut [Answer], show: Show) -> Result<(), Failure
     let loads = answers.iter().map(|answer| answer.judged.len()).sum();
     let mut steps = progress::Steps::new(show, "simulating bursts", loads);
     for answer in answers {
-        let (drive, scale) = scaled(answer.config());
+        let (drive, scale) = scaled(&answer.question.simulated, answer.config());
         let mut at_rest = None;
         for index in 0..answer.judged.len() {
             steps.next(&format!("{} under {}", drive.name, answer.judged[index].load));
@@ -212,13 +214,22 @@ impl Found {
 impl Scale {
     /// How it was scaled, in words.
     pub(crate) fn words(self) -> String {
-        match self.divisor {
-            1 => "with all of its blocks".to_owned(),
-            divisor => format!(
-                "with 1/{divisor} of the blocks, times {} for the space between the watermarks",
+        let blocks = match self.divisor {
+            1 => String::from("all of its blocks"),
+            divisor => format!("1/{divisor} of the blocks"),
+        };
+        let pages = match self.parts {
+            1 => String::new(),
+            parts => format!(" and 1/{parts} of their pages"),
+        };
+        let times = match (self.divisor, self.parts) {
+            (1, 1) => String::new(),
+            _ => format!(
+                ", times {} for the space between the watermarks",
                 three_digits(self.factor)
             ),
-        }
+        };
+        format!("with {blocks}{pages}{times}")
     }
 }
 
@@ -230,7 +241,7 @@ mod tests {
     fn scaled_drives_keep_their_blocks_and_watermarks() {
         for (name, divisor) in [("sim", 16), ("femu", 2), ("970", 16), ("p4600", 32)] {
             let config = ssd::presets::preset(name).unwrap();
-            let (small, scale) = scaled(&config);
+            let (small, scale) = scaled(&config, &config);
             assert_eq!(scale.divisor, divisor, "{name}");
             assert!(small.geometry.blocks_per_plane >= LEAST_BLOCKS);
             assert!(small.restore_blocks() - small.hard_blocks() >= LEAST_BETWEEN);
@@ -239,13 +250,18 @@ mod tests {
         }
         let mut tiny = ssd::presets::preset("femu").unwrap();
         tiny.geometry.blocks_per_plane = 64;
-        assert_eq!(scaled(&tiny).1, Scale { divisor: 1, factor: 1.0 });
+        assert_eq!(scaled(&tiny, &tiny).1, Scale { divisor: 1, parts: 1, factor: 1.0 });
+        let part = ssd::presets::preset("7450-3840").unwrap();
+        let (small, scale) = scaled(&part, &part.whole());
+        assert_eq!(scale.parts, 16);
+        let factor = part.whole().watermark_bytes() / small.watermark_bytes();
+        assert_eq!(scale.factor, factor);
     }
 
     #[test]
     fn bounds_are_compared_in_words() {
         let distance = |over_formula| {
-            let scale = Scale { divisor: 1, factor: 1.0 };
+            let scale = Scale { divisor: 1, parts: 1, factor: 1.0 };
             let window = Duration::from_millis(1);
             Found { window, over_formula, scale, loses_collections: false }.distance()
         };
