@@ -169,6 +169,7 @@ mod tests {
                 figures: figures(),
                 plans: Vec::new(),
                 over_seeds: Vec::new(),
+                notes: Vec::new(),
             };
             let whole = Whole {
                 claims: claims(),
@@ -176,6 +177,7 @@ mod tests {
                 figures: figures(),
                 plans: Vec::new(),
                 over_seeds: Vec::new(),
+                notes: Vec::new(),
             };
             let mut text = Vec::new();
             schema::write(&mut text, &streamed).unwrap();
