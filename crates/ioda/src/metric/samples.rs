@@ -82,13 +82,13 @@ impl Samples {
         Some(rounded_up(samples * requests as f64 / self.all as f64))
     }
 
-    /// That they are few, such as `only 12 reads lie beyond it`.
+    /// That they are few, such as `only 12 of 12900 reads beyond it`.
     pub(crate) fn lack_in_words(self) -> String {
         let Self { of, all, used } = self;
         match used {
             _ if all == 0 => format!("the run has no {of}"),
-            Use::Beyond(_) => format!("only {} {of} lie beyond it", self.counted()),
-            Use::All | Use::Longest => format!("only {all} {of} are in it"),
+            Use::Beyond(_) => format!("only {} of {all} {of} beyond it", self.counted()),
+            Use::All | Use::Longest => format!("only {all} {of} in it"),
         }
     }
 

@@ -131,6 +131,8 @@ mod tests {
         plans: Vec<PlanNumbers>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         over_seeds: Vec<report::seeds::ClaimOverSeeds>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
     }
 
     impl Document for Whole {
