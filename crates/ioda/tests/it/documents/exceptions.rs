@@ -144,7 +144,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         README,
         "ioda trace inspect my.trace.zst",
         After(&[
-            "for n in {1..16000}; do echo $((n * 300)),$((n % 3)),$((n * 7919 % 5000 * 4096)),8192; done > n",
+            "for n in {1..16000}; do echo $((n * 300)),$((n % 3)),$(((n * 7919 % 5000 + 1) * 4096)),8192; done > n",
             "(echo time_us,op,offset_bytes,size_bytes; sed 's/,0,/,write,/; s/,[12],/,read,/' n) > my.trace.zst",
         ]),
         OWN,
