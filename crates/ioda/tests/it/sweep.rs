@@ -349,9 +349,12 @@ fn what_cannot_be_varied_is_refused_before_anything_runs() {
 #[test]
 fn cells_without_collections_and_spare_without_effect_are_said() {
     let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().to_str().unwrap();
+    let array = ["--config", "tiny.toml", "--policy", "base,ioda", "--precondition", "fresh"];
     let vary = ["--vary", "over-provisioning=25%,40%", "--vary", "load=0.002,0.004"];
-    let fresh = ["--requests", "300", "--precondition", "fresh", "--metric", "waf"];
-    let ran = sweep(folder.path(), &[&vary[..], &fresh].concat());
+    let few = ["--requests", "300", "--metric", "waf"];
+    let all = [&["sweep", "dtrs", "--output", output], &array[..], &vary, &few].concat();
+    let ran = ioda(&all);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stdout.contains("no collection took place in 8 of 8 cells"), "{}", ran.stdout);
     assert!(ran.stdout.contains("write amplification does not fall with more spare"));
