@@ -362,6 +362,12 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     on(SERVING, "measuring 7 ways", Form(&["ioda bench timer --seconds 1"]), LONG),
     on(SWEEP, "ioda sweep tpcc", Options("--requests 1000"), LONG),
     on(
+        SWEEP,
+        "ioda sweep tpcc --rerate 0.1 --vary over-provisioning",
+        Options("--requests 30000"),
+        "takes too long at its own length, and with fewer requests nothing is collected",
+    ),
+    on(
         SURVEY,
         "ioda survey --shard",
         Typed(
