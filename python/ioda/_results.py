@@ -262,7 +262,8 @@ class Comparison(Mapping[str, Run]):
         manifest: What is needed to run it again: ``command_line``, ``configuration_toml``, ``seed`` and so on.
         notes: Anything else that a reader should know.
         holds: Whether everything holds that ``asserts`` says.
-        verdicts: For each of ``asserts`` and each policy: whether it holds, and a line that says so.
+        verdicts: For each of ``asserts`` and each policy: whether it holds, ``None`` if too few samples lie behind the
+            number, and a line that says so.
         document: Everything, as in the JSON of ``ioda compare --json``.
     """
 
@@ -270,7 +271,7 @@ class Comparison(Mapping[str, Run]):
         self,
         document: dict[str, Any],
         histograms: list[tuple[Histogram, Histogram]],
-        verdicts: list[tuple[bool, str]],
+        verdicts: list[tuple[bool | None, str]],
         requests: Sequence[Table] = (),
     ) -> None:
         self.document = document

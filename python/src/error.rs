@@ -10,7 +10,7 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
     let class = match error.code() {
         Code::Usage => "UsageError",
         Code::Data => "DataError",
-        Code::Ok | Code::Failed | Code::Internal => "RunError",
+        Code::Ok | Code::Failed | Code::Internal | Code::NotEnough => "RunError",
     };
     let exception = PyModule::import(py, "ioda._errors")
         .and_then(|module| module.getattr(class))

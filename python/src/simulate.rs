@@ -24,7 +24,7 @@ type Histogram<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 /// The document as JSON; for each run the histograms of reads and of writes; what came of each assertion; for each run
 /// its requests, if they were kept.
 type Answer<'py> =
-    (String, Vec<(Histogram<'py>, Histogram<'py>)>, Vec<(bool, String)>, Vec<Requests>);
+    (String, Vec<(Histogram<'py>, Histogram<'py>)>, Vec<(Option<bool>, String)>, Vec<Requests>);
 
 /// Makes the runs of `ioda run` or `ioda compare`.
 ///

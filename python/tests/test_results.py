@@ -135,6 +135,9 @@ def test_results_show_themselves(comparison: ioda.Comparison) -> None:
 def test_assertions_are_told() -> None:
     run = ioda.compare("tpcc", policies=["base", "ioda"], asserts=["waf>=1", "base:read.p50<1ns"], **SMALL)
     assert [holds for holds, _ in run.verdicts] == [True, True, False] and not run.holds
+    few = ioda.run("tpcc", asserts=["read.p99.99<1s"], **SMALL)
+    assert [holds for holds, _ in few.verdicts] == [None] and not few.holds
+    assert ioda.run("tpcc", asserts=["read.p99.99<1s"], allow_few=True, **SMALL).holds
 
 
 def test_configurations(tmp_path: object) -> None:

@@ -2,19 +2,18 @@
 //!
 //! `[POLICY:]METRIC OPERATOR LIMIT`, where the limit is a duration for times, a number for
 //! everything else, or `FACTOR*POLICY` for the same metric of another policy. Without a policy the
-//! condition is for every policy of the run.
+//! condition is for every policy of the run. A percentile with fewer than a hundred samples beyond it and a mean of
+//! fewer than a hundred are not judged ([`Few`]); a maximum is one sample by nature, and counts and shares need none.
 
-use crate::metric::{Metric, Unit, three_digits};
+use crate::metric::{Metric, Samples, Unit, three_digits};
 use crate::names::Unknown;
 use crate::quantity::PolicyName;
 use array::policy::PolicyKind;
+use report::Verdict;
 use sim::RunResult;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
-
-/// Fewer requests than this beyond a percentile make it doubtful.
-pub(crate) const FEWEST_SAMPLES: u64 = 100;
 
 /// A comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,15 +63,6 @@ pub(crate) struct Assertion {
     metric: Metric,
     operator: Operator,
     limit: Limit,
-}
-
-/// What became of an assertion under one policy.
-#[derive(Debug)]
-pub(crate) struct Verdict {
-    /// Whether it holds.
-    pub(crate) holds: bool,
-    /// The condition, the number found and the verdict, in one line.
-    pub(crate) line: String,
 }
 
 /// Why a text is no assertion.
@@ -206,17 +196,27 @@ pub(crate) struct Bound<'a> {
     compared: Compared,
 }
 
+/// Whether numbers that rest on few samples are judged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Few {
+    /// They are not: the verdict is `not enough`.
+    Refused,
+    /// They are, as all others.
+    Judged,
+}
+
 impl Bound<'_> {
     /// Whether it holds, once for each policy that it is about. `results` are of the policies that it was
     /// bound to.
-    pub(crate) fn check(&self, results: &[RunResult]) -> Vec<Verdict> {
-        results[self.about.clone()].iter().map(|result| self.check_one(result, results)).collect()
+    pub(crate) fn check(&self, results: &[RunResult], few: Few) -> Vec<report::Assertion> {
+        let about = results[self.about.clone()].iter();
+        about.map(|result| self.check_one(result, results, few)).collect()
     }
 
-    fn check_one(&self, result: &RunResult, results: &[RunResult]) -> Verdict {
+    fn check_one(&self, result: &RunResult, results: &[RunResult], few: Few) -> report::Assertion {
         let Assertion { text, metric, operator, .. } = self.assertion;
-        let (limit, compared) = match self.compared {
-            Compared::Value(limit) => (limit, String::new()),
+        let (limit, compared, other) = match self.compared {
+            Compared::Value(limit) => (limit, String::new(), None),
             Compared::Times(factor, place) => {
                 let other = &results[place];
                 let base = metric.of(other);
@@ -226,25 +226,61 @@ impl Bound<'_> {
                     true => format!(", {} times that", three_digits(ratio)),
                     false => String::new(),
                 };
-                (base * factor, format!(" ({} has {shown}{ratio})", other.policy.label()))
+                let compared = format!(" ({} has {shown}{ratio})", other.policy.label());
+                (base * factor, compared, Some(other))
             }
         };
         let value = metric.of(result);
-        let holds = operator.holds(value, limit);
-        let doubt = match metric.samples_beyond(result) {
-            Some(beyond) if beyond < FEWEST_SAMPLES => {
-                format!(" (only {beyond} requests lie beyond it)")
-            }
-            _ => String::new(),
+        // Both sides of a comparison need samples.
+        let lacking = [Some(result), other].into_iter().flatten().find_map(|run| {
+            let samples = metric.samples(run).filter(|samples| !samples.are_enough())?;
+            Some((run, samples))
+        });
+        let verdict = match lacking {
+            Some(_) if few == Few::Refused => Verdict::NotEnough,
+            _ if operator.holds(value, limit) => Verdict::Holds,
+            _ => Verdict::Fails,
         };
-        let verdict = if holds { "ok" } else { "FAILED" };
-        let line = format!(
-            "assert {text}: {verdict}: {} has {metric} = {}{compared}{doubt}",
-            result.policy.label(),
-            metric.unit().show(value),
-        );
-        Verdict { holds, line }
+        let remark = lacking.map_or_else(String::new, |(run, samples)| {
+            remark(run, samples, verdict, run.policy != result.policy)
+        });
+        let samples = lacking.map(|(_, samples)| samples).or_else(|| metric.samples(result));
+        report::Assertion {
+            condition: text.clone(),
+            policy: result.policy.name().to_owned(),
+            verdict,
+            samples: samples.map(Samples::counted),
+            samples_needed: samples.map(Samples::fewest),
+            requests_needed: lacking
+                .filter(|_| verdict == Verdict::NotEnough)
+                .and_then(|(run, samples)| samples.requests_needed(run.requests)),
+            sentence: format!(
+                "{} has {metric} = {}{compared}{remark}",
+                result.policy.label(),
+                metric.unit().show(value),
+            ),
+        }
     }
+}
+
+/// That a number of `run` rests on few samples, and how many requests would be enough.
+fn remark(run: &RunResult, samples: Samples, verdict: Verdict, is_other: bool) -> String {
+    let whose = match is_other {
+        true => format!("under {} ", run.policy.label()),
+        false => String::new(),
+    };
+    let lack = samples.lack_in_words();
+    if verdict != Verdict::NotEnough {
+        return format!(" ({whose}{lack})");
+    }
+    let needed = samples.requests_needed(run.requests).map_or_else(String::new, |requests| {
+        format!(
+            "; {} need {requests} requests, and this run has {}",
+            samples.fewest(),
+            run.requests
+        )
+    });
+    format!(", but {whose}{lack}{needed}")
 }
 
 #[cfg(test)]

@@ -64,7 +64,8 @@ Exit codes:
   2  flags or configuration that cannot be used
   3  input data that cannot be used, such as a damaged trace
   4  the run failed: a verified page was wrong, an output could not be written, an array could
-     not be reached, or a bug";
+     not be reached, or a bug
+  5  no assertion failed, but one is on a percentile or a mean with fewer than 100 samples: not enough";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
@@ -136,7 +137,7 @@ Examples:
   ioda compare synthetic --rw randrw --rwmixread 70 --bs 4k --iodepth 32 --number_ios 200000
       fio's words
   ioda compare --assert 'ioda:read.p99.9<=1.1*ideal' --assert 'ioda:violations==0'
-      exit code 1 unless both hold
+      exit code 1 if one fails, 5 if there are too few reads to say
   ioda compare --config lab.toml --seed 3
       a configuration file; flags override it";
 
@@ -146,7 +147,7 @@ Examples:
       tpcc under IODA
   ioda run azure --policy base --tw 200ms
   ioda run trace.csv --assert 'read.p99.9<500us'
-      will p99.9 hold with my trace? exit code 1 if not";
+      will p99.9 hold with my trace? exit code 1 if not, 5 if it has too few reads to say";
 
 /// What an array and its drives are, simulated or served.
 #[derive(Args, Clone, Debug)]
@@ -235,9 +236,15 @@ pub(crate) struct SimulationArgs {
     /// parities), busy2plus (per cent of stripe reads with two or more busy members), total_latency,
     /// collections_cv, drive_commands_cv and queued_blocks_cv (how unevenly these fall on drives),
     /// degraded_reads and degraded_updates. Operators: < <= > >= ==. Limits: 500us, 3.5, 1.1*ideal.
-    /// Without a policy it is for every policy of the run.
+    /// Without a policy it is for every policy of the run. A percentile needs a hundred samples beyond it and a mean a
+    /// hundred in all: with fewer the verdict is `not enough`, and the exit code 5 unless another fails. A maximum
+    /// needs one; counts and shares need none.
     #[arg(long = "assert", value_name = "CONDITION", help_heading = "Configuration and results")]
     pub(crate) asserts: Vec<Assertion>,
+    /// Judge assertions on percentiles with fewer than a hundred samples beyond them and on means of fewer, which
+    /// otherwise end with `not enough` and exit code 5
+    #[arg(long, requires = "asserts", help_heading = "Configuration and results")]
+    pub(crate) allow_few: bool,
 }
 
 /// Options of `ioda serve`.

@@ -1,6 +1,7 @@
 //! From the results of the simulator to the document of a report.
 
 use crate::describe;
+use crate::evidence;
 use crate::exit::Failure;
 use crate::metric::{Direction, Metric, Statistic};
 use crate::setup::Setup;
@@ -37,7 +38,7 @@ pub(crate) fn comparison(
     title: String,
 ) -> Result<Comparison, Failure> {
     let runs = outcome.results.iter().map(run).collect();
-    Ok(Comparison { title, manifest: manifest(setup, outcome)?, runs, claims: Vec::new() })
+    Ok(Comparison { title, manifest: manifest(setup, outcome)?, runs, ..Comparison::default() })
 }
 
 /// What is needed to run `setup` again.
@@ -63,6 +64,7 @@ pub(crate) fn manifest(setup: &Setup, outcome: &Outcome) -> Result<Manifest, Fai
             ));
         }
     }
+    notes.extend(evidence::notes(&outcome.results));
     Ok(Manifest {
         ioda_version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: std::env::args().collect::<Vec<_>>().join(" "),

@@ -21,6 +21,8 @@ pub enum Code {
     /// The run itself failed: a verified page was wrong, an output could not be written, an array could
     /// not be reached, or a bug.
     Internal = 4,
+    /// The runs ended and no assertion failed, but one is on a number that too few samples lie behind.
+    NotEnough = 5,
 }
 
 /// Why the command ends early: one sentence and an exit code.

@@ -14,6 +14,7 @@ mod convert;
 mod describe;
 mod driving;
 pub mod embed;
+mod evidence;
 mod exit;
 mod faults;
 mod flags;

@@ -1,10 +1,12 @@
 //! Numbers that assertions and claims are about.
 
 mod resampled;
+mod samples;
 mod sub_reads;
 mod words;
 
 pub(crate) use resampled::quotient;
+pub(crate) use samples::{FEWEST_SAMPLES, Samples};
 pub(crate) use sub_reads::OfDrives;
 
 use array::WriteCacheCounters;
@@ -454,24 +456,6 @@ impl Metric {
             | Self::OfDrives(..)
             | Self::Bandwidth(_) => false,
             counted => counted.unit() == Unit::Number,
-        }
-    }
-
-    /// Requests beyond the percentile, if this is one: few of them make it doubtful.
-    pub(crate) fn samples_beyond(self, result: &RunResult) -> Option<u64> {
-        match self {
-            Self::Latency(direction, Statistic::Percentile(percentile)) => {
-                Some(summary(result, direction).samples_beyond(percentile))
-            }
-            Self::Latency(direction, Statistic::OfSlowest(parts, percentile)) => {
-                let of_each = sim::percentile_of_each(parts, percentile);
-                Some(summary(result, direction).samples_beyond(of_each))
-            }
-            Self::OfClass(class, direction, Statistic::Percentile(percentile)) => {
-                let summary = of_class(result, class, direction)?;
-                Some(summary.samples_beyond(percentile))
-            }
-            _ => None,
         }
     }
 

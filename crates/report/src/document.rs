@@ -3,6 +3,7 @@
 //! Every number must be finite, because JSON has no way to write infinity. Units stand at the end
 //! of the names; a name without a unit is a count or a ratio.
 
+use crate::assertions::Assertion;
 use crate::schema::Document;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,9 @@ pub struct Comparison {
     pub runs: Vec<Run>,
     /// Claims of an article and whether they hold here; empty outside `ioda reproduce`.
     pub claims: Vec<Claim>,
+    /// Conditions on the results; empty unless some were asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assertions: Vec<Assertion>,
 }
 
 impl Document for Comparison {

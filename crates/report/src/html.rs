@@ -60,6 +60,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 pub fn render(comparison: &Comparison) -> String {
     let body = [
         header(comparison),
+        tables::assertions(&comparison.assertions),
         tables::latency(comparison),
         tables::intervals(comparison),
         FIGURES.to_owned(),

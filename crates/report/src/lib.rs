@@ -4,6 +4,7 @@
 //! know: how the numbers came about. It depends on no other room of the project, reads no clock
 //! and writes no file; every function takes a document and returns a string.
 
+mod assertions;
 mod causes;
 mod costs;
 mod degraded;
@@ -29,6 +30,7 @@ pub mod survey;
 pub mod sweep;
 pub mod table;
 
+pub use assertions::{Assertion, Verdict};
 pub use document::{
     Band, BlockedReads, BufferCounters, CauseSplit, Claim, ClaimKind, ClaimNumber, Comparison,
     Degraded, DegradedContract, DriveSummary, HedgeCounters, HostLatency, Latency, LatencyRatio,

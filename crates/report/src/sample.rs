@@ -127,6 +127,7 @@ pub fn comparison() -> Comparison {
         manifest: manifest(),
         runs: INVENTIONS.iter().map(run).collect(),
         claims: claims(),
+        ..Comparison::default()
     }
 }
 

@@ -4,6 +4,8 @@
 //! comparison every number is finite. Metrics have the names that `--assert` knows them by; times among
 //! them are in microseconds.
 
+mod evidence;
+
 use crate::format;
 use crate::schema::Document;
 use schemars::JsonSchema;
@@ -47,6 +49,9 @@ pub struct Sweep {
     pub points: Vec<SweepPoint>,
     /// One entry per point, policy and seed.
     pub runs: Vec<SweepRun>,
+    /// What the runs do not prove, such as cells in which nothing was collected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A parameter.
@@ -301,6 +306,14 @@ impl Cells<'_> {
         self.policies.iter().any(|policy| {
             let spread = |point| self.spread(point, &policy.name, metric);
             (0..self.points.len()).filter_map(spread).any(|spread| spread.few)
+        })
+    }
+
+    /// Whether some cell has a number of `metric`.
+    #[must_use]
+    pub fn has_metric(&self, metric: &str) -> bool {
+        self.policies.iter().any(|policy| {
+            (0..self.points.len()).any(|point| self.spread(point, &policy.name, metric).is_some())
         })
     }
 

@@ -5,6 +5,7 @@ use crate::degraded::DegradedRecorder;
 use crate::error::{PATIENCE, SimError};
 use crate::faults::{Fault, Faults};
 use crate::feed::Feed;
+use crate::free_space::FreeSpaceRecorder;
 use crate::intervals::BlockRecorder;
 use crate::measures::Measures;
 use crate::plan::{Plan, PlanError};
@@ -178,6 +179,7 @@ struct Run<'a, I, P, W: Watch> {
     measures: Measures,
     busy_members: BusyMembers,
     recorder: Recorder,
+    free_space: FreeSpaceRecorder,
     /// Busy windows that were programmed, and when.
     windows: Vec<(Instant, Duration)>,
     /// Leases and orders that drives were given.
@@ -240,6 +242,7 @@ where
             ),
             busy_members: BusyMembers::new(width, u64::from(plan.drive.geometry.page_bytes)),
             recorder: Recorder::new(plan.timeline, width),
+            free_space: FreeSpaceRecorder::new(),
             windows: Vec::new(),
             permits: 0,
             reference: Reference::default(),
@@ -470,6 +473,10 @@ where
             checked.map_err(|mismatch| self.mismatch(mismatch))?;
         }
         self.recorder.look_at_space(now, self.engine.drives());
+        if self.free_space.is_due(now) {
+            let drives = self.engine.drives().iter().filter_map(Drive::ssd);
+            self.free_space.look(now, &drives.map(Ssd::free_share).collect::<Vec<_>>());
+        }
         if step {
             self.progress.completed.fetch_add(PROGRESS_STEP, Ordering::Relaxed);
             self.collect_spans();
@@ -544,6 +551,7 @@ where
             windows: self.windows,
             permits: self.permits,
             degraded: self.degraded.finish(measures.last_completion, array),
+            free_space: self.free_space.finish(),
             timeline: self.recorder.finish(),
             verified_pages,
         })

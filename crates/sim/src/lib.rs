@@ -23,6 +23,7 @@ mod driver;
 mod error;
 mod faults;
 mod feed;
+mod free_space;
 mod intervals;
 mod latency;
 mod measures;
@@ -56,6 +57,7 @@ pub use difference::{Compared, Difference, Side, first_difference};
 pub use driver::{run, run_bounded, run_recorded, run_with_faults};
 pub use error::SimError;
 pub use faults::Fault;
+pub use free_space::FreeSpaceTrend;
 pub use intervals::{
     BlockLatencies, Blocks, FEWEST_ABOVE, FEWEST_BLOCKS, FEWEST_BLOCKS_ABOVE, HostBlocks, Interval,
     NoInterval, Resampled,

@@ -3,6 +3,7 @@
 use crate::causes::CauseBuckets;
 use crate::degraded::Degraded;
 use crate::driver::PROGRESS_STEP;
+use crate::free_space::FreeSpaceTrend;
 use crate::intervals::Blocks;
 use crate::latency::LatencySummary;
 use crate::sub_reads::SubReads;
@@ -103,6 +104,8 @@ pub struct RunResult {
     pub permits: u64,
     /// What became of the array if drives failed; none if nothing did.
     pub degraded: Option<Degraded>,
+    /// Free space in the first and the last tenth; none of a run that is too short.
+    pub free_space: Option<FreeSpaceTrend>,
     /// What happened when.
     pub timeline: Timeline,
     /// Pages checked against the reference model; 0 unless the run was verified.

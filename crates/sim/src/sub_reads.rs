@@ -42,6 +42,12 @@ impl SubReads {
         self.slowdowns[from_last].value_at_percentile(percentile) as f64 / THOUSANDTHS
     }
 
+    /// Number of stripe reads with a slowdown.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.slowdowns[0].len()
+    }
+
     /// The share of stripe reads with a slowdown of more than `times`, in per cent.
     #[must_use]
     pub fn slowed_percent(&self, from_last: usize, times: f64) -> f64 {

@@ -1,7 +1,7 @@
 //! `ioda compare` and `ioda run`.
 
 use super::Talk;
-use crate::assertion::{Assertion, Bound, Verdict};
+use crate::assertion::{Assertion, Bound, Few};
 use crate::cli::{OutputArgs, SimulationArgs};
 use crate::exit::{Code, Failure};
 use crate::output::{self, Documents, remark};
@@ -15,7 +15,7 @@ use crate::{
     quantity::{Span, exact_duration},
 };
 use array::policy::PolicyKind;
-use report::Comparison;
+use report::{Comparison, Verdict};
 use sim::{Measured, RequestSink};
 use std::path::PathBuf;
 use units::Instant;
@@ -53,7 +53,7 @@ fn simulate(args: &SimulationArgs, policies: &[PolicyKind], talk: Talk) -> Resul
     }
     let comparison = prepared.document(&outcome)?;
     write(&args.output, &comparison, talk)?;
-    judge(&args.output, &prepared.verdicts(&outcome))
+    judge(&args.output, &comparison.assertions)
 }
 
 /// The policies that are named; if none are, those of `usual` that the array can be run by.
@@ -112,15 +112,13 @@ impl<'a> Prepared<'a> {
     pub(crate) fn document(&self, outcome: &Outcome) -> Result<Comparison, Failure> {
         let mut comparison = convert::comparison(&self.setup, outcome, title(&self.setup))?;
         ratios::add(&mut comparison, &outcome.results);
+        let few = if self.args.allow_few { Few::Judged } else { Few::Refused };
+        let check = |assertion: &Bound<'_>| assertion.check(&outcome.results, few);
+        comparison.assertions = self.asserts.iter().flat_map(check).collect();
         if let Some(arrays) = self.args.fan_out {
             convert::add_slowest(&mut comparison, &outcome.results, arrays);
         }
         Ok(comparison)
-    }
-
-    /// What came of each assertion.
-    pub(crate) fn verdicts(&self, outcome: &Outcome) -> Vec<Verdict> {
-        self.asserts.iter().flat_map(|assertion| assertion.check(&outcome.results)).collect()
     }
 }
 
@@ -204,14 +202,17 @@ pub(crate) fn write_documents(
 }
 
 /// Tells what came of the assertions; that goes where the table goes, or to stderr if that is a document.
-fn judge(args: &OutputArgs, verdicts: &[Verdict]) -> Result<Code, Failure> {
+fn judge(args: &OutputArgs, assertions: &[report::Assertion]) -> Result<Code, Failure> {
     let to_stderr = printed(args).next().is_some();
-    for verdict in verdicts {
+    for assertion in assertions {
         match to_stderr {
-            true => remark(&verdict.line),
-            false => output::print(&format!("{}\n", verdict.line))?,
+            true => remark(&assertion.line()),
+            false => output::print(&format!("{}\n", assertion.line()))?,
         }
     }
-    let holds = verdicts.iter().all(|verdict| verdict.holds);
-    Ok(if holds { Code::Ok } else { Code::Failed })
+    Ok(match Verdict::of_all(assertions) {
+        Verdict::Holds => Code::Ok,
+        Verdict::Fails => Code::Failed,
+        Verdict::NotEnough => Code::NotEnough,
+    })
 }

@@ -67,7 +67,7 @@ pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<Code, Failure> {
         title: format!("{description} on {uri}"),
         manifest,
         runs: vec![run],
-        claims: Vec::new(),
+        ..Comparison::default()
     };
     super::compare::write(&args.output, &comparison, talk)?;
     match loaded.errors.total() {

@@ -60,7 +60,7 @@ pub(crate) struct ReproduceArgs {
     /// The seeds.
     #[command(flatten)]
     seeds: SeedArgs,
-    /// Few requests on small drives, to see that everything works
+    /// Few requests on small drives, to see that everything works; figures and verdicts mean nothing then
     #[arg(long)]
     quick: bool,
     /// Of `live`: number of requests of each workload, 1 or more [default: 12000]
@@ -205,7 +205,7 @@ impl<'a> Outputs<'a> {
             claims: Vec::new(),
             figures: Vec::new(),
             plans: Vec::new(),
-            suites: Suites::new(),
+            suites: Suites::new(args.quick),
         })
     }
 
@@ -245,7 +245,7 @@ impl<'a> Outputs<'a> {
         if self.args.json.path().is_none() && page.is_none() {
             return Ok(());
         }
-        let comparison = pages::of_group(group, claims)?;
+        let comparison = pages::of_group(group, claims, self.args.quick)?;
         if let Some(folder) = page {
             write_page(folder, &group.name, &comparison, self.talk)?;
         }
@@ -264,7 +264,9 @@ impl<'a> Outputs<'a> {
         let mut conclusion = seeds::render(&over_seeds);
         conclusion += &self::conclusion(&claims, args.quick && !self.summaries.is_empty());
         if let Some((path, workloads)) = args.json.path().zip(self.workloads) {
-            let document = Reproduction { claims, workloads, figures, plans, over_seeds };
+            let smoke = args.quick.then(|| reproduce::SMOKE.to_owned());
+            let notes = smoke.into_iter().collect();
+            let document = Reproduction { claims, workloads, figures, plans, over_seeds, notes };
             output::stream(path, |out| report::schema::write(out, &document))?;
         }
         if let Some(path) = &args.junit {
@@ -337,7 +339,7 @@ fn summary(group: &Group) -> String {
 fn conclusion(claims: &[Claim], is_smoke: bool) -> String {
     let mut text = String::new();
     if is_smoke {
-        text += "\nThis was a smoke with few requests: the numbers of runs mean nothing.\n";
+        text += &format!("\n{}\n", crate::table::paragraph(reproduce::SMOKE, 0).trim_end());
     }
     for (kind, whose) in [(ClaimKind::Article, "of the articles"), (ClaimKind::Ours, "of ours")] {
         let of_kind = || claims.iter().filter(|claim| claim.kind == kind);

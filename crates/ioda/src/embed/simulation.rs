@@ -76,8 +76,9 @@ pub struct Done {
     pub comparison: Comparison,
     /// The results, run by run, in the order of the document.
     pub results: Vec<RunResult>,
-    /// What came of each assertion: whether it holds, and a line that says so.
-    pub verdicts: Vec<(bool, String)>,
+    /// What came of each assertion: whether it holds, none if too few samples lie behind the number, and a line that
+    /// says so.
+    pub verdicts: Vec<(Option<bool>, String)>,
 }
 
 impl Simulation {
@@ -153,8 +154,8 @@ impl Simulation {
         let mut comparison = prepared.document(&outcome)?;
         comparison.manifest.command_line.clone_from(&self.command_line);
         compare::write_documents(&self.args.output, &comparison)?;
-        let verdicts = prepared.verdicts(&outcome);
-        let verdicts = verdicts.into_iter().map(|verdict| (verdict.holds, verdict.line)).collect();
+        let verdict = |assertion: &report::Assertion| (assertion.verdict.holds(), assertion.line());
+        let verdicts = comparison.assertions.iter().map(verdict).collect();
         Ok(Done { comparison, results: outcome.results, verdicts })
     }
 }

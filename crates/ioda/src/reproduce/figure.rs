@@ -1,7 +1,7 @@
 //! What a figure shows, as tables, and what became of its claims.
 
 use super::number::Number;
-use super::{Experiment, Results, Series};
+use super::{Experiment, Results, SMOKE, Series};
 use crate::exit::Failure;
 use crate::{describe, table};
 use report::{Claim, ClaimKind};
@@ -17,7 +17,11 @@ pub(crate) fn figure(
     claims: &[Claim],
 ) -> Result<String, Failure> {
     let seeds = experiment.seeds_in_title();
-    let mut text = format!("{}: {}{seeds}\n\n", experiment.figure, experiment.title);
+    let mut text = format!("{}: {}{seeds}\n", experiment.figure, experiment.title);
+    if results.are_smoke() {
+        text += &table::paragraph(SMOKE, 2);
+    }
+    text.push('\n');
     let workloads = experiment.tables();
     let metrics: Vec<Number> = experiment.shows.iter().map(|text| text.value).collect();
     let series = experiment.series();

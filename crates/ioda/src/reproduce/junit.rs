@@ -1,5 +1,6 @@
 //! Claims as test cases in the XML of JUnit, which build servers show.
 
+use super::SMOKE;
 use crate::exit::Failure;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use report::lab::Unjudged;
@@ -9,9 +10,10 @@ use report::{Claim, ClaimKind};
 pub(crate) struct Suites(Report);
 
 impl Suites {
-    /// None yet.
-    pub(crate) fn new() -> Self {
-        Self(Report::new("ioda reproduce"))
+    /// None yet; those of shortened runs say so in their name.
+    pub(crate) fn new(quick: bool) -> Self {
+        let smoke = if quick { format!(": {SMOKE}") } else { String::new() };
+        Self(Report::new(format!("ioda reproduce{smoke}")))
     }
 
     /// Adds the experiment called `id` with its claims, each a test case.
@@ -82,7 +84,7 @@ mod tests {
             note: "does not hold in 1 of 2 cases".to_owned(),
             ..Claim::default()
         };
-        let mut suites = Suites::new();
+        let mut suites = Suites::new(false);
         let unjudged = Unjudged { id: "later".to_owned(), why: "no run of md".to_owned() };
         suites.add_with_skipped(
             "figure-5a",

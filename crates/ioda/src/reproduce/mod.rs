@@ -32,3 +32,6 @@ pub(crate) use plan::Plan;
 pub(crate) use runs::{Group, Results, gather};
 pub(crate) use sequence::{Done, Event, run};
 pub(crate) use series::Series;
+
+/// Remark on the figures of `--quick`.
+pub(crate) const SMOKE: &str = "smoke run (--quick): few requests on small drives, so the figures and verdicts mean nothing for the claims";

@@ -1,7 +1,7 @@
 //! The documents of a reproduction: one for each workload of a figure that compares variants, with
 //! the drives of every series, and one for each other group of runs.
 
-use super::{Experiment, Group, Results};
+use super::{Experiment, Group, Results, SMOKE};
 use crate::exit::Failure;
 use crate::{convert, describe};
 use report::{Claim, Comparison, Manifest, Run};
@@ -19,10 +19,22 @@ pub(crate) struct Page {
 }
 
 /// The document of `group` with the claims that are about it.
-pub(crate) fn of_group(group: &Group, claims: &[Claim]) -> Result<Comparison, Failure> {
-    let title = format!("ioda reproduce: {}", group.name);
-    let comparison = convert::comparison(&group.setup, &group.outcome, title)?;
+pub(crate) fn of_group(
+    group: &Group,
+    claims: &[Claim],
+    quick: bool,
+) -> Result<Comparison, Failure> {
+    let title = format!("ioda reproduce: {}{}", group.name, in_title(quick));
+    let mut comparison = convert::comparison(&group.setup, &group.outcome, title)?;
+    if quick {
+        comparison.manifest.notes.insert(0, SMOKE.to_owned());
+    }
     Ok(Comparison { claims: claims.to_vec(), ..comparison })
+}
+
+/// What the title of a shortened run has at its end.
+fn in_title(quick: bool) -> &'static str {
+    if quick { " (smoke run)" } else { "" }
 }
 
 /// The figure of an experiment that compares variants, one document for each workload. They are
@@ -50,7 +62,8 @@ fn figure(
     let series = experiment.series();
     let mut runs = Vec::new();
     let mut plans: Vec<&Plan> = Vec::new();
-    let mut notes: Vec<String> = Vec::new();
+    let smoke = results.are_smoke().then(|| SMOKE.to_owned());
+    let mut notes: Vec<String> = smoke.into_iter().collect();
     let mut manifest = Manifest::default();
     for one in &series {
         let Some((plan, result)) = results.plan_and_run(workload, one) else { continue };
@@ -83,6 +96,7 @@ fn figure(
     }
     manifest.notes = notes;
     let seeds = experiment.seeds_in_title();
-    let title = format!("{}: {} ({name}{seeds})", experiment.figure, experiment.title);
-    Ok(Comparison { title, manifest, runs, claims: claims.to_vec() })
+    let smoke = in_title(results.are_smoke());
+    let title = format!("{}: {} ({name}{seeds}){smoke}", experiment.figure, experiment.title);
+    Ok(Comparison { title, manifest, runs, claims: claims.to_vec(), ..Comparison::default() })
 }

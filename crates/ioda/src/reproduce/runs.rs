@@ -51,6 +51,8 @@ pub(crate) struct Results<'a> {
     runs: Vec<Vec<Seeded<'a>>>,
     plans: Vec<Planned>,
     laboratory: Vec<Vec<Option<&'a LabMeasured>>>,
+    /// Whether the runs are shortened ones.
+    is_smoke: bool,
 }
 
 /// The runs of one workload in one setup.
@@ -108,9 +110,16 @@ impl<'a> Results<'a> {
             groups.collect::<Result<Vec<_>, _>>().map(Seeded::new)
         };
         let of = |wanted: &Vec<Wanted>| wanted.iter().map(one).collect();
-        let runs = experiment.wanted()?.iter().map(of).collect::<Result<_, _>>()?;
+        let runs: Vec<Vec<Seeded<'a>>> =
+            experiment.wanted()?.iter().map(of).collect::<Result<_, _>>()?;
         let plans = experiment.plans.iter().map(Plan::build).collect::<Result<_, _>>()?;
-        Ok(Self { runs, plans, ..Self::default() })
+        let is_smoke = quick && runs.iter().any(|variants| !variants.is_empty());
+        Ok(Self { runs, plans, is_smoke, ..Self::default() })
+    }
+
+    /// Whether the runs are so short that their figures mean nothing; plans are exact all the same.
+    pub(crate) fn are_smoke(&self) -> bool {
+        self.is_smoke
     }
 
     /// Those of the laboratory: for each application, those of each system that has some.

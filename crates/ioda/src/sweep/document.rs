@@ -52,7 +52,7 @@ pub(crate) fn document(
         let (policy, seed) = (asked.policy.name().to_owned(), asked.seed.to_string());
         Some(SweepRun { point: asked.point, policy, seed, outcome })
     };
-    Ok(Sweep {
+    let sweep = Sweep {
         title: format!("Sweep of {}: {}", names.join(" and "), counts.join(", ")),
         ioda_version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: std::env::args().collect::<Vec<_>>().join(" "),
@@ -80,7 +80,9 @@ pub(crate) fn document(
             .collect(),
         runs: matrix.asked.iter().filter_map(run).collect(),
         parameters,
-    })
+        notes: Vec::new(),
+    };
+    Ok(Sweep { notes: sweep.evidence(), ..sweep })
 }
 
 fn shown(wanted: &Wanted) -> SweepMetric {

@@ -1,8 +1,7 @@
 //! What is kept of a run of a sweep: every standard metric, so that others can be shown later.
 
-use crate::assertion::FEWEST_SAMPLES;
 use crate::kept_runs::{self, Ended, Kept};
-use crate::metric::{Metric, Unit};
+use crate::metric::{FEWEST_SAMPLES, Metric, Unit};
 use crate::{convert, describe};
 use report::sweep::{Measured, Outcome, SCHEMA};
 use serde::{Deserialize, Serialize};

@@ -146,12 +146,65 @@ fn assertions_decide_the_exit_code() {
         "--assert \"base:read.p50<1s\" is about base, which is not run: add it to --policy";
     assert!(ran.stderr.contains(sentence), "{}", ran.stderr);
     let compared =
-        tiny("compare", &["dtrs", "--requests", "3000", "--assert", "ideal:read.p99.9<=1*base"]);
+        tiny("compare", &["dtrs", "--requests", "3000", "--assert", "ideal:read.p90<=1*base"]);
     assert_eq!(compared.code, 0, "{}", compared.stdout);
     // A trace that cannot be read is not looked at before.
     let early = tiny("compare", &["no-such.csv", "--policy", "base", "--assert", "ioda:waf<2"]);
     assert_eq!(early.code, 2);
     assert!(early.stderr.contains("is about ioda, which is not run"), "{}", early.stderr);
+}
+
+#[test]
+fn too_few_samples_are_an_exit_code_of_their_own() {
+    let with = |extra: &[&str]| tiny("run", &[&["dtrs", "--requests", "3000"], extra].concat());
+    let few =
+        ["--assert", "read.p99.9<10s", "--assert", "read.max<10s", "--assert", "read.mean<10s"];
+    let ran = with(&few);
+    assert_eq!(ran.code, 5, "{}", ran.stdout);
+    let line = "assert read.p99.9<10s: not enough: IODA has read.p99.9 = ";
+    assert!(ran.stdout.contains(line), "{}", ran.stdout);
+    assert!(ran.stdout.contains("requests, and this run has 3000\n"), "{}", ran.stdout);
+    for enough in ["assert read.max<10s: ok", "assert read.mean<10s: ok"] {
+        assert!(ran.stdout.contains(enough), "{}", ran.stdout);
+    }
+    let failed = with(&[&few[..], &["--assert", "read.p50<1ns"]].concat());
+    assert_eq!(failed.code, 1, "what fails wins: {}", failed.stdout);
+    let judged = with(&[&few[..], &["--allow-few"]].concat());
+    assert_eq!(judged.code, 0, "{}", judged.stdout);
+    assert!(judged.stdout.contains("assert read.p99.9<10s: ok"), "{}", judged.stdout);
+    let json = with(&[&few[..], &["--json"]].concat());
+    assert_eq!(json.code, 5);
+    assert!(json.stderr.contains(line), "{}", json.stderr);
+    let assertion = &json.json()["assertions"][0];
+    assert_eq!(
+        (&assertion["verdict"], &assertion["samples_needed"]),
+        (&"not-enough".into(), &100.into())
+    );
+    // As many requests as it asks for are enough.
+    let needed = assertion["requests_needed"].as_u64().unwrap().to_string();
+    let more = tiny("run", &["dtrs", "--requests", &needed, "--assert", "read.p99.9<10s"]);
+    assert_eq!(more.code, 0, "{needed}: {}", more.stdout);
+    let page = with(&[&few[..], &["--html=-"]].concat());
+    assert!(page.stdout.contains("? not enough") && page.code == 5, "{}", page.stderr);
+    assert_eq!(with(&["--allow-few"]).code, 2, "there is nothing to judge");
+}
+
+#[test]
+fn a_run_that_proves_nothing_says_so() {
+    let notes = |arguments: &[&str]| -> String {
+        let ran =
+            tiny("compare", &[&["dtrs", "--policy", "base,ioda", "--json"], arguments].concat());
+        let document = ran.json();
+        let notes = document["manifest"]["notes"].as_array().unwrap().iter();
+        notes.map(|note| note.as_str().unwrap().to_owned() + "\n").collect()
+    };
+    let settled = notes(&["--requests", "20000"]);
+    assert!(!settled.contains("no collection") && !settled.contains("free space"), "{settled}");
+    let idle = notes(&["--requests", "300", "--precondition", "fresh"]);
+    assert!(idle.contains("no collection took place under any policy"), "{idle}");
+    let filling = notes(&["--requests", "20000", "--precondition", "fresh"]);
+    assert!(filling.contains("free space still moves"), "{filling}");
+    assert!(filling.contains("% of the blocks under Base, "), "{filling}");
 }
 
 /// The line about the array, the only run and the output for assertions of a short run.

@@ -120,6 +120,25 @@ fn experiments_of_ones_own_can_fail_strictly() {
     let ran = ioda(&["reproduce", "--experiments", path, "--quick", "--quiet"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stdout.contains("no: DOES NOT HOLD"), "{}", ran.stdout);
+    let smoke = "smoke run (--quick): few requests on small drives";
+    assert_eq!(ran.stdout.matches(smoke).count(), 2, "at the table and at the end: {}", ran.stdout);
+    let pages = folder.path().join("pages");
+    let told = ioda(&[
+        "reproduce",
+        "--experiments",
+        path,
+        "--quick",
+        "-q",
+        "--json",
+        "--output",
+        pages.to_str().unwrap(),
+    ])
+    .json();
+    for notes in [&told["notes"], &told["workloads"][0]["manifest"]["notes"]] {
+        assert!(notes[0].as_str().unwrap().starts_with(smoke), "{notes}");
+    }
+    let page = std::fs::read_dir(&pages).unwrap().next().unwrap().unwrap().path();
+    assert!(std::fs::read_to_string(page).unwrap().contains(smoke));
     let strict = ioda(&["reproduce", "mine", "--experiments", path, "--quick", "--strict", "-q"]);
     assert_eq!(strict.code, 1, "{}", strict.stderr);
     // The seed is 1 unless one is given, and each of several is judged.

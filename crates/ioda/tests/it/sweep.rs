@@ -345,3 +345,23 @@ fn what_cannot_be_varied_is_refused_before_anything_runs() {
     assert_eq!(other.code, 3);
     assert!(other.stderr.contains("is no result of a sweep"), "{}", other.stderr);
 }
+
+#[test]
+fn cells_without_collections_and_spare_without_effect_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().to_str().unwrap();
+    let array = ["--config", "tiny.toml", "--policy", "base,ioda", "--precondition", "fresh"];
+    let vary = ["--vary", "over-provisioning=25%,40%", "--vary", "load=0.002,0.004"];
+    let few = ["--requests", "300", "--metric", "waf"];
+    let all = [&["sweep", "dtrs", "--output", output], &array[..], &vary, &few].concat();
+    let ran = ioda(&all);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("no collection took place in 8 of 8 cells"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("write amplification does not fall with more spare"));
+    let notes = document(folder.path())["notes"].as_array().unwrap().len();
+    assert_eq!(notes, 2);
+    let page = std::fs::read_to_string(folder.path().join("sweep.html")).unwrap();
+    assert_eq!(page.matches("<td class=\"idle\">").count(), 8);
+    let aged = sweep(folder.path(), &["--vary", "load=0.002,0.004", "--metric", "waf"]);
+    assert!(!aged.stdout.contains("no collection"), "{}", aged.stdout);
+}

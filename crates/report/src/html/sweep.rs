@@ -97,7 +97,9 @@ fn header(sweep: &Cells<'_>) -> String {
         };
         format!("<li{class}>{what} {}: {}</li>\n", text(&runs), text(&why))
     };
-    let remarks: String = sweep.remarks().into_iter().map(remark).collect();
+    let notes =
+        sweep.notes.iter().map(|note| format!("<li class=\"warning\">{}</li>\n", text(note)));
+    let remarks: String = notes.chain(sweep.remarks().into_iter().map(remark)).collect();
     let remarks = match remarks.is_empty() {
         true => String::new(),
         false => format!("<ul class=\"findings\">\n{remarks}</ul>\n"),
@@ -166,7 +168,13 @@ fn curves(sweep: &Cells<'_>, index: usize, metric: &SweepMetric) -> String {
             let cell = |policy: &SweepPolicy| {
                 sweep.spread(point, &policy.name, &metric.name).map_or_else(
                     || sweep.absent(point, &policy.name).to_owned(),
-                    |spread| cell(metric, &spread),
+                    |spread| {
+                        let cell = cell(metric, &spread);
+                        match sweep.is_idle(point, &policy.name) {
+                            true => format!("<span class=\"idle\">{cell}</span>"),
+                            false => cell,
+                        }
+                    },
                 )
             };
             (value.text.clone(), sweep.policies.iter().map(cell).collect())
@@ -225,6 +233,12 @@ fn meaning(sweep: &Cells<'_>, metric: &SweepMetric) -> String {
     if sweep.has_few_samples(&metric.name) {
         sentences.push("A mark (~): fewer than 100 samples lie beyond the percentile.".to_owned());
     }
+    if sweep.has_idle() {
+        sentences.push(
+            "A mark (*): no collection took place with some seed, so the number is of idle drives."
+                .to_owned(),
+        );
+    }
     sentences.join(" ")
 }
 
@@ -237,9 +251,11 @@ struct Shades {
 
 impl Shades {
     fn of(sweep: &Cells<'_>, metric: &SweepMetric) -> Option<Self> {
+        // Idle drives would have most of the colours.
         let medians = || {
             sweep.policies.iter().flat_map(|policy| {
                 (0..sweep.points.len())
+                    .filter(|&point| !sweep.is_idle(point, &policy.name))
                     .filter_map(|point| sweep.spread(point, &policy.name, &metric.name))
                     .map(|spread| spread.median)
             })
@@ -285,13 +301,16 @@ fn luminance(channels: [f64; 3]) -> f64 {
 fn heat_maps(sweep: &Cells<'_>, index: usize, metric: &SweepMetric) -> String {
     let [down, across] = [0, 1].map(|which| text(&sweep.parameters[which].name));
     let title = format!("{} by {down} and {across}", text(&metric.name));
-    let Some(shades) = Shades::of(sweep, metric) else {
+    let shades = Shades::of(sweep, metric);
+    let shades = shades.as_ref();
+    if shades.is_none() && !sweep.has_metric(&metric.name) {
         let nothing = "<p class=\"missing\">No run has this metric.</p>";
         return section(&format!("metric-{index}"), &title, "", nothing);
-    };
+    }
     let maps: String =
-        sweep.policies.iter().map(|policy| heat_map(sweep, metric, policy, &shades)).collect();
-    let content = format!("{}<div class=\"heat-maps\">\n{maps}</div>\n", legend(metric, &shades));
+        sweep.policies.iter().map(|policy| heat_map(sweep, metric, policy, shades)).collect();
+    let legend = shades.map_or_else(String::new, |shades| legend(metric, shades));
+    let content = format!("{legend}<div class=\"heat-maps\">\n{maps}</div>\n");
     let explanation = format!(
         "{down} down, {across} across; colours mean the same under all policies. {}",
         meaning(sweep, metric)
@@ -303,7 +322,7 @@ fn heat_map(
     sweep: &Cells<'_>,
     metric: &SweepMetric,
     policy: &SweepPolicy,
-    shades: &Shades,
+    shades: Option<&Shades>,
 ) -> String {
     let [down, across] = [&sweep.parameters[0], &sweep.parameters[1]];
     let heads: String = across
@@ -323,6 +342,10 @@ fn heat_map(
                     let Some(spread) = spread else {
                         let why = sweep.absent(point, &policy.name);
                         return format!("<td class=\"none\">{why}</td>");
+                    };
+                    let shades = shades.filter(|_| !sweep.is_idle(point, &policy.name));
+                    let Some(shades) = shades else {
+                        return format!("<td class=\"idle\">{}</td>", cell(metric, &spread));
                     };
                     let (fill, on) = colours(shades.share(spread.median));
                     format!(

@@ -4,7 +4,7 @@ use super::escape::text;
 use crate::costs::{self, Cell};
 use crate::document::{busy_members_shown, percent};
 use crate::intervals::{self, Ratios};
-use crate::{Claim, Comparison, Latency, Run, format, hosts};
+use crate::{Assertion, Claim, Comparison, Latency, Run, Verdict, format, hosts};
 
 /// Read latency by percentile with its ratios to Ideal and Floor, one row per policy.
 pub(super) fn latency(comparison: &Comparison) -> String {
@@ -285,6 +285,42 @@ pub(super) fn costs(comparison: &Comparison) -> String {
 fn alarm(count: u64) -> String {
     let shown = format::count(count);
     if count == 0 { shown } else { format!("<strong class=\"alarm\">{shown}</strong>") }
+}
+
+/// Conditions on the results with what became of them.
+pub(super) fn assertions(assertions: &[Assertion]) -> String {
+    if assertions.is_empty() {
+        return String::new();
+    }
+    let row = |assertion: &Assertion| {
+        let (class, verdict) = match assertion.verdict {
+            Verdict::Holds => ("holds", "✓ ok"),
+            Verdict::Fails => ("fails", "✗ failed"),
+            Verdict::NotEnough => ("few-samples", "? not enough"),
+        };
+        format!(
+            "<tr><td class=\"{class}\">{verdict}</td><td>{}</td><td>{}</td></tr>\n",
+            text(&assertion.condition),
+            text(&assertion.sentence)
+        )
+    };
+    let rows: String = assertions.iter().map(row).collect();
+    let header = ["verdict", "assertion", "found"]
+        .map(|name| format!("<th scope=\"col\">{name}</th>"))
+        .concat();
+    section(
+        "assertions",
+        "Assertions",
+        "Not enough: fewer than 100 samples lie beyond the percentile or in the mean, so the assertion neither holds \
+         nor fails.",
+        &scroll(
+            "Assertions",
+            &format!(
+                "<table class=\"words\">{}\n<thead><tr>{header}</tr></thead>\n<tbody>{rows}</tbody></table>",
+                caption("Assertions")
+            ),
+        ),
+    )
 }
 
 /// The claims of an article with both numbers and the verdict.

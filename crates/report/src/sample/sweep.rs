@@ -37,6 +37,7 @@ pub fn sweep(parameters: usize) -> Sweep {
         runs: runs(&points),
         parameters: all,
         points,
+        notes: Vec::new(),
     }
 }
 

@@ -39,6 +39,9 @@ fn heading(sweep: &Cells<'_>) -> String {
     for (name, value) in &sweep.facts {
         text += &format!("  {name:<9} {value}\n");
     }
+    for note in &sweep.notes {
+        text += &wrapped("  note      ", note);
+    }
     text
 }
 
@@ -95,7 +98,10 @@ fn cell(
     let spread = sweep.spread(point, &policy.name, &metric.name);
     spread.map_or_else(
         || sweep.absent(point, &policy.name).to_owned(),
-        |spread| shown(metric, &spread),
+        |spread| {
+            let mark = if sweep.is_idle(point, &policy.name) { "*" } else { "" };
+            format!("{}{mark}", shown(metric, &spread))
+        },
     )
 }
 
@@ -133,6 +139,9 @@ fn footnotes(sweep: &Cells<'_>) -> String {
     }
     if sweep.metrics.iter().any(|metric| sweep.has_few_samples(&metric.name)) {
         text += "~ fewer than 100 samples lie beyond this percentile with some seed\n";
+    }
+    if sweep.has_idle() {
+        text += "* no collection took place with some seed, so the number is of idle drives\n";
     }
     for metric in &sweep.metrics {
         if let Some(meaning) = metric.meaning() {

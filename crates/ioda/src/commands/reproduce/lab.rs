@@ -215,7 +215,7 @@ fn show(
         }
     }
     if let Some(path) = &args.junit {
-        let mut suites = Suites::new();
+        let mut suites = Suites::new(false);
         for one in &judged {
             suites.add_with_skipped(&one.id, &one.claims, &one.unjudged);
         }

@@ -131,6 +131,8 @@ mod tests {
         plans: Vec<PlanNumbers>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         over_seeds: Vec<report::seeds::ClaimOverSeeds>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
     }
 
     impl Document for Whole {
@@ -169,6 +171,7 @@ mod tests {
                 figures: figures(),
                 plans: Vec::new(),
                 over_seeds: Vec::new(),
+                notes: Vec::new(),
             };
             let whole = Whole {
                 claims: claims(),
@@ -176,6 +179,7 @@ mod tests {
                 figures: figures(),
                 plans: Vec::new(),
                 over_seeds: Vec::new(),
+                notes: Vec::new(),
             };
             let mut text = Vec::new();
             schema::write(&mut text, &streamed).unwrap();
