@@ -16,6 +16,7 @@ mod driving;
 pub mod embed;
 mod exit;
 mod faults;
+mod fio_jobs;
 mod flags;
 mod host_name;
 mod kept_runs;

@@ -3,6 +3,7 @@
 use super::Talk;
 use crate::cli::LoadArgs;
 use crate::exit::{Code, Failure};
+use crate::fio_jobs;
 use crate::loading::{self, LoadOptions, Loaded};
 use crate::progress;
 use crate::setup;
@@ -69,7 +70,9 @@ pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<Code, Failure> {
         runs: vec![run],
         claims: Vec::new(),
     };
-    super::compare::write(&args.output, &comparison, talk)?;
+    let mut job = fio_jobs::job(&source, &loaded.read, &loaded.write);
+    job.options.extend([("ioengine", "nbd".to_owned()), ("uri", uri.to_string())]);
+    super::compare::write(&args.output, &comparison, &[job], talk)?;
     match loaded.errors.total() {
         0 => Ok(Code::Ok),
         _ => Err(Failure::internal(format!("of the requests, {}", loaded.errors))),

@@ -152,7 +152,7 @@ impl Simulation {
         })?;
         let mut comparison = prepared.document(&outcome)?;
         comparison.manifest.command_line.clone_from(&self.command_line);
-        compare::write_documents(&self.args.output, &comparison)?;
+        compare::write_documents(&self.args.output, &comparison, &prepared.fio_jobs(&outcome))?;
         let verdicts = prepared.verdicts(&outcome);
         let verdicts = verdicts.into_iter().map(|verdict| (verdict.holds, verdict.line)).collect();
         Ok(Done { comparison, results: outcome.results, verdicts })
