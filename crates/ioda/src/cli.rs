@@ -366,7 +366,8 @@ pub(crate) struct OutputArgs {
     /// Everything as JSON.
     #[command(flatten)]
     pub(crate) json: JsonArgs,
-    /// Write fio's JSON layout, one job per policy; `-` for standard output
+    /// Write what fio writes as json+, one job per policy, with bins and percentiles for fio's tools; `-`
+    /// for standard output
     #[arg(long, alias = "fio_json", value_name = "FILE")]
     pub(crate) fio_json: Option<PathBuf>,
 }

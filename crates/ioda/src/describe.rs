@@ -17,6 +17,29 @@ pub(crate) fn gaps(trace: &workload::Trace) -> Option<String> {
     gaps.remark().map(|remark| format!("{remark}{option}"))
 }
 
+/// Writes of `trace` that ask for stable storage, and its flushes, with what becomes of them in the simulation.
+pub(crate) fn durable(trace: &workload::Trace) -> Option<String> {
+    asked(trace).map(|asked| {
+        format!(
+            "of the trace, {asked}; the simulation has no such promise: these writes take as long as others, and \
+             flushes are left out"
+        )
+    })
+}
+
+/// Writes of `trace` that ask for stable storage, and its flushes.
+pub(crate) fn asked(trace: &workload::Trace) -> Option<String> {
+    let counts = trace.counts();
+    let flushes = match counts.flushes() {
+        0 => None,
+        1 => Some("1 line is a flush".to_owned()),
+        flushes => Some(format!("{flushes} lines are flushes")),
+    };
+    let writes = (counts.durable > 0).then(|| counts.durable_text());
+    let both: Vec<String> = writes.into_iter().chain(flushes).collect();
+    (!both.is_empty()).then(|| both.join(" and "))
+}
+
 /// The array in words, and how its drives are coordinated if some run does that.
 pub(crate) fn array(plans: &[Plan]) -> Result<String, Failure> {
     let Some(plan) = plans.first() else { return Ok(String::new()) };

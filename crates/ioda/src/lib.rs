@@ -17,6 +17,7 @@ pub mod embed;
 mod evidence;
 mod exit;
 mod faults;
+mod fio_jobs;
 mod flags;
 mod host_name;
 mod kept_runs;

@@ -106,6 +106,9 @@ impl Setup {
         let mut notes = Vec::new();
         let kind = Kind::of(&settings.workload)?;
         let original = kind.source(settings, &plan, capacity, traces, &mut notes)?;
+        if let Source::Trace(source) = &original {
+            notes.extend(describe::durable(&source.trace));
+        }
         let measured = load::measure(&plan, &original, capacity)?;
         let rate = match kind.rerate(settings) {
             Rerate::Auto => measured.automatic_rate(&mut notes),

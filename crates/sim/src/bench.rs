@@ -148,8 +148,14 @@ pub fn bench_array(
     let workload = (0..requests).map(|_| {
         let op = if rng.below(10) < 7 { Op::Read } else { Op::Write };
         let offset_bytes = rng.below(pages) * page_bytes;
-        let request =
-            Request { at: Instant::ZERO, op, offset_bytes, size_bytes: page_bytes, device: 0 };
+        let request = Request {
+            at: Instant::ZERO,
+            op,
+            offset_bytes,
+            size_bytes: page_bytes,
+            device: 0,
+            durable: false,
+        };
         Ok::<_, Infallible>(request)
     });
     let arrival = Arrival::Closed { iodepth, runtime: None };

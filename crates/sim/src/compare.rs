@@ -227,6 +227,7 @@ mod tests {
                     offset_bytes,
                     size_bytes: 4096,
                     device: 0,
+                    durable: false,
                 })
             };
             Ok((Arrival::Open, (0..2_000).map(write)))

@@ -78,18 +78,19 @@ impl<W: Write> TraceWriter<W> {
 
     /// Writes one request.
     pub fn write(&mut self, request: &Request) -> io::Result<()> {
-        let Request { at, op, offset_bytes, size_bytes, device } = *request;
+        let Request { at, op, offset_bytes, size_bytes, device, durable } = *request;
         let nanos = at.as_nanos();
         match self.format {
             WriteFormat::Csv => {
-                let letter = match op {
-                    Op::Read => 'R',
-                    Op::Write => 'W',
+                let letters = match op {
+                    Op::Read => "R",
+                    Op::Write if durable => "WF",
+                    Op::Write => "W",
                 };
                 let (micros, rest) = (nanos / 1_000, nanos % 1_000);
                 writeln!(
                     self.out,
-                    "{micros}.{rest:03},{letter},{offset_bytes},{size_bytes},{device}"
+                    "{micros}.{rest:03},{letters},{offset_bytes},{size_bytes},{device}"
                 )
             }
             WriteFormat::FioIologV3 => {

@@ -4,6 +4,7 @@ use super::Talk;
 use crate::assertion::{Assertion, Bound, Few};
 use crate::cli::{OutputArgs, SimulationArgs};
 use crate::exit::{Code, Failure};
+use crate::fio_jobs;
 use crate::output::{self, Documents, remark};
 use crate::ratios;
 use crate::requests_out;
@@ -15,9 +16,11 @@ use crate::{
     quantity::{Span, exact_duration},
 };
 use array::policy::PolicyKind;
+use report::fio::Job;
 use report::{Comparison, Verdict};
-use sim::{Measured, RequestSink};
+use sim::{Measured, RequestSink, RunResult};
 use std::path::PathBuf;
+use std::time::SystemTime;
 use units::Instant;
 
 /// `ioda compare`.
@@ -52,7 +55,7 @@ fn simulate(args: &SimulationArgs, policies: &[PolicyKind], talk: Talk) -> Resul
         remark(&format!("wrote {}", path.display()));
     }
     let comparison = prepared.document(&outcome)?;
-    write(&args.output, &comparison, talk)?;
+    write(&args.output, &comparison, &prepared.fio_jobs(&outcome), talk)?;
     judge(&args.output, &comparison.assertions)
 }
 
@@ -120,6 +123,13 @@ impl<'a> Prepared<'a> {
         }
         Ok(comparison)
     }
+
+    /// The runs as jobs of fio.
+    pub(crate) fn fio_jobs(&self, outcome: &Outcome) -> Vec<Job> {
+        let source = &self.setup.source;
+        let job = |result: &RunResult| fio_jobs::job(source, &result.read, &result.write);
+        outcome.results.iter().map(job).collect()
+    }
 }
 
 /// What is compared, in one line.
@@ -174,8 +184,13 @@ pub(crate) fn check_outputs(output: &OutputArgs) -> Result<(), Failure> {
 }
 
 /// Writes what is asked for, or prints the table.
-pub(crate) fn write(args: &OutputArgs, comparison: &Comparison, talk: Talk) -> Result<(), Failure> {
-    let documents = write_documents(args, comparison)?;
+pub(crate) fn write(
+    args: &OutputArgs,
+    comparison: &Comparison,
+    jobs: &[Job],
+    talk: Talk,
+) -> Result<(), Failure> {
+    let documents = write_documents(args, comparison, jobs)?;
     if printed(args).next().is_none() {
         output::print(&report::table::render(comparison))?;
     }
@@ -183,17 +198,18 @@ pub(crate) fn write(args: &OutputArgs, comparison: &Comparison, talk: Talk) -> R
     Ok(())
 }
 
-/// Writes the documents that are asked for.
+/// Writes the documents that are asked for. The runs of `comparison` are `jobs` of fio.
 pub(crate) fn write_documents(
     args: &OutputArgs,
     comparison: &Comparison,
+    jobs: &[Job],
 ) -> Result<Documents, Failure> {
     let mut documents = Documents::default();
     if let Some(path) = args.json.path() {
         documents.write(path, &report::json::to_string(comparison))?;
     }
     if let Some(path) = &args.fio_json {
-        documents.write(path, &report::fio::to_string(comparison))?;
+        documents.write(path, &report::fio::to_string(comparison, jobs, SystemTime::now()))?;
     }
     if let Some(path) = args.html.path() {
         documents.write(path, &report::html::render(comparison))?;

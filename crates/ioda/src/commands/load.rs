@@ -2,7 +2,9 @@
 
 use super::Talk;
 use crate::cli::LoadArgs;
+use crate::describe;
 use crate::exit::{Code, Failure};
+use crate::fio_jobs;
 use crate::loading::{self, LoadOptions, Loaded};
 use crate::progress;
 use crate::setup;
@@ -11,6 +13,7 @@ use live::nbd::client::Client;
 use report::{Comparison, Manifest};
 use std::sync::atomic::AtomicU64;
 use units::Duration;
+use workload::Source;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -59,7 +62,11 @@ pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<Code, Failure> {
         drive: String::from("as it is behind NBD"),
         array: format!("{uri}, {capacity_bytes} bytes"),
         configuration_toml: settings.to_toml(),
-        notes: notes.into_iter().chain(remarks(&loaded)).collect(),
+        notes: notes
+            .into_iter()
+            .chain(durable(&source, &client, &loaded))
+            .chain(remarks(&loaded))
+            .collect(),
     };
     let label = args.label.clone().unwrap_or_else(|| "NBD".into());
     let run = loading::run_of(&loaded, &label, &label, capacity_bytes);
@@ -69,11 +76,27 @@ pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<Code, Failure> {
         runs: vec![run],
         ..Comparison::default()
     };
-    super::compare::write(&args.output, &comparison, talk)?;
+    let mut job = fio_jobs::job(&source, &loaded.read, &loaded.write);
+    job.options.extend([("ioengine", "nbd".to_owned()), ("uri", uri.to_string())]);
+    super::compare::write(&args.output, &comparison, &[job], talk)?;
     match loaded.errors.total() {
         0 => Ok(Code::Ok),
         _ => Err(Failure::internal(format!("of the requests, {}", loaded.errors))),
     }
+}
+
+/// What became of the writes of a trace that ask for stable storage, and of its flushes.
+fn durable(source: &Source, client: &Client, loaded: &Loaded) -> Option<String> {
+    let Source::Trace(source) = source else { return None };
+    let asked = describe::asked(&source.trace)?;
+    let sent = match loaded.forced {
+        _ if !loading::takes_fua(client.negotiated()) => {
+            "the server takes no FUA, so all writes were sent without it".to_owned()
+        }
+        1 => "1 write was sent with FUA".to_owned(),
+        forced => format!("{forced} writes were sent with FUA"),
+    };
+    Some(format!("of the trace, {asked}; {sent}, and flushes were left out"))
 }
 
 /// What a reader should know about the generator itself.

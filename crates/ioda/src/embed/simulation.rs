@@ -153,7 +153,7 @@ impl Simulation {
         })?;
         let mut comparison = prepared.document(&outcome)?;
         comparison.manifest.command_line.clone_from(&self.command_line);
-        compare::write_documents(&self.args.output, &comparison)?;
+        compare::write_documents(&self.args.output, &comparison, &prepared.fio_jobs(&outcome))?;
         let verdict = |assertion: &report::Assertion| (assertion.verdict.holds(), assertion.line());
         let verdicts = comparison.assertions.iter().map(verdict).collect();
         Ok(Done { comparison, results: outcome.results, verdicts })

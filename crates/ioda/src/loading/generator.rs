@@ -1,7 +1,7 @@
 //! The generator: one thread, one connection, a clock.
 
 use super::errors::Errors;
-use super::permitted::permit;
+use super::permitted::{permit, takes_fua};
 use crate::exit::Failure;
 use live::clock::{Clock, Event, Interest, Spin, Waiter};
 use live::nbd::client::Client;
@@ -40,6 +40,8 @@ pub(crate) struct Loaded {
     pub(crate) written_bytes: u64,
     /// From the first intended moment to the last answer.
     pub(crate) length: Duration,
+    /// Writes that were sent with FUA, because their trace has them so.
+    pub(crate) forced: u64,
     /// Requests that the device answered with an error.
     pub(crate) errors: Errors,
     /// If it was asked for: of every request in the order of the workload, from the intended moment.
@@ -99,6 +101,7 @@ pub(crate) fn load(
             read_bytes: 0,
             written_bytes: 0,
             length: Duration::ZERO,
+            forced: 0,
             errors: Errors::default(),
             each: options.keep_each.then(Vec::new),
         },
@@ -175,7 +178,7 @@ impl Generator<'_> {
 
     fn send(&mut self, request: &Request, intended: Instant) -> Result<(), Failure> {
         permit(self.client.negotiated(), request)?;
-        let Request { op, offset_bytes, size_bytes, .. } = *request;
+        let Request { op, offset_bytes, size_bytes, durable, .. } = *request;
         let cookie = self.next_cookie;
         self.next_cookie += 1;
         match op {
@@ -187,7 +190,9 @@ impl Generator<'_> {
                 // Each write starts elsewhere in the noise, so that no two are alike.
                 let start = (cookie as usize * 8) % (self.payload.len() - size_bytes as usize + 1);
                 let data = &self.payload[start..start + size_bytes as usize];
-                self.client.send_write(cookie, offset_bytes, data, false);
+                let fua = durable && takes_fua(self.client.negotiated());
+                self.loaded.forced += u64::from(fua);
+                self.client.send_write(cookie, offset_bytes, data, fua);
             }
         }
         let late = self.clock.now().since(intended);

@@ -1,7 +1,7 @@
 //! What may be sent to a server, by what it has said of its export.
 
 use crate::exit::Failure;
-use live::nbd::wire::command;
+use live::nbd::wire::{command, command_flag};
 use live::nbd::{Forbidden, Negotiated};
 use workload::{Op, Request, Workload};
 
@@ -20,6 +20,11 @@ pub(crate) fn permit_all(negotiated: &Negotiated, workload: Workload) -> Result<
         permit(negotiated, &request?)?;
     }
     Ok(())
+}
+
+/// Whether a server takes writes with FUA.
+pub(crate) fn takes_fua(negotiated: &Negotiated) -> bool {
+    negotiated.check(command::WRITE, command_flag::FUA, 0, 0).is_ok()
 }
 
 /// Whether a request may be sent.
@@ -72,7 +77,8 @@ mod tests {
     use units::Instant;
 
     fn said(negotiated: Negotiated, op: Op, offset_bytes: u64, size_bytes: u64) -> Option<String> {
-        let request = Request { at: Instant::ZERO, op, offset_bytes, size_bytes, device: 0 };
+        let request =
+            Request { at: Instant::ZERO, op, offset_bytes, size_bytes, device: 0, durable: false };
         permit(&negotiated, &request).err().map(|failure| failure.to_string())
     }
 

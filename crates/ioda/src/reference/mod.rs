@@ -71,7 +71,7 @@ fn json() -> String {
          misunderstand; fields may be added without that, so readers should ignore those that they do not \
          know. `ioda schema NAME` prints a JSON Schema (draft 2020-12).\n\nUnits stand at the end of the \
          names; a name without a unit is a count or a ratio. A field that is *optional* may be absent. \
-         What `--fio-json` writes is fio's own layout, and has no field `schema`.\n\n"
+         What `--fio-json` writes is [fio's own layout](../fio-json.md), and has no field `schema`.\n\n"
     );
     for document in &DOCUMENTS {
         let schema = (document.schema)();

@@ -3,7 +3,7 @@
 
 use crate::common;
 use live::nbd::wire::{
-    GREETING_MAGIC, OPTION_MAGIC, REQUEST_BYTES, RequestHeader, command, export_flag,
+    GREETING_MAGIC, OPTION_MAGIC, REQUEST_BYTES, RequestHeader, command, command_flag, export_flag,
     handshake_flag, info, option, option_reply, put_option_reply, simple_reply,
 };
 use std::io::{Read, Write};
@@ -155,4 +155,35 @@ fn errors_are_counted_by_their_kind() {
     assert_eq!(ran.code, 4);
     assert!(ran.stderr.contains(&kinds), "{kinds}: {}", ran.stderr);
     assert!(ran.stdout.contains(&kinds), "{kinds}: {}", ran.stdout);
+}
+
+/// Requests of a trace: a read, two writes with FUA, one without, and a flush.
+const DURABLE: &str = "t_us,op,offset_bytes,size_bytes\n0,R,0,4096\n100,WF,4096,4096\n200,W,8192,4096\n\
+                       300,FWFS,12288,4096\n400,F,0,0\n";
+
+#[test]
+fn writes_of_a_trace_are_sent_with_fua_where_the_server_takes_it() {
+    let asked = "of the trace, 2 writes ask for stable storage (FUA, or a flush ahead) and 1 line is a flush; ";
+    for (flags, forced, said) in [
+        (export_flag::SEND_FUA, vec![4096, 12288], "2 writes were sent with FUA"),
+        (0, vec![], "the server takes no FUA, so all writes were sent without it"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("t.csv"), DURABLE).unwrap();
+        let offer = Offer { flags: export_flag::HAS_FLAGS | flags, blocks: USUAL };
+        let server = Server::start(folder.path(), offer);
+        let address = server.socket.display().to_string();
+        let words = ["--quiet", "load", "t.csv", "--address", &address, "--json"];
+        let ran = common::ioda_in(folder.path(), &words);
+        let sent = server.thread.join().unwrap();
+        let found: Vec<u64> = sent
+            .iter()
+            .filter(|request| request.flags & command_flag::FUA != 0)
+            .map(|request| request.offset_bytes)
+            .collect();
+        assert_eq!((sent.len(), found), (4, forced), "{}", ran.stderr);
+        let notes = ran.json()["manifest"]["notes"].to_string();
+        let note = format!("{asked}{said}, and flushes were left out");
+        assert!(notes.contains(&note), "{notes}");
+    }
 }

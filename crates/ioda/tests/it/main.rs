@@ -17,6 +17,7 @@ mod failures;
 #[path = "../../../live/tests/it/fake_array/mod.rs"]
 mod fake_array;
 mod file_systems;
+mod fio_json;
 mod forced;
 mod forgetful;
 mod full;

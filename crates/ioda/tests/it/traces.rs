@@ -337,3 +337,29 @@ fn impossible_requests_are_refused_and_can_be_allowed() {
     let ran = ioda(&["trace", "inspect", "odd.csv", "--allow-odd", "--json"]);
     assert_eq!(ran.json()["devices"], 50);
 }
+
+#[test]
+fn durable_writes_and_flushes_are_said_by_inspection_and_by_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    let mut text = String::from("t_us,op,offset_bytes,size_bytes\n");
+    for number in 0..200 {
+        let word = ["R", "W", "WF", "F"][number % 4];
+        let size = if word == "F" { 0 } else { 4096 };
+        text.push_str(&format!("{},{word},{},{size}\n", number * 100, number * 4096));
+    }
+    std::fs::write(&path, text).unwrap();
+    let trace = path.to_str().unwrap();
+    let inspected = ioda(&["trace", "inspect", trace]);
+    let said = "50 writes ask for stable storage (FUA, or a flush ahead)";
+    assert!(inspected.stdout.contains(&format!("; {said}")), "{}", inspected.stdout);
+    let document = ioda(&["trace", "inspect", trace, "--json"]).json();
+    assert_eq!([&document["durable"], &document["skipped"]["flush"]], [50, 50]);
+    let ran = tiny("run", &[trace, "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let notes = ran.json()["manifest"]["notes"].to_string();
+    let note = format!(
+        "of the trace, {said} and 50 lines are flushes; the simulation has no such promise"
+    );
+    assert!(notes.contains(&note), "{notes}");
+}

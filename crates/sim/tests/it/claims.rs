@@ -152,6 +152,7 @@ fn a_latency_counts_from_the_intended_arrival() {
             offset_bytes: 0,
             size_bytes: 4096,
             device: 0,
+            durable: false,
         })
     });
     let drives = prepare_drives(&plan).unwrap();

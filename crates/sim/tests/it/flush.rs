@@ -45,6 +45,7 @@ fn result(plan: &Plan, share: f64) -> RunResult {
             offset_bytes,
             size_bytes: plan.chunk_bytes,
             device: 0,
+            durable: false,
         })
     });
     let drives = prepare_drives(plan).unwrap();

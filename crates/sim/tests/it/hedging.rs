@@ -34,7 +34,14 @@ fn simulate(plan: &Plan, policy: &str, utilization: f64, write_percent: u64) -> 
         let op = if rng.below(100) < write_percent { Op::Write } else { Op::Read };
         let (at, offset_bytes) =
             (Instant::from_nanos(at_nanos as u64), rng.below(capacity_pages) * 4096);
-        Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes: 4096, device: 0 })
+        Ok::<_, Infallible>(Request {
+            at,
+            op,
+            offset_bytes,
+            size_bytes: 4096,
+            device: 0,
+            durable: false,
+        })
     });
     let drives = prepare_drives(&plan).unwrap();
     run(&plan, drives, Arrival::Open, requests, &RunProgress::default()).unwrap()

@@ -50,7 +50,14 @@ fn result(plan: &Plan, faults: &[(Instant, Fault)], ends: u64) -> RunResult {
         let op = if rng.below(10) < 3 { Op::Write } else { Op::Read };
         let offset_bytes = rng.below(pages) * plan.chunk_bytes;
         let size_bytes = plan.chunk_bytes;
-        Ok::<_, Infallible>(Request { at: now, op, offset_bytes, size_bytes, device: 0 })
+        Ok::<_, Infallible>(Request {
+            at: now,
+            op,
+            offset_bytes,
+            size_bytes,
+            device: 0,
+            durable: false,
+        })
     });
     let drives = prepare_drives(plan).unwrap();
     let progress = RunProgress::default();
@@ -64,7 +71,14 @@ fn saturated(plan: &Plan) -> RunResult {
     let requests = (0..300_000).map(|_| {
         let op = if rng.below(10) < 3 { Op::Write } else { Op::Read };
         let (offset_bytes, size_bytes) = (rng.below(pages) * plan.chunk_bytes, plan.chunk_bytes);
-        Ok::<_, Infallible>(Request { at: Instant::ZERO, op, offset_bytes, size_bytes, device: 0 })
+        Ok::<_, Infallible>(Request {
+            at: Instant::ZERO,
+            op,
+            offset_bytes,
+            size_bytes,
+            device: 0,
+            durable: false,
+        })
     });
     let arrival = Arrival::Closed { iodepth: 256, runtime: None };
     let drives = prepare_drives(plan).unwrap();

@@ -59,7 +59,14 @@ fn every_drive_works_under_every_policy() {
                 let op = if rng.below(2) == 0 { Op::Write } else { Op::Read };
                 let offset_bytes = rng.below(pages) * plan.chunk_bytes;
                 let size_bytes = plan.chunk_bytes;
-                Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes, device: 0 })
+                Ok::<_, Infallible>(Request {
+                    at,
+                    op,
+                    offset_bytes,
+                    size_bytes,
+                    device: 0,
+                    durable: false,
+                })
             });
             let drives = prepare_drives(&plan).unwrap();
             let result =

@@ -26,7 +26,14 @@ fn simulate(ranges: RangeConfig, blocking: Blocking, policy: PolicyKind) -> RunR
         let at = Instant::ZERO + Duration::from_micros(number * 1_000_000 / 9_000);
         let op = if number % 5 == 0 { Op::Write } else { Op::Read };
         let offset_bytes = rng.below(pages) * 4096;
-        Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes: 4096, device: 0 })
+        Ok::<_, Infallible>(Request {
+            at,
+            op,
+            offset_bytes,
+            size_bytes: 4096,
+            device: 0,
+            durable: false,
+        })
     });
     let drives = prepare_drives(&plan).unwrap();
     run(&plan, drives, Arrival::Open, requests, &RunProgress::default()).unwrap()

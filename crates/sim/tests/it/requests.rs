@@ -26,7 +26,7 @@ fn requests(plan: &Plan, count: u64, gap_nanos: u64) -> Vec<Request> {
         let op = if rng.below(2) == 0 { Op::Write } else { Op::Read };
         let size_bytes = (1 + rng.below(12 * 4096)).min(capacity);
         let offset_bytes = rng.below(capacity - size_bytes + 1);
-        Request { at, op, offset_bytes, size_bytes, device: (rng.below(3)) as u32 }
+        Request { at, op, offset_bytes, size_bytes, device: (rng.below(3)) as u32, durable: false }
     };
     (0..count).map(request).collect()
 }
@@ -172,7 +172,14 @@ fn runs_end_when_their_requests_are_not_taken() {
     let plan = Plan { verify: false, ..random_plan(1, Level::Raid5, PolicyKind::BASE) };
     let read = |number: u64| {
         let at = Instant::from_nanos(number * 1_000_000);
-        Ok::<_, Infallible>(Request { at, op: Op::Read, offset_bytes: 0, size_bytes: 1, device: 0 })
+        Ok::<_, Infallible>(Request {
+            at,
+            op: Op::Read,
+            offset_bytes: 0,
+            size_bytes: 1,
+            device: 0,
+            durable: false,
+        })
     };
     let workload = || Ok((Arrival::Open, (0..u64::MAX).map(read)));
     let sink = |_: usize, _: RequestColumns| ControlFlow::Break(());
@@ -192,6 +199,7 @@ fn many_requests_come_in_parts() {
             offset_bytes: 0,
             size_bytes: 4096,
             device: 0,
+            durable: false,
         })
         .collect();
     let plan = Plan { verify: false, ..plan };

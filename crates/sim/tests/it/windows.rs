@@ -37,7 +37,14 @@ fn requests(plan: &Plan, phases: &[(Duration, f64)]) -> Vec<Request> {
             let at = start + Duration::from_nanos((number as f64 * interval) as u64);
             let op = if number % 3 == 0 { Op::Write } else { Op::Read };
             let offset_bytes = rng.below(pages) * PAGE;
-            requests.push(Request { at, op, offset_bytes, size_bytes: PAGE, device: 0 });
+            requests.push(Request {
+                at,
+                op,
+                offset_bytes,
+                size_bytes: PAGE,
+                device: 0,
+                durable: false,
+            });
         }
         start += length;
     }

@@ -86,7 +86,14 @@ impl Iterator for Generator {
             1 => 0,
             hosts => self.whose.below(u64::from(hosts)) as u32,
         };
-        Some(Request { at, op, offset_bytes: self.offset + offset, size_bytes, device })
+        Some(Request {
+            at,
+            op,
+            offset_bytes: self.offset + offset,
+            size_bytes,
+            device,
+            durable: false,
+        })
     }
 }
 

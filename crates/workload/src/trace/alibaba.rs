@@ -21,6 +21,7 @@ pub(super) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, Line
         offset_bytes: fields::integer("offset", offset)?.into(),
         size_bytes: fields::integer("length", length)?.into(),
         device,
+        durable: false,
     }))
 }
 

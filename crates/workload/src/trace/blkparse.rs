@@ -81,6 +81,17 @@ pub(super) fn unknown_flag(text: &str) -> Option<char> {
     flags.iter().find(|flag| !is_known(flag)).map(|flag| char::from(*flag))
 }
 
+/// Whether a word that [`rwbs`] reads is a write that asks for stable storage: by a flush ahead of it, FUA or, of old
+/// kernels, a barrier.
+pub(super) fn is_durable(text: &str) -> bool {
+    let flags = match text.as_bytes() {
+        [b'F', b'W', ..] | [b'F', b'Z', b'A', ..] => return true,
+        [b'W', flags @ ..] | [b'Z', b'A', flags @ ..] => flags,
+        _ => return false,
+    };
+    flags.iter().any(|flag| b"FB".contains(flag))
+}
+
 impl Blkparse {
     pub(super) fn new(chosen: Chosen) -> Self {
         Self { chosen, in_table: false }
@@ -149,7 +160,8 @@ impl Blkparse {
             return Ok(Parsed::Skip(reason));
         }
         let (offset_bytes, size_bytes) = (units.sectors(sector), units.sectors(sectors));
-        let request = RawRequest { nanos, op, offset_bytes, size_bytes, device };
+        let durable = is_durable(flags);
+        let request = RawRequest { nanos, op, offset_bytes, size_bytes, device, durable };
         Ok(match unknown_flag(flags) {
             _ if is_requeue => Parsed::Requeued(request),
             Some(flag) => Parsed::Flagged(request, flag),

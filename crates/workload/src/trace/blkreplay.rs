@@ -1,7 +1,7 @@
 //! blkreplay: `seconds ; sector ; sectors ; op ; 0.0 ; 0.0` below a free text header.
 
 use super::SkipReason;
-use super::blkparse::{Rwbs, rwbs, unknown_flag};
+use super::blkparse::{Rwbs, is_durable, rwbs, unknown_flag};
 use super::fields;
 use super::parser::{Parsed, RawRequest, Units};
 use crate::error::LineProblem;
@@ -36,6 +36,7 @@ impl Blkreplay {
             offset_bytes: units.sectors(fields::integer("start sector", sector)?),
             size_bytes: units.sectors(fields::integer("number of sectors", sectors)?),
             device: "",
+            durable: is_durable(flags),
         };
         Ok(match unknown_flag(flags) {
             Some(flag) => Parsed::Flagged(request, flag),

@@ -34,6 +34,7 @@ const FLUSHES: u32 = 1 << 18;
 const PASSES_THROUGH: u32 = 1 << 25;
 const NOTIFIES: u32 = 1 << 26;
 const DISCARDS: u32 = 1 << 29;
+const FORCES: u32 = 1 << 31;
 /// What happened, in the lower half, where bit 8 says that a control group follows.
 const HAPPENED: u32 = 0xff;
 /// The letters of what happened, as blkparse prints them, from 1.
@@ -262,6 +263,7 @@ impl Blktrace {
             offset_bytes: units.sectors(event.sector),
             size_bytes: event.bytes.into(),
             device: &self.device.1,
+            durable: op == Op::Write && event.is(FLUSHES | FORCES),
         };
         Ok(if is_requeue { Parsed::Requeued(request) } else { Parsed::Request(request) })
     }

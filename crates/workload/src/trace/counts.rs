@@ -97,6 +97,8 @@ pub struct Counts {
     pub clamped: u64,
     /// Issues of requests that had been issued before and were put back into their queue.
     pub requeued: u64,
+    /// Writes that ask for stable storage: by FUA, a flush ahead of them or a barrier.
+    pub durable: u64,
     /// Requests with a flag that is not known, by its letter.
     pub unknown_flags: BTreeMap<char, u64>,
 }
@@ -125,6 +127,19 @@ impl Counts {
         format!("{} {were} requeued: issued twice", self.requeued)
     }
 
+    /// How many flushes there were without data.
+    #[must_use]
+    pub fn flushes(&self) -> u64 {
+        self.skipped.get(&SkipReason::Flush).copied().unwrap_or(0)
+    }
+
+    /// How many writes asked for stable storage.
+    #[must_use]
+    pub fn durable_text(&self) -> String {
+        let (writes, ask) = if self.durable == 1 { ("write", "asks") } else { ("writes", "ask") };
+        format!("{} {writes} {ask} for stable storage (FUA, or a flush ahead)", self.durable)
+    }
+
     /// The reasons and their counts in one line, or `nothing`.
     #[must_use]
     pub fn skipped_text(&self) -> String {
@@ -150,6 +165,9 @@ impl fmt::Display for Counts {
         )?;
         if self.requeued > 0 {
             write!(f, "; {}", self.requeued_text())?;
+        }
+        if self.durable > 0 {
+            write!(f, "; {}", self.durable_text())?;
         }
         let mut separator = "; unknown flags: ";
         for (flag, count) in &self.unknown_flags {

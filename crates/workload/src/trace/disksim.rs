@@ -37,5 +37,6 @@ pub(super) fn parse<'a>(
         offset_bytes: units.sectors(fields::integer("start sector", sector)?),
         size_bytes: units.sectors(fields::integer("number of sectors", sectors)?),
         device,
+        durable: false,
     }))
 }

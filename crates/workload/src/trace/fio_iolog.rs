@@ -101,6 +101,7 @@ impl FioIolog {
                     offset_bytes: fields::integer("offset", offset)?.into(),
                     size_bytes: fields::integer("length", length)?.into(),
                     device: file,
+                    durable: false,
                 }));
             }
             "add" | "open" | "close" | "wait" | "sync" | "datasync" | "sync_file_range"

@@ -19,6 +19,7 @@ pub(super) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, Line
         offset_bytes: fields::integer("offset", offset)?.into(),
         size_bytes: fields::integer("size", size)?.into(),
         device: device(line, host, disk),
+        durable: false,
     }))
 }
 

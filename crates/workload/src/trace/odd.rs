@@ -326,6 +326,7 @@ mod tests {
                 offset_bytes,
                 size_bytes,
                 device,
+                durable: false,
             };
             odd.pass(&request, at, line);
         }

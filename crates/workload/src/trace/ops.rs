@@ -55,6 +55,11 @@ fn flags(text: &str) -> Option<Rwbs> {
     rwbs(text).filter(|found| *found != Rwbs::Skip(SkipReason::UnknownOperation))
 }
 
+/// Whether [`word`] reads a write that asks for stable storage, by the flags of blktrace.
+pub(super) fn is_durable(text: &str) -> bool {
+    blkparse::is_durable(text) && named(text).is_none() && flags(text).is_some()
+}
+
 /// The meaning of `R`, `W`, `Read` or `Write` in a format that has no other words for these. Known words for other
 /// operations are skipped.
 pub(super) fn letter(text: &str) -> Result<Rwbs, LineProblem> {
@@ -159,6 +164,13 @@ mod tests {
             [("R", None), ("read", None), ("FWFS", None), ("RSG", Some('G')), ("ZAQ", Some('Q'))]
         {
             assert_eq!(word_and_flag(text).map(|(_, flag)| flag), Some(flag), "{text}");
+        }
+        for text in ["WF", "FWFS", "FWS", "WFSM", "ZAF", "WB"] {
+            assert!(is_durable(text), "{text}");
+        }
+        for text in ["W", "WS", "WSM", "RF", "FF", "F", "D", "WriteF", "write", "WriteBack", "0x2a"]
+        {
+            assert!(!is_durable(text), "{text}");
         }
         for text in [
             "", "0", "1", "X", "RWD", "0x01", "0x02", "reader", "Ready", "R,", "ö", "RESET", "ROW",

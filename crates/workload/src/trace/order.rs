@@ -97,7 +97,14 @@ mod tests {
 
     fn at(nanos: u64) -> Lined {
         let at = Instant::from_nanos(nanos);
-        let request = Request { at, op: Op::Read, offset_bytes: 0, size_bytes: 512, device: 0 };
+        let request = Request {
+            at,
+            op: Op::Read,
+            offset_bytes: 0,
+            size_bytes: 512,
+            device: 0,
+            durable: false,
+        };
         Lined { request, line: 1 }
     }
 

@@ -16,8 +16,10 @@ pub const HELD_REQUESTS_MOST: u64 = (1 << 30) / size_of::<Held>() as u64;
 /// Requests in one piece of memory: 1.5 MiB. Pieces are never moved, so nothing is copied as a trace
 /// grows.
 const PIECE: usize = 1 << 16;
-/// The bit of [`Held::size_and_op`] that says that a request writes. A size takes 31 bits.
+/// The bits of [`Held::size_and_op`] that say that a request writes, and that it asks for stable storage. The others
+/// are the size without its last byte.
 const WRITES: u32 = 1 << 31;
+const IS_DURABLE: u32 = 1 << 30;
 
 /// Which file exactly, for the manifest of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,17 +42,20 @@ struct Held {
 
 impl Held {
     fn new(request: &Request) -> Self {
-        let Request { at, op, offset_bytes, size_bytes, device } = *request;
+        let Request { at, op, offset_bytes, size_bytes, device, durable } = *request;
         let write = if op == Op::Write { WRITES } else { 0 };
-        // The reader delivers nothing longer than 1 GiB.
-        Self { at, offset_bytes, device, size_and_op: size_bytes as u32 | write }
+        let durable = if durable { IS_DURABLE } else { 0 };
+        // The reader delivers nothing empty, and nothing longer than 1 GiB.
+        let size = size_bytes.saturating_sub(1) as u32;
+        Self { at, offset_bytes, device, size_and_op: size | write | durable }
     }
 
     fn request(self) -> Request {
         let op = if self.size_and_op & WRITES == 0 { Op::Read } else { Op::Write };
-        let size_bytes = u64::from(self.size_and_op & !WRITES);
+        let durable = self.size_and_op & IS_DURABLE != 0;
+        let size_bytes = u64::from(self.size_and_op & !(WRITES | IS_DURABLE)) + 1;
         let Self { at, offset_bytes, device, .. } = self;
-        Request { at, op, offset_bytes, size_bytes, device }
+        Request { at, op, offset_bytes, size_bytes, device, durable }
     }
 
     fn to_bytes(self) -> [u8; spool::RECORD] {
@@ -364,11 +369,11 @@ mod tests {
     #[test]
     fn a_request_is_held_in_24_bytes_without_loss() {
         assert_eq!(size_of::<Held>(), 24);
-        for op in [Op::Read, Op::Write] {
+        for (op, durable) in [(Op::Read, false), (Op::Write, false), (Op::Write, true)] {
             for size_bytes in [1, 4096, 1 << 30] {
                 let at = Instant::from_nanos(u64::MAX - 1);
                 let (offset_bytes, device) = ((1 << 60) - size_bytes, (1 << 20) - 1);
-                let request = Request { at, op, offset_bytes, size_bytes, device };
+                let request = Request { at, op, offset_bytes, size_bytes, device, durable };
                 let held = Held::new(&request);
                 assert_eq!(held.request(), request);
                 assert_eq!(Held::from_bytes(&held.to_bytes()).request(), request);

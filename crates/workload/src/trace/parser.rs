@@ -22,6 +22,8 @@ pub(super) struct RawRequest<'a> {
     pub(super) size_bytes: u128,
     /// The device as the trace names it; empty when it names none.
     pub(super) device: &'a str,
+    /// Whether it is a write that asks for stable storage.
+    pub(super) durable: bool,
 }
 
 /// What became of a line.

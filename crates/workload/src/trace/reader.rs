@@ -387,6 +387,7 @@ impl TraceReader {
             }
             Parsed::Request(raw) | Parsed::Flagged(raw, _) => {
                 let request = checked(&raw, &mut self.devices)?;
+                self.counts.durable += u64::from(request.durable);
                 self.counts.requeued += u64::from(self.requeues.issued_again(&request));
                 if let Parsed::Flagged(_, flag) = parsed {
                     *self.counts.unknown_flags.entry(flag).or_default() += 1;
@@ -643,7 +644,7 @@ fn of_whole_sectors(parsed: Parsed<'_>) -> Result<Parsed<'_>, LineProblem> {
 
 /// Checks the limits and numbers the device.
 fn checked(raw: &RawRequest<'_>, devices: &mut Devices) -> Result<Request, LineProblem> {
-    let RawRequest { nanos, op, offset_bytes, size_bytes, device } = *raw;
+    let RawRequest { nanos, op, offset_bytes, size_bytes, device, durable } = *raw;
     if size_bytes == 0 {
         return Err(LineProblem::ZeroLength);
     }
@@ -662,6 +663,7 @@ fn checked(raw: &RawRequest<'_>, devices: &mut Devices) -> Result<Request, LineP
         offset_bytes: offset_bytes as u64,
         size_bytes: size_bytes as u64,
         device: number,
+        durable,
     })
 }
 

@@ -25,5 +25,6 @@ pub(super) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, Line
         offset_bytes: units.sectors(fields::integer("address", address)?),
         size_bytes: fields::integer("size", size)?.into(),
         device: unit,
+        durable: false,
     }))
 }

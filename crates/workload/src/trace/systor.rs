@@ -23,6 +23,7 @@ pub(super) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, Line
         offset_bytes: fields::integer("offset", offset)?.into(),
         size_bytes: fields::integer("size", size)?.into(),
         device: lun,
+        durable: false,
     }))
 }
 

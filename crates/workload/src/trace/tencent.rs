@@ -19,5 +19,6 @@ pub(super) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, Line
         offset_bytes: units.sectors(fields::integer("start sector", sector)?),
         size_bytes: units.sectors(fields::integer("number of sectors", sectors)?),
         device: volume,
+        durable: false,
     }))
 }

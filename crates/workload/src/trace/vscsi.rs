@@ -154,6 +154,7 @@ impl Records {
             offset_bytes: units.sectors(record.sector),
             size_bytes: record.length.into(),
             device: "",
+            durable: false,
         }))
     }
 }

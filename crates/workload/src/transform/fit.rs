@@ -186,6 +186,7 @@ mod tests {
             offset_bytes: offset,
             size_bytes: size,
             device: 0,
+            durable: false,
         };
         let mut pieces = VecDeque::new();
         let moved = fitter.fit(&request, 7, &mut pieces).unwrap();
@@ -231,6 +232,7 @@ mod tests {
             offset_bytes: 12_288,
             size_bytes: 8_192,
             device: 0,
+            durable: false,
         };
         let error = fitter.fit(&request, 7, &mut VecDeque::new()).unwrap_err();
         assert_eq!(

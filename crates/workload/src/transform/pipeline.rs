@@ -150,6 +150,7 @@ where
             offset_bytes: base.saturating_add(request.offset_bytes),
             size_bytes: self.transform.resize.apply(request),
             device: 0,
+            durable: request.durable,
         };
         let moved = self.fitter.fit(&folded, self.number, &mut self.pieces)?;
         self.replayed.taken += 1;
@@ -203,6 +204,7 @@ mod tests {
                 offset_bytes: 4_096 * index,
                 size_bytes: 4_096,
                 device: (index % 2) as u32,
+                durable: false,
             })
             .collect()
     }

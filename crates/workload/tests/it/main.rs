@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod csv_files;
+mod durable;
 mod fio;
 mod fuzz_smoke;
 mod merging;

@@ -27,6 +27,7 @@ fn requests(grain: u64) -> impl Strategy<Value = Vec<Request>> {
                 offset_bytes,
                 size_bytes,
                 device: number as u32,
+                durable: false,
             });
         }
         list

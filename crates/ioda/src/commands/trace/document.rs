@@ -64,6 +64,8 @@ struct Lines {
     clamped: u64,
     /// Issues of requests that had been issued before and were put back into their queue.
     requeued: u64,
+    /// Writes that ask for stable storage: by FUA, a flush ahead of them or a barrier.
+    durable: u64,
     /// Requests with a flag of the block layer that is not known, by its letter.
     unknown_flags: BTreeMap<String, u64>,
 }
@@ -165,6 +167,7 @@ pub(super) fn of(trace: &Trace) -> Inspected {
             reordered: counts.reordered,
             clamped: counts.clamped,
             requeued: counts.requeued,
+            durable: counts.durable,
             unknown_flags: counts
                 .unknown_flags
                 .iter()

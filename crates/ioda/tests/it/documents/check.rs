@@ -10,9 +10,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Programs of other people that documents use.
-const CLIENTS: [&str; 11] = [
-    "fio", "nbdinfo", "nbdcopy", "qemu-img", "certtool", "db_bench", "ldb", "curl", "script",
-    "make", "python3",
+const CLIENTS: [&str; 12] = [
+    "fio",
+    "fio_jsonplus_clat2csv",
+    "nbdinfo",
+    "nbdcopy",
+    "qemu-img",
+    "certtool",
+    "db_bench",
+    "ldb",
+    "curl",
+    "script",
+    "make",
+    "python3",
 ];
 
 /// Commands whose output depends on nothing but what is typed.

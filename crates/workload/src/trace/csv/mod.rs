@@ -110,10 +110,10 @@ fn read_common<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, LineProbl
     if found != 4 && found != 5 {
         return Err(fields::columns_problem(line, found, "csv", "4 or 5"));
     }
-    let [time, op, offset, size, device] = columns;
-    let op = match fields::letter_op(op) {
+    let [time, word, offset, size, device] = columns;
+    let op = match fields::letter_op(word) {
         Ok(op) => op,
-        Err(problem) => match ops::word(op) {
+        Err(problem) => match ops::word(word) {
             Some(Rwbs::Data(op)) => op,
             Some(Rwbs::Skip(reason)) => return Ok(Parsed::Skip(reason)),
             None => return Err(problem),
@@ -125,6 +125,7 @@ fn read_common<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, LineProbl
         offset_bytes: fields::integer_or_float("offset", offset)?.into(),
         size_bytes: fields::integer_or_float("size", size)?.into(),
         device,
+        durable: ops::is_durable(word),
     }))
 }
 
@@ -150,6 +151,7 @@ fn read<'a>(layout: &Layout, line: &'a str, units: &Units) -> Result<Parsed<'a>,
         offset_bytes: address(layout, &slots, OFFSET, units)?,
         size_bytes: address(layout, &slots, SIZE, units)?,
         device: between(line, slots[DEVICE], slots[DEVICE_END]),
+        durable: ops::is_durable(slots[OP]),
     };
     Ok(match flag {
         Some(flag) => Parsed::Flagged(request, flag),
