@@ -77,6 +77,7 @@ impl Assertion {
 
 #[cfg(test)]
 mod tests {
+    use super::Verdict::{Fails, Holds, NotEnough};
     use super::*;
 
     #[test]
@@ -85,7 +86,6 @@ mod tests {
             let one = |&verdict| Assertion { verdict, ..Assertion::default() };
             Verdict::of_all(&verdicts.iter().map(one).collect::<Vec<_>>())
         };
-        use Verdict::{Fails, Holds, NotEnough};
         assert_eq!((all(&[]), all(&[Holds])), (Holds, Holds));
         assert_eq!(all(&[Holds, NotEnough]), NotEnough);
         assert_eq!(all(&[NotEnough, Fails, Holds]), Fails);
