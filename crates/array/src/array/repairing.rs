@@ -48,10 +48,10 @@ pub(super) fn waits_for_repair<O: Observe>(
     let broken = broken(array, op);
     let target = &mut array.ops[op];
     let stripe = target.stripe;
-    let is_repair = match target.work {
-        Work::Rewrite { .. } | Work::Settle { owner: Settler::Repairs(_), .. } => true,
-        _ => false,
-    };
+    let is_repair = matches!(
+        target.work,
+        Work::Rewrite { .. } | Work::Settle { owner: Settler::Repairs(_), .. }
+    );
     if (broken - target.awaited).is_empty()
         || is_repair
         || !array.jobs.repairs.is_enabled()
