@@ -64,6 +64,7 @@ pub(crate) fn manifest(setup: &Setup, outcome: &Outcome) -> Result<Manifest, Fai
             ));
         }
     }
+    notes.extend(outcome.wrapped.clone());
     notes.extend(evidence::notes(&outcome.results));
     Ok(Manifest {
         ioda_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -9,6 +9,7 @@ use ssd::{
     QueueConfig, RainConfig, Rotation, SchedulingConfig, Suspendable,
 };
 use units::{Bytes, Duration, Ratio};
+use workload::Replayed;
 
 /// What a reader of `trace` should know about its pauses, with the option that closes them.
 pub(crate) fn gaps(trace: &workload::Trace) -> Option<String> {
@@ -38,6 +39,19 @@ pub(crate) fn asked(trace: &workload::Trace) -> Option<String> {
     let writes = (counts.durable > 0).then(|| counts.durable_text());
     let both: Vec<String> = writes.into_iter().chain(flushes).collect();
     (!both.is_empty()).then(|| both.join(" and "))
+}
+
+/// That requests wrapped, and what that means.
+pub(crate) fn wrapped(replayed: &Replayed) -> Option<String> {
+    let Replayed { wrapped, taken, .. } = *replayed;
+    (wrapped > 0).then(|| {
+        format!(
+            "warning: {:.1} % of the requests ({wrapped} of {taken}) lie beyond the array and wrap: places that were \
+             apart share addresses, so this is another workload than the trace; larger drives or --fit scale keep \
+             them apart",
+            wrapped as f64 * 100.0 / taken as f64
+        )
+    })
 }
 
 /// The array in words, and how its drives are coordinated if some run does that.

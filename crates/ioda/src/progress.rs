@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// How often a bar on a terminal is drawn, and how often a line is written elsewhere.
 const BAR_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(1);
-/// How often a line is written where there is no terminal and nobody has asked for progress.
+/// Time between two lines without a terminal and without `--progress`.
 const SELDOM: Duration = Duration::from_secs(10);
 
 /// What the bar of many runs shows.

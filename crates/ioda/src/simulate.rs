@@ -1,5 +1,6 @@
 //! Runs a setup and keeps what is known about its workload.
 
+use crate::describe;
 use crate::exit::Failure;
 use crate::memory;
 use crate::output::remark;
@@ -20,6 +21,8 @@ pub(crate) struct Outcome {
     pub(crate) workload_hash: Option<String>,
     /// "N of M requests replayed".
     pub(crate) replayed: String,
+    /// That requests wrapped, if some did.
+    pub(crate) wrapped: Option<String>,
 }
 
 /// A workload that leaves its count of replayed requests behind when it ends.
@@ -86,20 +89,18 @@ pub(crate) fn counted(
         None => sim::run_all(plans, threads, open, faults, progress),
         Some(sink) => sim::run_all_recorded(plans, threads, open, faults, progress, sink),
     }?;
+    let count = count.lock().ok().and_then(|mut count| count.take()).unwrap_or_default();
     let replayed = match opened.arrival() {
         // Each policy gets as far as it gets.
         Arrival::Closed { runtime: Some(runtime), .. } => in_time(&results, runtime),
-        _ => count
-            .lock()
-            .ok()
-            .and_then(|mut count| count.take())
-            .map_or_else(String::new, |replayed| replayed.to_string()),
+        _ => count.to_string(),
     };
     Ok(Outcome {
         results,
         workload: opened.description().to_owned(),
         workload_hash: opened.identity().map(|identity| identity.sha256.clone()),
         replayed,
+        wrapped: describe::wrapped(&count),
     })
 }
 

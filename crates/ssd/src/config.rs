@@ -383,8 +383,7 @@ impl WriteBufferConfig {
 pub struct Config {
     /// Name of the model.
     pub name: String,
-    /// How many times as many pages the blocks of the real drive have, and how many times as long an erase of them
-    /// takes; 1 for a drive that is simulated whole.
+    /// Factor by which blocks of the real drive have more pages and longer erases; 1 for a drive that is simulated whole.
     pub scaled_down: u32,
     /// The arrangement of the flash.
     pub geometry: Geometry,

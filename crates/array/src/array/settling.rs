@@ -1,11 +1,11 @@
 //! Copies of a mirror that a crash may have left different: rows are *settled* before anything in them is found.
 //!
-//! Of what nobody flushed any copy is right, but what a client has found once it must find ever after: also if
-//! that copy cannot be read the next time, and if the power goes once more. So the first copy that can be read is
-//! kept. The others become equal to it, on stable storage, before a client reads the row, writes a part of a
-//! page in it, or a drive is rebuilt from it. A copy that is equal already is not written.
+//! Any copy of unflushed data is right. A client that has read one reads the same ever after, also if that copy
+//! fails the next read and the power goes again. So the first readable copy is kept. The others are made equal on
+//! stable storage before a client reads the row or writes a part of a page in it, and before a drive is rebuilt
+//! from it. An equal copy is not written.
 //!
-//! The resync settles stripe by stripe. Who comes before it has its rows settled one by one.
+//! The resync settles whole stripes. An operation that comes earlier has its rows settled one by one.
 
 use super::fetching::Read;
 use super::{Array, background, repairing};
@@ -153,7 +153,7 @@ pub(super) fn end<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
     };
     array.jobs.operation_ended();
     if drive_failures != array.availability.drive_failures() {
-        // What was read or written may be on a drive that is gone, or was even replaced.
+        // A drive has failed since: it may have been read or written.
         return array.jobs.repeat(job, stripe);
     }
     array.jobs.stripe_done(job, !failed);

@@ -10,14 +10,16 @@
 //! 3. What follows for the blocks of step 1 becomes the record that lacks. It is stable before any batch is written
 //!    again: a start that is cut short, and the next one that lacks another drive, then find a whole batch.
 //!
+//! A block with a lost or wrong checksum in place is reconstructed by every read, whatever the record says. Such
+//! blocks are left out of a record that has no room for them.
+//!
 //! Only arrays that always write the journal have parity that fits everywhere after a crash
 //! ([`Journalled::Always`](super::superblock::Journalled::Always)).
 
 use super::block::BLOCK_BYTES;
 use super::disk::Disk;
 use super::journal::{
-    Content as PartContent, FoundContent, FoundPart, Gap, HeadWrite, PARTS_MAX, Part, Record,
-    Replay,
+    Content as PartContent, FoundContent, FoundPart, Gap, HeadWrite, Part, Record, Replay,
 };
 use super::rows::{Content, Row, Rows};
 use super::setup::{Setup, Sizes};
@@ -69,16 +71,20 @@ pub(super) fn fill<D: Disk>(
     let mut filled = Filled::default();
     for (number, gap) in replay.gaps.iter().enumerate() {
         let all = by_gap.remove(&number).unwrap_or_default();
-        let mut changed = all.clone();
-        changed.retain(|&block, content| {
-            written_again(rows, &newest, (gap.drive, block)).as_ref() != Some(&*content)
-        });
-        // Blocks that need not be written may join those around them to fewer parts.
-        let mut parts = parts(&changed);
-        if parts.len() > PARTS_MAX {
-            parts = self::parts(&all);
+        let (mut changed, mut needed) = (all.clone(), all.clone());
+        for (&block, content) in &all {
+            let found = written_again(rows, &newest, (gap.drive, block));
+            if found.as_ref() == Some(content) {
+                changed.remove(&block);
+            }
+            if found.is_none_or(|found| found == *content) {
+                needed.remove(&block);
+            }
         }
-        filled.add(gap, parts, uuid, sizes)?;
+        // Blocks that need not be written may join those around them to fewer parts.
+        [changed, needed, all]
+            .iter()
+            .find_map(|blocks| filled.add(gap, parts(blocks), uuid, sizes))?;
     }
     Some(filled)
 }

@@ -269,7 +269,7 @@ struct DrivePreset {
     exposed_bytes: u64,
     /// Bytes of flash.
     flash_bytes: u64,
-    /// How many times the capacity the real drive has, in blocks of as many times the pages.
+    /// Factor by which the real drive is larger; its blocks have as many times the pages.
     scaled_down: u32,
     /// The drive, spelt out as in a `[drive]` section.
     settings: DriveSettings,

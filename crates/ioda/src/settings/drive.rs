@@ -37,7 +37,7 @@ pub(crate) struct DriveSettings {
     pub(crate) base: Option<String>,
     /// How the drive is called in reports.
     pub(crate) name: Option<String>,
-    /// How many times as many pages the blocks of the real drive have, and how many times as long their erase takes.
+    /// Factor by which blocks of the real drive have more pages and longer erases; 1 for a drive that is simulated whole.
     pub(crate) scaled_down: Option<u32>,
     /// Channels.
     pub(crate) channels: Option<u32>,

@@ -91,7 +91,7 @@ const VALUES: &[(&str, &str)] = &[
     ("read_retry.most", "[0, 1, 20]"),
 ];
 
-/// What a key needs beside it to count, as far as a short run shows it.
+/// Keys that count beside others only, or not in a short run without them.
 const WITH: &[(&str, &str)] = &[
     ("read_retry.wear_share", "[read_retry]\nworn_erases = 3000\nwear_share = '1%'"),
     ("read_retry.rated_erases", "[read_retry]\nworn_erases = 3000\nwear_share = '1%'"),
@@ -145,7 +145,7 @@ fn small(name: &str) -> DriveSettings {
     drive
 }
 
-/// The base of `key`: what it needs beside it.
+/// The preset with the keys of [`WITH`].
 fn base(preset: &DriveSettings, key: &str) -> DriveSettings {
     let Some((_, with)) = WITH.iter().find(|(of, _)| *of == key) else { return preset.clone() };
     let mut table = Table::try_from(preset).unwrap();
@@ -189,7 +189,7 @@ const FILLING: &str = "rwmixread = 15\nbs = '128k'\niodepth = 64\nrequests = 400
 const PAUSING: &str = "rwmixread = 50\nbs = '32k'\nphases = '4000:250ms,10:1s,4000:250ms'\n\
                        random_distribution = 'zipf:1.1'";
 
-/// What becomes of a drive in a short run under `policy`; none for one that is refused.
+/// Results of a short run under `policy`; `None` for a drive that is refused.
 fn result(drive: &DriveSettings, policy: &str, workload: &str) -> Option<String> {
     drive.build().ok().filter(|config| config.validate().is_ok())?;
     let workload = format!("name = 'synthetic'\nrw = 'randrw'\n{workload}\n");
@@ -210,7 +210,7 @@ fn result(drive: &DriveSettings, policy: &str, workload: &str) -> Option<String>
     Some(format!("{} {:?}", result.hash, result.drives))
 }
 
-/// What `ioda plan` says about the whole drive.
+/// The verdicts of `ioda plan` on the whole drive.
 fn outlook(drive: &DriveSettings) -> Option<String> {
     let config = drive.build().ok().filter(|config| config.validate().is_ok())?.whole();
     let loads = [config.contract.burst_bytes_per_second, config.normal_bytes_per_second()];
@@ -227,7 +227,7 @@ fn outlook(drive: &DriveSettings) -> Option<String> {
     ))
 }
 
-/// What is asked, the cheapest first.
+/// Questions about a drive, the cheapest first.
 const ASKED: [fn(&DriveSettings) -> Option<String>; 5] = [
     outlook,
     |drive| result(drive, "ioda", MIXED),

@@ -1,7 +1,6 @@
 //! Keys of a drive that would change nothing: each is an error that says what to do instead.
 //!
-//! What a key counts for depends on others. Who sets one that does not count has a drive in mind that is not
-//! simulated, so it is refused and never ignored.
+//! Some keys count beside others only. Such a key alone describes another drive than the simulated one, so it is refused.
 
 use super::DriveSettings;
 use crate::exit::Failure;

@@ -113,22 +113,22 @@ impl Gap {
         self.batches.iter().map(|(sequence, _)| *sequence)
     }
 
-    /// Records that fill the gap: the first has `parts`, the others have none. `None` if the half has no room for
-    /// them.
+    /// Records that fill the gap with `parts`, as many of them in each as it can have. `None` if the half has no room
+    /// for them.
     #[must_use]
     pub fn fill(&self, uuid: Uuid, sizes: &Sizes, parts: &[Part<'_>]) -> Option<HeadWrite> {
         let half_bytes = sizes.journal_half_bytes;
         let mut bytes = Vec::new();
         let mut previous = self.previous;
         let mut parts: Vec<&Part<'_>> = parts.iter().collect();
-        if parts.len() > PARTS_MAX {
-            return None;
-        }
         for &(sequence, participants) in &self.batches {
             let head = RecordHead { drive: self.drive, sequence, previous, participants };
+            let later = parts.split_off(parts.len().min(PARTS_MAX));
             bytes.extend(head.encode(uuid, &parts));
-            parts.clear();
-            previous = sequence;
+            (parts, previous) = (later, sequence);
+        }
+        if !parts.is_empty() {
+            return None;
         }
         let at = half_at(sizes, self.half) + self.at_bytes;
         let fits = self.at_bytes + bytes.len() <= half_bytes;

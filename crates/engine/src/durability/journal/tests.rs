@@ -354,6 +354,30 @@ fn a_gap_that_was_filled_is_none() {
     }
 }
 
+/// A gap has as many parts as its batches had, also where they do not fit into one record.
+#[test]
+fn parts_go_into_as_many_records_as_they_need() {
+    let (mut images, sequences) = three_batches();
+    images.0[0][HALVES_AT + 2 * BLOCK + 3000] ^= 1;
+    let gap = images.replay(all()).gaps[0].clone();
+    assert!(gap.sequences().eq(sequences[1..].iter().copied()));
+    let zeros = Content::Zeros { bytes: BLOCK as u64 };
+    let part = |index: usize| Part {
+        drive: DriveId(0),
+        offset_bytes: (index * BLOCK) as u64,
+        content: zeros,
+    };
+    let parts = |count: usize| (0..count).map(part).collect::<Vec<_>>();
+    assert!(gap.fill(UUID, &Sizes::SERVED, &parts(2 * PARTS_MAX + 1)).is_none());
+    let write = gap.fill(UUID, &Sizes::SERVED, &parts(PARTS_MAX + 5)).unwrap();
+    images.write(DriveId(0), &write, usize::MAX);
+    let replay = images.replay(all());
+    assert_eq!(replay.gaps, []);
+    let its = replay.records.iter().filter(|record| record.drive == DriveId(0));
+    let counts: Vec<usize> = its.map(|record| record.parts.len()).collect();
+    assert_eq!(counts, [1, PARTS_MAX, 5]);
+}
+
 #[test]
 fn numbers_are_never_used_again_and_a_torn_header_takes_nothing() {
     let (mut journal, mut images) = new();
