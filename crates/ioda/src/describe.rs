@@ -136,7 +136,7 @@ pub(crate) fn drive(plan: &Plan) -> String {
 
 /// That a drive stands for a larger one.
 pub(crate) fn part(drive: &Config) -> String {
-    match drive.scaled_down {
+    match drive.geometry.scaled_down {
         1 => String::new(),
         parts => format!(" (1/{parts} of the real drive, in blocks of 1/{parts} of the pages)"),
     }

@@ -24,6 +24,8 @@ pub struct Geometry {
     pub pages_per_block: u32,
     /// Bytes in a page; also the logical block of the drive.
     pub page_bytes: u32,
+    /// Factor by which blocks of the real drive have more pages and longer erases; 1 for a drive that is simulated whole.
+    pub scaled_down: u32,
 }
 
 impl Geometry {
@@ -383,8 +385,6 @@ impl WriteBufferConfig {
 pub struct Config {
     /// Name of the model.
     pub name: String,
-    /// Factor by which blocks of the real drive have more pages and longer erases; 1 for a drive that is simulated whole.
-    pub scaled_down: u32,
     /// The arrangement of the flash.
     pub geometry: Geometry,
     /// How long things take.
@@ -437,9 +437,10 @@ impl Config {
     /// The real drive, of which this one is a part.
     #[must_use]
     pub fn whole(&self) -> Self {
-        let mut whole = Self { scaled_down: 1, ..self.clone() };
-        whole.geometry.pages_per_block *= self.scaled_down;
-        whole.timing.erase = whole.timing.erase * u64::from(self.scaled_down);
+        let mut whole = self.clone();
+        let factor = core::mem::replace(&mut whole.geometry.scaled_down, 1);
+        whole.geometry.pages_per_block *= factor;
+        whole.timing.erase = whole.timing.erase * u64::from(factor);
         whole
     }
 
@@ -525,10 +526,10 @@ impl Config {
     fn validate_geometry(&self) -> Result<(), ConfigError> {
         let g = &self.geometry;
         let most = PAGES_PER_BLOCK_MAX / g.pages_per_block.clamp(1, PAGES_PER_BLOCK_MAX);
-        if !(1..=most).contains(&self.scaled_down) {
+        if !(1..=most).contains(&g.scaled_down) {
             return refuse(format!(
                 "scaled_down is {}; it must be between 1 and {most}, so that a block of the real drive has at most {PAGES_PER_BLOCK_MAX} pages",
-                self.scaled_down
+                g.scaled_down
             ));
         }
         let counts = [

@@ -293,6 +293,7 @@ fn build(row: &Row) -> Config {
         blocks_per_plane: row.blocks_per_plane,
         pages_per_block: row.pages_per_block,
         page_bytes: row.page_kib * 1024,
+        scaled_down: 1,
     };
     let pcie = row.pcie_gb_per_second * 1_000_000_000;
     let timing = Timing {
@@ -326,7 +327,6 @@ fn build(row: &Row) -> Config {
     });
     Config {
         name: String::from(row.name),
-        scaled_down: 1,
         geometry,
         timing,
         over_provisioning,

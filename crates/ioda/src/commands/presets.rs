@@ -106,7 +106,7 @@ fn drive_toml(name: &str) -> Result<String, Failure> {
     let config = DriveSettings::preset(name).build()?;
     let text = toml::to_string(&DriveFile { drive: DriveSettings::full(&config) })
         .map_err(|error| Failure::internal(format!("cannot write the drive: {error}")))?;
-    let part = match config.scaled_down {
+    let part = match config.geometry.scaled_down {
         1 => String::new(),
         parts => format!(
             "# Blocks have 1/{parts} of the pages of the real drive and are erased in 1/{parts} of the time, so that the\n\
@@ -136,7 +136,7 @@ fn drive_table(args: &PresetsArgs) -> String {
     header.extend(configs.iter().map(|config| config.name.clone()));
     type Field = (&'static str, fn(&Config) -> String);
     let fields: [Field; 17] = [
-        ("of the real drive", |c| match c.scaled_down {
+        ("of the real drive", |c| match c.geometry.scaled_down {
             1 => String::from("all"),
             parts => format!("1/{parts}"),
         }),
@@ -338,7 +338,7 @@ fn drive_document(config: &Config, args: &PresetsArgs) -> DrivePreset {
         source: source(config),
         exposed_bytes: config.logical_bytes(),
         flash_bytes: config.geometry.raw_bytes(),
-        scaled_down: config.scaled_down,
+        scaled_down: config.geometry.scaled_down,
         settings: DriveSettings::full(config),
         drives: args.drives,
         tw_burst_ms: window(config, args).map(Duration::as_millis_f64),

@@ -192,7 +192,7 @@ impl DriveSettings {
         Self {
             base: None,
             name: Some(name.clone()),
-            scaled_down: (config.scaled_down > 1).then_some(config.scaled_down),
+            scaled_down: (g.scaled_down > 1).then_some(g.scaled_down),
             channels: Some(g.channels),
             chips_per_channel: Some(g.chips_per_channel),
             planes_per_chip: Some(g.planes_per_chip),
@@ -268,8 +268,8 @@ impl DriveSettings {
         let mut config = ssd::presets::preset(base)
             .ok_or_else(|| Failure::usage(Unknown::new("drive", base, ssd::presets::names())))?;
         let before = config.clone();
-        put(&mut config.scaled_down, self.scaled_down);
         let g = &mut config.geometry;
+        put(&mut g.scaled_down, self.scaled_down);
         put(&mut g.channels, self.channels);
         put(&mut g.chips_per_channel, self.chips_per_channel);
         put(&mut g.planes_per_chip, self.planes_per_chip);

@@ -425,6 +425,7 @@ fn build(row: &Row) -> Config {
         blocks_per_plane: row.blocks_per_plane,
         pages_per_block: row.pages_per_plane_block * BLOCKS_PER_PAGE * row.planes / BLOCK_SHARE,
         page_bytes: LOGICAL_BLOCK_BYTES,
+        scaled_down: BLOCK_SHARE,
     };
     let link = row.link_mb_per_second * 1_000_000;
     let on_link = at_rate(f64::from(LOGICAL_BLOCK_BYTES), row.link_mb_per_second as f64);
@@ -449,7 +450,6 @@ fn build(row: &Row) -> Config {
     };
     Config {
         name: String::from(row.name),
-        scaled_down: BLOCK_SHARE,
         geometry,
         timing,
         over_provisioning: Ratio::from_parts_per_million(row.over_provisioning_ppm),

@@ -67,7 +67,7 @@ fn scaled(part: &Config, whole: &Config) -> (Config, Scale) {
         small.geometry.blocks_per_plane /= divisor;
         small.contract.usable_share = small.watermark_share();
         let factor = whole.watermark_bytes() / small.watermark_bytes();
-        (small, Scale { divisor, parts: part.scaled_down, factor })
+        (small, Scale { divisor, parts: part.geometry.scaled_down, factor })
     };
     let works = |small: &Config| {
         small.geometry.blocks_per_plane >= LEAST_BLOCKS
