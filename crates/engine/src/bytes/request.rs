@@ -325,7 +325,7 @@ impl<M: Memory> Requests<M> {
 
 /// The requests of the plane.
 impl<M: Memory> super::Bytes<M> {
-    /// Takes a request of a client; [`Bytes::next_slice`] gives its first part.
+    /// Takes a request of a client; [`Bytes::next_slice`](super::Bytes::next_slice) gives its first part.
     pub fn begin_request(&mut self, request: ByteRequest<M::Buffer>) -> RequestSlot {
         self.requests.begin(self.memory.memory(), request)
     }
@@ -335,7 +335,7 @@ impl<M: Memory> super::Bytes<M> {
         self.requests.next_slice(slot)
     }
 
-    /// Whether [`Bytes::next_slice`] gives another part now.
+    /// Whether [`Bytes::next_slice`](super::Bytes::next_slice) gives another part now.
     #[must_use]
     pub fn can_begin(&self, slot: RequestSlot) -> bool {
         self.requests.can_begin(slot)
