@@ -205,10 +205,14 @@ impl World {
         let places = self.places();
         let tells = places.table.end - places.table.start >= TELLING_TABLES;
         let is_hole = tells && !self.may_lose_in_a_cut();
+        // A narrow stripe lies in two regions. Where one is marked, a checksum that is lost in the other is a page that
+        // is lost.
+        let is_narrow = self.shape.has_parity() && self.geometry.stripe_width < self.geometry.width;
+        let spares_tables = is_hole || is_narrow && !intent.dirty_regions().is_empty();
         for (drive, bay) in bays.iter_mut().enumerate() {
             bay.disk.undo_damage_where(|_, block| {
                 data.contains(&block) && is_marked(drive, block)
-                    || is_hole && places.table.contains(&block)
+                    || spares_tables && places.table.contains(&block)
             });
         }
     }
