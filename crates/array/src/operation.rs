@@ -49,15 +49,40 @@ pub(crate) enum Work {
     /// Of a job: writes members that were lost, or parity that may be wrong. `drive_failures` is how often a drive had been given up
     /// when it was planned.
     Repair { job: u32, drive_failures: u32 },
-    /// Of a job: has parity compared with its data. `rewrites`: parity that does not fit is written again;
-    /// `wrong` does not, and so many parities are `left` to compare.
-    Check { job: u32, rewrites: bool, wrong: MemberSet, left: u32 },
+    /// Of a job: has parity compared with its data. `rewrites`: parity that does not fit is written again.
+    Check { job: u32, rewrites: bool, compared: Comparison },
     /// Writes members of a row again that could not be read. An operation that waits for it and has its turn
     /// on the row lends it that.
     Rewrite { members: MemberSet, waiter: Option<Waiter> },
-    /// Makes the copies of a mirror equal that a crash may have left different. `wrong` differ from the one that is
-    /// kept, and `left` have yet to be compared.
-    Settle { owner: Settler, drive_failures: u32, wrong: MemberSet, left: u32 },
+    /// Makes the copies of a mirror equal that a crash may have left different.
+    Settle { owner: Settler, drive_failures: u32, compared: Comparison },
+}
+
+/// Members that are compared, one answer after the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Comparison {
+    /// Members that do not fit.
+    pub(crate) wrong: MemberSet,
+    left: u32,
+}
+
+impl Comparison {
+    /// No member is compared.
+    pub(crate) const NONE: Self = Self { wrong: MemberSet::EMPTY, left: 0 };
+
+    /// The comparison of `members`, beside others that are known to be wrong.
+    pub(crate) const fn of(members: MemberSet, wrong: MemberSet) -> Self {
+        Self { wrong, left: members.len() }
+    }
+
+    /// Notes an answer. Returns the wrong members after the last one.
+    pub(crate) fn note(&mut self, member: u8, fits: bool) -> Option<MemberSet> {
+        self.left -= 1;
+        if !fits {
+            self.wrong.insert(member);
+        }
+        (self.left == 0).then_some(self.wrong)
+    }
 }
 
 /// Who has copies settled.
@@ -72,7 +97,7 @@ pub(crate) enum Settler {
 impl Settler {
     /// Work that has not begun.
     pub(crate) const fn work(self) -> Work {
-        Work::Settle { owner: self, drive_failures: 0, wrong: MemberSet::EMPTY, left: 0 }
+        Work::Settle { owner: self, drive_failures: 0, compared: Comparison::NONE }
     }
 }
 

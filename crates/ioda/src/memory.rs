@@ -3,6 +3,7 @@
 use crate::exit::Failure;
 use crate::output::remark;
 use crate::setup::Setup;
+use live::storage::headroom_bytes;
 use units::Bytes;
 
 /// From here on a run says what it needs.
@@ -11,14 +12,13 @@ const TOLD_BYTES: u64 = 1 << 30;
 /// Says what memory the runs of `setup` need if that is much, and refuses them if the machine has less.
 pub(crate) fn check(setup: &Setup, quiet: bool) -> Result<(), Failure> {
     let needed = sim::memory_bytes(&setup.plans, setup.threads);
-    let available = available_bytes();
-    if let Some(available) = available
+    if let Some(available) = headroom_bytes()
         && needed > available
     {
         return Err(Failure::usage(refusal(setup, needed, available)));
     }
     if needed >= TOLD_BYTES && !quiet {
-        remark(&format!("{} of drives need about {} of memory", drives(setup), Bytes(needed)));
+        remark(&format!("{} need about {} of memory", drives(setup), Bytes(needed)));
     }
     Ok(())
 }
@@ -40,25 +40,6 @@ fn refusal(setup: &Setup, needed: u64, available: u64) -> String {
         Bytes(needed),
         Bytes(available)
     )
-}
-
-/// Memory that programs can still have, by `/proc/meminfo` and the limits of the control group; none where those are
-/// not known.
-fn available_bytes() -> Option<u64> {
-    let text = |path: &str| std::fs::read_to_string(path).ok();
-    let machine = available_in(&text("/proc/meminfo")?)?;
-    let number = |path| text(path).and_then(|text| text.trim().parse::<u64>().ok());
-    let limit = number("/sys/fs/cgroup/memory.max");
-    let used = number("/sys/fs/cgroup/memory.current");
-    let group = limit.zip(used).map(|(limit, used)| limit.saturating_sub(used));
-    Some(group.map_or(machine, |group| group.min(machine)))
-}
-
-/// `MemAvailable` of `/proc/meminfo`.
-fn available_in(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes << 10)
 }
 
 #[cfg(test)]
@@ -95,10 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn available_memory_is_read() {
-        let meminfo = "MemTotal:       24 kB\nMemAvailable:   23847936 kB\nBuffers: 1 kB\n";
-        assert_eq!(available_in(meminfo), Some(23_847_936 << 10));
-        assert_eq!(available_in("MemTotal: 24 kB\n"), None);
-        assert!(available_bytes().is_some_and(|bytes| bytes > 0));
+    fn this_machine_says_what_it_has() {
+        assert!(headroom_bytes().is_some_and(|bytes| bytes > 0));
     }
 }

@@ -49,7 +49,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it holds; none if that cannot be said.
+    /// Whether the assertion holds; `None` for too few samples.
     #[must_use]
     pub const fn holds(self) -> Option<bool> {
         match self {

@@ -1,7 +1,7 @@
 //! The document in the layout that fio calls json+, one job per run, for fio's own tools and for parsers of it.
 //!
-//! Keys stand in the order of fio 3.33. What fio measures on the machine it runs on, such as time of processors, has the 0
-//! that fio writes where it does not know. Queue depths by level are left out.
+//! Keys stand in the order of fio 3.33. Figures of fio's own machine, such as processor time, are 0, as in fio where they
+//! are unknown. Queue depths by level are left out.
 
 mod bins;
 mod date;

@@ -8,7 +8,7 @@ use crate::fetch::StripeShape;
 use crate::jobs::{JobKind, Step};
 use crate::layout::Segment;
 use crate::members::MemberSet;
-use crate::operation::{Phase, Settler, Work};
+use crate::operation::{Comparison, Phase, Settler, Work};
 use crate::parity;
 use nvme::{Delays, PlFlag};
 use units::{Instant, Observe};
@@ -65,12 +65,9 @@ fn begin<O: Observe>(array: &mut Array<O>, now: Instant, job: u32, kind: JobKind
     let work = match kind {
         JobKind::Resync if array.layout.level().is_mirrored() => Settler::Job(job).work(),
         JobKind::Rebuild(_) | JobKind::Resync => Work::Repair { job, drive_failures: 0 },
-        JobKind::Scrub | JobKind::ScrubRepair => Work::Check {
-            job,
-            rewrites: kind == JobKind::ScrubRepair,
-            wrong: MemberSet::EMPTY,
-            left: 0,
-        },
+        JobKind::Scrub | JobKind::ScrubRepair => {
+            Work::Check { job, rewrites: kind == JobKind::ScrubRepair, compared: Comparison::NONE }
+        }
     };
     let op = array.insert_op(now, &segment, work, Origin::Job(job));
     array.enter_writer(now, op);
@@ -163,8 +160,8 @@ pub(super) fn compare<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) 
     target.phase = Phase::Compute;
     let stripe = target.stripe;
     let parities = target.fetch.wanted() & array.layout.parity_set(stripe);
-    if let Work::Check { left, .. } = &mut target.work {
-        *left = parities.len();
+    if let Work::Check { compared, .. } = &mut target.work {
+        *compared = Comparison::of(parities, MemberSet::EMPTY);
     }
     for member in parities {
         let terms = parity::full(&array.layout, stripe, member, MemberSet::EMPTY);
@@ -183,15 +180,9 @@ pub(super) fn compared<O: Observe>(
 ) {
     let target = &mut array.ops[op];
     let stripe = target.stripe;
-    let Work::Check { rewrites, wrong, left, .. } = &mut target.work else { return };
-    *left -= 1;
-    if !fits {
-        wrong.insert(member);
-    }
-    if *left > 0 {
-        return;
-    }
-    let (members, rewrites) = (*wrong, *rewrites);
+    let Work::Check { rewrites, compared, .. } = &mut target.work else { return };
+    let rewrites = *rewrites;
+    let Some(members) = compared.note(member, fits) else { return };
     if !members.is_empty() {
         array.out.emit_event(now, || Event::ParityMismatch { stripe, members });
         array.out.emit(Action::ParityMismatch { stripe, members });

@@ -12,7 +12,7 @@ use super::{Array, background, repairing};
 use crate::action::{Action, DataAction, OpId, Slot, Term};
 use crate::event::Why;
 use crate::members::MemberSet;
-use crate::operation::{Phase, Settler, Work};
+use crate::operation::{Comparison, Phase, Settler, Work};
 use crate::read_repairs::Waiter;
 use nvme::{Delays, PlFlag};
 use units::{Instant, Observe};
@@ -60,8 +60,8 @@ pub(super) fn plan<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
     let target = &mut array.ops[op];
     target.phase = Phase::Fetch;
     target.fetch.begin(copies);
-    if let Work::Settle { drive_failures, wrong, .. } = &mut target.work {
-        (*drive_failures, *wrong) = (failures, MemberSet::EMPTY);
+    if let Work::Settle { drive_failures, compared, .. } = &mut target.work {
+        (*drive_failures, *compared) = (failures, Comparison::NONE);
     }
     if copies.len() < 2 {
         target.failed = copies.is_empty();
@@ -94,9 +94,9 @@ pub(super) fn compare<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) 
     let target = &mut array.ops[op];
     target.phase = Phase::Compute;
     let broken = target.rewritten();
-    if let Work::Settle { wrong, left, .. } = &mut target.work {
-        *wrong = if compares { broken } else { broken | others };
-        *left = others.len();
+    if let Work::Settle { compared, .. } = &mut target.work {
+        let wrong = if compares { broken } else { broken | others };
+        *compared = Comparison::of(others, wrong);
     }
     if !compares || others.is_empty() {
         return write(array, now, op);
@@ -114,19 +114,17 @@ pub(super) fn compared<O: Observe>(
     member: u8,
     fits: bool,
 ) {
-    let Work::Settle { wrong, left, .. } = &mut array.ops[op].work else { return };
-    *left -= 1;
-    if !fits {
-        wrong.insert(member);
-    }
-    if *left == 0 {
+    let Work::Settle { compared, .. } = &mut array.ops[op].work else { return };
+    if compared.note(member, fits).is_some() {
         write(array, now, op);
     }
 }
 
 /// Writes the copies that are not as the one that is kept.
 fn write<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
-    let Work::Settle { wrong, .. } = array.ops[op].work else { return };
+    let Work::Settle { compared: Comparison { wrong, .. }, .. } = array.ops[op].work else {
+        return;
+    };
     if wrong.is_empty() {
         return array.leave_and_finish(now, op, &Delays::ZERO);
     }
@@ -146,7 +144,7 @@ fn write<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
 pub(super) fn end<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
     let target = &array.ops[op];
     let (stripe, failed) = (target.stripe, target.failed);
-    let Work::Settle { owner, drive_failures, wrong, .. } = target.work else { return };
+    let Work::Settle { owner, drive_failures, compared } = target.work else { return };
     let job = match owner {
         Settler::Job(job) => job,
         Settler::Repairs(waiter) => return repairing::end(array, now, op, waiter),
@@ -158,7 +156,7 @@ pub(super) fn end<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
     }
     array.jobs.stripe_done(job, !failed);
     if !failed {
-        array.counters.repaired_stripes += u64::from(!wrong.is_empty());
+        array.counters.repaired_stripes += u64::from(!compared.wrong.is_empty());
         array.availability.settled(stripe);
     }
 }

@@ -76,8 +76,7 @@ pub struct Done {
     pub comparison: Comparison,
     /// The results, run by run, in the order of the document.
     pub results: Vec<RunResult>,
-    /// What came of each assertion: whether it holds, none if too few samples lie behind the number, and a line that
-    /// says so.
+    /// Verdicts of the assertions, each with its line; `None` for a verdict on too few samples.
     pub verdicts: Vec<(Option<bool>, String)>,
 }
 

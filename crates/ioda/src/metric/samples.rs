@@ -70,7 +70,7 @@ impl Samples {
         self.counted() >= self.fewest()
     }
 
-    /// Requests of a run like this one that would be enough; none if it has no such samples at all.
+    /// Requests of a run like this one that would be enough; `None` for a run without such samples.
     pub(crate) fn requests_needed(self, requests: u64) -> Option<u64> {
         if self.all == 0 {
             return None;
@@ -92,7 +92,7 @@ impl Samples {
         }
     }
 
-    /// Those of two that are fewer, as a share of what is needed.
+    /// The samples that are the smaller share of the number needed.
     fn scarcer(self, other: Self) -> Self {
         let (mine, theirs) = (self.counted() * other.fewest(), other.counted() * self.fewest());
         if theirs < mine { other } else { self }

@@ -117,7 +117,7 @@ impl<'a> Results<'a> {
         Ok(Self { runs, plans, is_smoke, ..Self::default() })
     }
 
-    /// Whether the runs are so short that their figures mean nothing; plans are exact all the same.
+    /// Whether the runs are too short for their figures to mean anything. Plans are always exact.
     pub(crate) fn are_smoke(&self) -> bool {
         self.is_smoke
     }

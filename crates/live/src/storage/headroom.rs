@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 const LEFT_TO_OTHERS: u64 = 16;
 
 /// Bytes that may be taken now; `None` if the system does not say.
-pub(super) fn headroom_bytes() -> Option<u64> {
+#[must_use]
+pub fn headroom_bytes() -> Option<u64> {
     let system = fs::read_to_string("/proc/meminfo").ok().and_then(|text| of_system(&text));
     let group = fs::read_to_string("/proc/self/cgroup").ok();
     let groups = group.iter().flat_map(|text| group_folders(text));

@@ -41,6 +41,7 @@ pub use command::{Ending, Finished, Work};
 pub(crate) use disk::FILE_MODE;
 pub use disk::{DATA_OFFSET_BYTES, Disk, DiskError, Head};
 pub use fault::{Fault, FaultKind};
+pub use headroom::headroom_bytes;
 pub use holder::Holder;
 pub use location::{DriveLocation, Place, RemoteLocation};
 pub(crate) use mapping::Region;

@@ -18,7 +18,7 @@ impl Cells<'_> {
         })
     }
 
-    /// Whether there is such a cell.
+    /// Whether any cell is of idle drives.
     #[must_use]
     pub fn has_idle(&self) -> bool {
         self.policies

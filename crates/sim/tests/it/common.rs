@@ -5,7 +5,9 @@ use array::{
     policy::{PolicyKind, PolicySettings},
 };
 use sim::{Measured, Plan, Preparation, WindowPlan};
-use units::{Duration, Ratio};
+use std::convert::Infallible;
+use units::{Duration, Instant, Ratio};
+use workload::{Op, Request};
 
 /// Aged drives, chunks of a page, and everything else as usual.
 pub(crate) fn plan(drive: ssd::Config, level: Level, width: u32, policy: PolicyKind) -> Plan {
@@ -26,4 +28,9 @@ pub(crate) fn plan(drive: ssd::Config, level: Level, width: u32, policy: PolicyK
         timeline: None,
         measured: Measured::default(),
     }
+}
+
+/// A request of a page of 4 KiB.
+pub(crate) fn page(at: Instant, op: Op, offset_bytes: u64) -> Result<Request, Infallible> {
+    Ok(Request { at, op, offset_bytes, size_bytes: 4096, device: 0, durable: false })
 }

@@ -5,9 +5,8 @@
 use crate::common;
 use array::{Level, policy::PolicyKind};
 use sim::{Plan, RunProgress, RunResult, prepare_drives, run};
-use std::convert::Infallible;
 use units::{Duration, Instant, Rng};
-use workload::{Arrival, Op, Request};
+use workload::{Arrival, Op};
 
 fn plan(level: Level, width: u32, seed: u64) -> Plan {
     let mut drive = ssd::presets::preset("femu-artifact").unwrap();
@@ -34,14 +33,7 @@ fn simulate(plan: &Plan, policy: &str, utilization: f64, write_percent: u64) -> 
         let op = if rng.below(100) < write_percent { Op::Write } else { Op::Read };
         let (at, offset_bytes) =
             (Instant::from_nanos(at_nanos as u64), rng.below(capacity_pages) * 4096);
-        Ok::<_, Infallible>(Request {
-            at,
-            op,
-            offset_bytes,
-            size_bytes: 4096,
-            device: 0,
-            durable: false,
-        })
+        common::page(at, op, offset_bytes)
     });
     let drives = prepare_drives(&plan).unwrap();
     run(&plan, drives, Arrival::Open, requests, &RunProgress::default()).unwrap()

@@ -89,8 +89,8 @@ fn of_copies_that_differ_the_one_that_was_found_is_kept() {
     survive_seed(Level::Raid10, 8317);
 }
 
-/// A drive has lost checksums and the record of a stable batch. What it is to hold does not fit into its half of the
-/// journal; blocks that nobody can read need not be in the record.
+/// A drive has lost checksums and the record of a stable batch. The reconstructed blocks of the drive do not fit into its
+/// half of the journal. Unreadable blocks are left out of the record.
 #[test]
 fn a_batch_counts_also_if_a_drive_without_its_record_has_lost_checksums() {
     survive_seed(Level::Raid5, 7_000_471);

@@ -5,9 +5,8 @@ use crate::common;
 use array::{Level, policy::PolicyKind};
 use sim::{Plan, RunProgress, RunResult, TimelineConfig, WindowPlan, prepare_drives, run};
 use ssd::{Blocking, RangeConfig, RangePlacement};
-use std::convert::Infallible;
 use units::{Duration, Instant, Rng};
-use workload::{Arrival, Op, Request};
+use workload::{Arrival, Op};
 
 const SECONDS: u64 = 8;
 
@@ -26,14 +25,7 @@ fn simulate(ranges: RangeConfig, blocking: Blocking, policy: PolicyKind) -> RunR
         let at = Instant::ZERO + Duration::from_micros(number * 1_000_000 / 9_000);
         let op = if number % 5 == 0 { Op::Write } else { Op::Read };
         let offset_bytes = rng.below(pages) * 4096;
-        Ok::<_, Infallible>(Request {
-            at,
-            op,
-            offset_bytes,
-            size_bytes: 4096,
-            device: 0,
-            durable: false,
-        })
+        common::page(at, op, offset_bytes)
     });
     let drives = prepare_drives(&plan).unwrap();
     run(&plan, drives, Arrival::Open, requests, &RunProgress::default()).unwrap()

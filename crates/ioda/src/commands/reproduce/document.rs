@@ -26,7 +26,7 @@ pub(crate) struct Reproduction {
     /// Each claim over all seeds; absent if there was one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) over_seeds: Vec<ClaimOverSeeds>,
-    /// What a reader should know, such as that the runs were shortened ones; absent if nothing.
+    /// Remarks for readers, such as that the runs were shortened; absent without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) notes: Vec<String>,
 }
