@@ -48,13 +48,23 @@ struct Places {
     journal: Range<u64>,
     data: Range<u64>,
     table: Range<u64>,
+    /// Whether the table is not damaged.
+    spares_table: bool,
 }
 
 impl World {
     fn places(&self) -> Places {
         let data = self.data_blocks();
         let table = data.end..data.start + self.geometry.stored_bytes() / BLOCK;
-        Places { journal: JOURNAL_OFFSET_BYTES / BLOCK..HEAD_BYTES / BLOCK, data, table }
+        let journal = JOURNAL_OFFSET_BYTES / BLOCK..HEAD_BYTES / BLOCK;
+        Places { journal, data, table, spares_table: self.needs_all_sums() }
+    }
+
+    /// Whether a lost checksum can be a lost page at any later cut. A narrow stripe lies in two regions: where one is
+    /// marked, its parity says nothing about the page in the other, unless the journal is always on.
+    fn needs_all_sums(&self) -> bool {
+        let is_narrow = self.geometry.stripe_width < self.geometry.width;
+        self.shape.has_parity() && is_narrow && !self.is_always_journalled()
     }
 
     /// Blocks of the tables of checksums, from the start of the file of a drive.
@@ -205,14 +215,10 @@ impl World {
         let places = self.places();
         let tells = places.table.end - places.table.start >= TELLING_TABLES;
         let is_hole = tells && !self.may_lose_in_a_cut();
-        // A narrow stripe lies in two regions. Where one is marked, a checksum that is lost in the other is a page that
-        // is lost.
-        let is_narrow = self.shape.has_parity() && self.geometry.stripe_width < self.geometry.width;
-        let spares_tables = is_hole || is_narrow && !intent.dirty_regions().is_empty();
         for (drive, bay) in bays.iter_mut().enumerate() {
             bay.disk.undo_damage_where(|_, block| {
                 data.contains(&block) && is_marked(drive, block)
-                    || spares_tables && places.table.contains(&block)
+                    || is_hole && places.table.contains(&block)
             });
         }
     }
@@ -257,6 +263,7 @@ impl Places {
             matches!(fault, Fault::Superblock | Fault::Superblocks | Fault::Overwritten);
         disk.is_strange |= is_strange;
         match fault {
+            Fault::Table if self.spares_table => {}
             Fault::Table => {
                 let block = pick(&self.table, rng);
                 damage(disk, block, rng);
@@ -309,7 +316,8 @@ impl Places {
 
     /// Something else is behind the head.
     fn overwrite(&self, disk: &mut SimDisk, rng: &mut Rng) {
-        let all = self.data.start..self.table.end;
+        let end = if self.spares_table { self.data.end } else { self.table.end };
+        let all = self.data.start..end;
         let mut blocks: Vec<u64> = disk.blocks_with_data(all.clone()).collect();
         blocks.extend((0..SPARE_BLOCKS).map(|_| pick(&all, rng)));
         for block in blocks {
