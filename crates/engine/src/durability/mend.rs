@@ -81,10 +81,11 @@ pub(super) fn fill<D: Disk>(
                 needed.remove(&block);
             }
         }
-        // Blocks that need not be written may join those around them to fewer parts.
-        [changed, needed, all]
-            .iter()
-            .find_map(|blocks| filled.add(gap, parts(blocks), uuid, sizes))?;
+        // The bytes of a half and the parts of a record are limited. Zeros take no bytes. Blocks that need not be
+        // written may join those around them to fewer parts.
+        let of_zeros = [&changed, &needed].map(|blocks| parts(blocks, Zeros::Apart));
+        let joined = [&changed, &needed, &all].map(|blocks| parts(blocks, Zeros::Joined));
+        of_zeros.into_iter().chain(joined).find_map(|parts| filled.add(gap, parts, uuid, sizes))?;
     }
     Some(filled)
 }
@@ -149,22 +150,37 @@ fn blocks(part: &FoundPart) -> impl Iterator<Item = (u64, Option<&[u8]>)> {
     })
 }
 
+/// How blocks of zeros are written down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Zeros {
+    /// As parts of their own, by their number.
+    Apart,
+    /// As bytes among those of others.
+    Joined,
+}
+
 /// Blocks as parts of a record: one for each run.
-fn parts(blocks: &BTreeMap<u64, Content>) -> Vec<FoundPart> {
-    let mut parts: Vec<(u64, Vec<u8>)> = Vec::new();
+fn parts(blocks: &BTreeMap<u64, Content>, zeros: Zeros) -> Vec<FoundPart> {
+    let mut parts: Vec<FoundPart> = Vec::new();
     for (&block, content) in blocks {
-        match parts.last_mut() {
-            Some((first, bytes)) if *first + (bytes.len() / BLOCK_BYTES) as u64 == block => {
-                bytes.extend_from_slice(content);
+        let offset_bytes = block * BLOCK_BYTES as u64;
+        let last = parts.last_mut();
+        let last = last.filter(|last| last.offset_bytes + last.length_bytes() == offset_bytes);
+        let is_zeros = zeros == Zeros::Apart && content.iter().all(|&byte| byte == 0);
+        match (last.map(|last| &mut last.content), is_zeros) {
+            (Some(FoundContent::Bytes(bytes)), false) => bytes.extend_from_slice(content),
+            (Some(FoundContent::Zeros { bytes }), true) => *bytes += BLOCK_BYTES as u64,
+            (_, true) => {
+                let content = FoundContent::Zeros { bytes: BLOCK_BYTES as u64 };
+                parts.push(FoundPart { offset_bytes, content });
             }
-            _ => parts.push((block, content.clone())),
+            (_, false) => {
+                let content = FoundContent::Bytes(content.clone());
+                parts.push(FoundPart { offset_bytes, content });
+            }
         }
     }
-    let part = |(first, bytes)| FoundPart {
-        offset_bytes: first * BLOCK_BYTES as u64,
-        content: FoundContent::Bytes(bytes),
-    };
-    parts.into_iter().map(part).collect()
+    parts
 }
 
 impl Filled {
