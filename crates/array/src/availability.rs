@@ -213,13 +213,14 @@ impl Availability {
         if self.optimal {
             return MemberSet::EMPTY;
         }
-        let unwritable = self.unwritable(layout, relocation, stripe);
-        if !self.to_resync.contains(stripe) {
-            return unwritable;
-        }
-        match layout.level().is_mirrored() {
-            true => unwritable,
-            false => unwritable | layout.parity_set(stripe),
+        self.unwritable(layout, relocation, stripe) | self.unsynced(layout, stripe)
+    }
+
+    /// Parities of `stripe` that may not fit its data. Copies are no parities.
+    pub(crate) fn unsynced(&self, layout: &Layout, stripe: u64) -> MemberSet {
+        match self.to_resync.contains(stripe) && !layout.level().is_mirrored() {
+            true => layout.parity_set(stripe),
+            false => MemberSet::EMPTY,
         }
     }
 

@@ -109,6 +109,8 @@ struct Detour {
     unreadable: MemberSet,
     /// Those of them that a read of this fetch has shown to be unreadable.
     broken: MemberSet,
+    /// Parities of a stripe to be resynced, which are unreadable until then.
+    unsynced: MemberSet,
     /// Members that are read only if there is no other way: their drives answer late.
     shunned: MemberSet,
     /// All members whose reads are still out are to be reconstructed as well; whatever comes first is taken.
@@ -460,12 +462,28 @@ impl Fetch {
         self.detour().broken.insert(member);
     }
 
-    /// Members of the stripe cannot be read, as far as they are not known.
-    pub(crate) fn note_unreadable(&mut self, unreadable: MemberSet) {
+    /// Members of the stripe cannot be read, as far as they are not known. Those in `unsynced` are parities that can
+    /// as soon as the stripe is resynced.
+    pub(crate) fn note_unreadable(&mut self, unreadable: MemberSet, unsynced: MemberSet) {
+        if let Some(detour) = &mut self.detour {
+            let synced = detour.unsynced - unsynced;
+            let readable = synced - unreadable - detour.broken;
+            detour.unsynced -= synced;
+            detour.unreadable -= readable;
+            detour.to_reconstruct -= readable;
+        }
         let more = unreadable - self.known;
         if !more.is_empty() {
-            self.detour().unreadable |= more;
+            let detour = self.detour();
+            detour.unreadable |= more;
+            detour.unsynced |= more & unsynced;
         }
+    }
+
+    /// Whether it does without parities that did not fit when it looked last.
+    #[inline]
+    pub(crate) fn has_unsynced(&self) -> bool {
+        self.detour.as_ref().is_some_and(|detour| !detour.unsynced.is_empty())
     }
 
     /// Decides again what to read of a stripe of which a member is unreadable.
@@ -543,6 +561,7 @@ impl Fetch {
         let detour = self.detour();
         detour.to_reconstruct = (detour.to_reconstruct - in_memory) | outdated;
         detour.unreadable |= outdated;
+        detour.unsynced -= outdated;
         detour.to_discard -= in_memory;
         detour.failures.retain(|failure| !in_memory.contains(failure.member));
     }

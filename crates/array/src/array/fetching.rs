@@ -518,10 +518,11 @@ impl<O: Observe> Array<O> {
 
     /// Notes what of its stripe an operation cannot get. Returns all of it.
     pub(super) fn note_unreadable(&mut self, op: OpId) -> MemberSet {
-        if !self.availability.is_optimal() {
+        if !self.availability.is_optimal() || self.ops[op].fetch.has_unsynced() {
             let stripe = self.ops[op].stripe;
             let unreadable = self.unreadable(stripe);
-            self.ops[op].fetch.note_unreadable(unreadable);
+            let unsynced = self.availability.unsynced(&self.layout, stripe);
+            self.ops[op].fetch.note_unreadable(unreadable, unsynced);
         }
         self.ops[op].fetch.unreadable()
     }

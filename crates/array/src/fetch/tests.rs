@@ -81,7 +81,7 @@ fn a_race_that_meets_what_is_unreadable_asks_for_what_is_needed() {
         if again {
             fetch.read_sent(0);
         }
-        fetch.note_unreadable(set(&[1]));
+        fetch.note_unreadable(set(&[1]), MemberSet::EMPTY);
         fetch.count_unreadable();
         assert!(!fetch.races());
         assert_eq!(fetch.to_reconstruct(), expected);
@@ -97,7 +97,7 @@ fn a_race_that_meets_what_is_unreadable_asks_for_what_is_needed() {
     let mut fetch = begun(&[0, 1]);
     fetch.read_ended(0, false);
     fetch.read_succeeded(0, Blocked::No);
-    fetch.note_unreadable(set(&[0, 1]));
+    fetch.note_unreadable(set(&[0, 1]), MemberSet::EMPTY);
     fetch.count_unreadable();
     assert_eq!((fetch.unreadable(), fetch.to_reconstruct()), (set(&[1]), set(&[1])));
 }
@@ -126,6 +126,32 @@ fn a_race_on_a_stripe_that_has_moved_begins_again() {
 }
 
 #[test]
+fn a_parity_that_fits_again_is_read() {
+    let unsynced = set(&[3]);
+    let mut fetch = begun(&[0]);
+    fetch.note_unreadable(set(&[3, 4]), unsynced);
+    fetch.count_unreadable();
+    assert!(fetch.has_unsynced());
+    fetch.note_unreadable(set(&[0, 4]), MemberSet::EMPTY);
+    fetch.count_unreadable();
+    assert!(!fetch.has_unsynced());
+    assert_eq!((fetch.unreadable(), fetch.to_reconstruct()), (set(&[0, 4]), set(&[0, 4])));
+    // Not one that could not be read, nor one that a write makes outdated.
+    for (is_broken, is_outdated) in [(true, false), (false, true)] {
+        let mut fetch = begun(&[0, 3]);
+        fetch.note_unreadable(unsynced, unsynced);
+        if is_broken {
+            fetch.note_broken(3);
+        }
+        if is_outdated {
+            fetch.take_from_write(MemberSet::EMPTY, unsynced);
+        }
+        fetch.note_unreadable(MemberSet::EMPTY, MemberSet::EMPTY);
+        assert_eq!(fetch.unreadable(), unsynced, "{is_broken} {is_outdated}");
+    }
+}
+
+#[test]
 fn too_much_that_is_unreadable_is_noticed_when_the_stripe_stands_still() {
     for (is_intact, lost, expected) in [
         (true, &[0, 1][..], Decision::Read(set(&[3, 4, 5]))),
@@ -134,7 +160,7 @@ fn too_much_that_is_unreadable_is_noticed_when_the_stripe_stands_still() {
     ] {
         let mut fetch = begun(&[2]);
         fetch.begin(set(&[0, 2]));
-        fetch.note_unreadable(set(lost));
+        fetch.note_unreadable(set(lost), MemberSet::EMPTY);
         fetch.count_unreadable();
         fetch.settled(is_intact);
         assert_eq!(fetch.decide(&shape(), true), expected, "{lost:?}");
