@@ -95,3 +95,16 @@ fn of_copies_that_differ_the_one_that_was_found_is_kept() {
 fn a_batch_counts_also_if_a_drive_without_its_record_has_lost_checksums() {
     survive_seed(Level::Raid5, 7_000_471);
 }
+
+/// A drive has lost the record of a stable batch of trims. Blocks of zeros take no room in the record that is made for
+/// it.
+#[test]
+fn a_record_of_zeros_fits_where_it_was_lost() {
+    survive_seed(Level::Raid5, 11_029_907);
+}
+
+/// A client reads of a slow drive while its stripe is resynced. The drive fails, and the parity fits by then.
+#[test]
+fn a_read_that_began_before_the_resync_is_reconstructed_behind_it() {
+    survive_seed(Level::Raid4, 11_034_263);
+}
