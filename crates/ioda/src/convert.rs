@@ -218,6 +218,7 @@ fn buffer(result: &RunResult, totals: &ssd::Counters) -> Option<BufferCounters> 
         buffer_reads_pages: totals.buffer_reads_pages,
         forced_flushes_pages: totals.forced_flushes_pages,
         peak_bytes: result.buffer_peak_bytes(),
+        capacity_bytes: result.drives.first().map_or(0, |drive| drive.buffer_bytes),
     })
 }
 
@@ -323,6 +324,11 @@ fn drive_summary(drive: u32, result: &sim::DriveResult) -> DriveSummary {
         erases: counters.erases,
         collections: counters.collections,
         contract_violations: counters.contract_violations,
+        first_violation: result.violations.first().map(|first| report::violation::Violation {
+            seconds: first.at.as_nanos() as f64 / 1e9,
+            cause: describe::violation_cause(first.cause),
+            free_share: first.free_share(),
+        }),
         free_share: result.free_share,
     }
 }

@@ -126,12 +126,23 @@ pub(crate) fn drive(plan: &Plan) -> String {
         Bytes(u64::from(drive.geometry.page_bytes)),
         drive.geometry.dies(),
         features(drive),
-        match plan.preparation {
+        match &plan.preparation {
             Preparation::Aged => "aged",
+            Preparation::Load(_) => "overwritten by the load until steady",
             Preparation::Steady => "overwritten until steady",
             Preparation::Fresh => "fresh",
         }
     )
+}
+
+/// The cause of a violation, as reports know it.
+pub(crate) fn violation_cause(cause: ssd::ViolationCause) -> report::violation::Cause {
+    use report::violation::Cause;
+    match cause {
+        ssd::ViolationCause::NoRoom => Cause::NoRoom,
+        ssd::ViolationCause::ShortOfSpace => Cause::ShortOfSpace,
+        ssd::ViolationCause::Overran => Cause::Overran,
+    }
 }
 
 /// That a drive stands for a larger one.

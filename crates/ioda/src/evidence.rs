@@ -70,7 +70,7 @@ fn free_space(runs: &[Seen<'_>]) -> Option<String> {
     (!moving.is_empty()).then(|| {
         format!(
             "free space still moves, from the first tenth of the run to the last: {}; a longer run may have other \
-             latencies",
+             latencies, and `--precondition load` begins where this load leads to",
             moving.join(", ")
         )
     })

@@ -9,7 +9,7 @@ use workload::{RateProcess, Request, Source, Statistics, Synthetic};
 
 /// Requests from which the load is taken.
 const SAMPLE: usize = 200_000;
-/// The share of what windows can sustain that the automatic rate aims at.
+/// The share of what windows can restore that the automatic rate aims at.
 const AIM: f64 = 0.9;
 /// Windows in the recorded slice, and its limits.
 const SLICE_WINDOWS: u64 = 20;
@@ -24,6 +24,8 @@ pub(crate) struct Measured {
     pub(crate) requests: Option<u64>,
     /// Simulated time, if known.
     duration: Option<Duration>,
+    /// Bytes that a request writes to each drive, on average.
+    bytes_per_request: f64,
     /// The load per drive that is known of the original run, and how it is known.
     known: Option<Known>,
 }
@@ -33,11 +35,20 @@ struct Known {
     source: String,
 }
 
+/// What can be written to each drive in bytes per second.
+#[derive(Clone, Copy)]
+struct Windows {
+    /// While windows restore free space.
+    restored: f64,
+    /// For ever.
+    sustainable: f64,
+}
+
 struct Load {
     /// Bytes per second written to each drive, in the heaviest phase if there are phases.
     drive: f64,
     /// What windows can bear, if the array can have any.
-    sustainable: Option<f64>,
+    windows: Option<Windows>,
     /// From how many requests it is known.
     requests: usize,
 }
@@ -68,9 +79,13 @@ pub(crate) fn measure(plan: &Plan, source: &Source, capacity: u64) -> Result<Mea
     let mut workload = source.open(capacity)?;
     let (requests, duration) = length(source, workload.statistics());
     let windowed = Plan { policy: PolicyKind::IODA, ..plan.clone() };
-    let sustainable = plan.level.is_redundant().then(|| windowed.sustainable_bytes_per_second());
+    let windows = plan.level.is_redundant().then(|| Windows {
+        restored: windowed.restored_bytes_per_second(),
+        sustainable: windowed.sustainable_bytes_per_second(),
+    });
     let sample: Vec<Request> = workload.by_ref().take(SAMPLE).collect::<Result<_, _>>()?;
     let sampled = sample.len();
+    let sampled_bytes = plan.drive_bytes(sample.iter().copied())?;
     let drive = match source {
         Source::Synthetic(synthetic) if !synthetic.phases.is_empty() => {
             let rates = synthetic.phases.iter().map(|phase| phase.rate_iops);
@@ -78,33 +93,47 @@ pub(crate) fn measure(plan: &Plan, source: &Source, capacity: u64) -> Result<Mea
         }
         _ => plan.drive_load_bytes_per_second(sample.into_iter())?,
     };
-    let load = (drive > 0.0).then_some(Load { drive, sustainable, requests: sampled });
-    Ok(Measured { load, requests, duration, known: known(plan, source) })
+    let load = (drive > 0.0).then_some(Load { drive, windows, requests: sampled });
+    let known = known(plan, source);
+    let bytes_per_request = sampled_bytes / (sampled as f64).max(1.0);
+    Ok(Measured { load, requests, duration, bytes_per_request, known })
 }
 
 impl Measured {
+    /// Whether the workload writes, as far as was seen.
+    pub(crate) fn writes(&self) -> bool {
+        self.bytes_per_request > 0.0
+    }
+
+    /// How often the whole workload writes the logical bytes of each drive of `plan`, as far as that is
+    /// known.
+    pub(crate) fn drive_writes(&self, plan: &Plan) -> f64 {
+        let bytes = self.bytes_per_request * self.requests.unwrap_or(0) as f64;
+        bytes / plan.drive.logical_bytes() as f64
+    }
+
     /// The rate of the original run where its load is known, and no more than keeps the contract;
     /// at most 1, with a note about it.
     pub(crate) fn automatic_rate(&self, notes: &mut Vec<String>) -> f64 {
-        let Some(Load { drive, sustainable: Some(sustainable), .. }) = self.load else {
+        let Some(Load { drive, windows: Some(Windows { restored, .. }), .. }) = self.load else {
             return 1.0;
         };
-        let windows = AIM * sustainable;
+        let windows = AIM * restored;
         let (aim, why) = match &self.known {
             // A window in which no collection fits bears no rate at all.
-            Some(known) if known.bytes_per_second < windows || sustainable <= 0.0 => {
+            Some(known) if known.bytes_per_second < windows || restored <= 0.0 => {
                 let load = bandwidth(known.bytes_per_second);
                 (
                     known.bytes_per_second,
                     format!("{}, which is {load} to each of these", known.source),
                 )
             }
-            _ if sustainable <= 0.0 => {
+            _ if restored <= 0.0 => {
                 self.warn(1.0, notes);
                 return 1.0;
             }
             _ => {
-                let reclaim = bandwidth(sustainable);
+                let reclaim = bandwidth(restored);
                 (windows, format!("the drives can reclaim {reclaim} in their busy windows"))
             }
         };
@@ -150,7 +179,9 @@ impl Measured {
 
     /// A note if the workload, so many times as fast, is more than the contract can bear.
     pub(crate) fn warn(&self, rate: f64, notes: &mut Vec<String>) {
-        let Some(Load { drive, sustainable: Some(sustainable), .. }) = self.load else { return };
+        let Some(Load { drive, windows: Some(Windows { sustainable, .. }), .. }) = self.load else {
+            return;
+        };
         if drive * rate > sustainable {
             notes.push(format!(
                 "the load is more than busy windows can bear: it writes {} to each drive, and \

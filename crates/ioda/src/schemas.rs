@@ -22,12 +22,13 @@ pub(crate) struct Published {
 }
 
 /// What is written, in the order of the reference.
-pub(crate) const DOCUMENTS: [Published; 21] = [
+pub(crate) const DOCUMENTS: [Published; 22] = [
     document::<Comparison>("`ioda compare`, `run` and `load` with `--json`"),
     document::<Survey>("`survey.json` in the folder of `ioda survey`"),
     document::<Sweep>("`ioda sweep --json`, and `sweep.json` in its folder"),
     document::<Story>("`ioda explain --request N --json`"),
     document::<explain::document::Slowest>("`ioda explain --worst N --json`"),
+    document::<explain::violations::Violations>("`ioda explain --violations --json`"),
     document::<plan::document::Plans>("`ioda plan --json`"),
     document::<reproduce::document::Reproduction>("`ioda reproduce --json`"),
     document::<reproduce::live::Clocks>("`ioda reproduce live --json`"),

@@ -11,6 +11,7 @@ use crate::rate::Rerate;
 use crate::settings::{
     ArraySettings, DriveFlags, DriveSettings, RunSettings, Settings, WorkloadSettings,
 };
+use crate::words::Precondition;
 use array::Level;
 use array::policy::{PolicyKind, PolicySettings};
 use sim::{Coordinate, Fault, Plan, Preparation, WindowPlan};
@@ -31,6 +32,10 @@ const CHUNK_OF_ONE_PAGES: u64 = 256;
 const DRIVES: u32 = 4;
 /// Time to compute a reconstructed page.
 const RECONSTRUCT_COMPUTE: Duration = Duration::from_micros(3);
+
+/// Drive writes of a run from which on it changes the state of its drives: their free space, and how full
+/// victims are.
+const MANY_DRIVE_WRITES: f64 = 0.25;
 
 /// Left free on every drive for pages that policies move there.
 const SPARE: Ratio = Ratio::from_percent(3);
@@ -97,7 +102,7 @@ impl Setup {
         let seed = run.seed.as_ref().map_or(1, |seed| seed.value);
         let named: Vec<PolicyKind> = run.policy.iter().map(|text| text.value.0).collect();
         let policies = if named.is_empty() { default_policies.to_vec() } else { named };
-        let mut plan = plan(settings, seed)?;
+        let mut plan = prepared_plan(settings, seed, Preparation::Aged)?;
         if settings.array.spare.is_none() {
             plan.spare = usual_spare(&plan, &policies);
             plan.layout()?;
@@ -118,6 +123,8 @@ impl Setup {
         if !matches!(kind.rerate(settings), Rerate::Auto) {
             measured.warn(rate, &mut notes);
         }
+        // The rate changes nothing about it, so runs at several rates share their drives.
+        plan.preparation = preparation(run, &plan, &measured, &original)?;
         let source = faster(original, rate);
         plan.timeline = Some(load::slice(&plan, measured.duration(rate)));
         let plans: Vec<Plan> =
@@ -279,8 +286,41 @@ fn chunk_of_one(drive: &Config) -> u64 {
     pages * u64::from(drive.geometry.page_bytes)
 }
 
-/// The plan that all policies share.
+/// Preparation of drives for a run of `source`. Unless it is given, it is this load where the run itself
+/// would change their state.
+fn preparation(
+    run: &RunSettings,
+    plan: &Plan,
+    measured: &load::Measured,
+    source: &Source,
+) -> Result<Preparation, Failure> {
+    let by_load = || Preparation::Load(Box::new(source.clone()));
+    match run.precondition.as_ref().map(|text| text.value) {
+        None if measured.drive_writes(plan) >= MANY_DRIVE_WRITES => Ok(by_load()),
+        None => Ok(Preparation::Aged),
+        Some(Precondition::Load) => match measured.writes() {
+            true => Ok(by_load()),
+            false => Err(Failure::usage(
+                "--precondition is load, but the load writes nothing, so drives would never be \
+                 steady; choose aged, steady or fresh",
+            )),
+        },
+        Some(other) => other.without_load(),
+    }
+}
+
+/// The plan of drives that are not prepared for a run.
 pub(crate) fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
+    let asked = settings.run.precondition.as_ref().map(|text| text.value);
+    prepared_plan(settings, seed, asked.unwrap_or(Precondition::Aged).without_load()?)
+}
+
+/// The plan that all policies share.
+fn prepared_plan(
+    settings: &Settings,
+    seed: u64,
+    preparation: Preparation,
+) -> Result<Plan, Failure> {
     let drive = settings.drive.build()?;
     let page = u64::from(drive.geometry.page_bytes);
     let array = &settings.array;
@@ -308,7 +348,7 @@ pub(crate) fn plan(settings: &Settings, seed: u64) -> Result<Plan, Failure> {
             .rebuild_compute
             .as_ref()
             .map_or(RECONSTRUCT_COMPUTE, |compute| compute.value.0),
-        preparation: run.precondition.as_ref().map_or(Preparation::Aged, |text| text.value.0),
+        preparation,
         seed,
         verify: run.verify,
         timeline: None,
@@ -436,5 +476,31 @@ fn faster(source: Source, factor: f64) -> Source {
             Source::Trace(trace)
         }
         Source::Synthetic(synthetic) => Source::Synthetic(synthetic),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Preparation of drives of 24 MiB for `requests` random writes of a page.
+    fn preparation(requests: u64, precondition: &str) -> Preparation {
+        let drive = "base = 'femu-artifact'\nchannels = 2\nchips_per_channel = 2\nblocks_per_plane = 64\n\
+                     pages_per_block = 32\n";
+        let text = format!(
+            "[drive]\n{drive}[workload]\nrw = 'randwrite'\nrate_iops = 100\nnumber_ios = {requests}\n\
+             size = '1m'\n[run]\n{precondition}"
+        );
+        let settings = crate::settings::parse(&text, "a.toml").unwrap();
+        Setup::new(&settings, &[PolicyKind::BASE]).unwrap().plan().preparation.clone()
+    }
+
+    #[test]
+    fn drives_serve_the_load_before_runs_that_would_change_their_state() {
+        // A request writes two pages, to two of four drives, and a quarter of a drive is 1536 pages.
+        assert_eq!(preparation(3_000, ""), Preparation::Aged);
+        assert!(matches!(preparation(3_100, ""), Preparation::Load(_)));
+        assert_eq!(preparation(3_100, "precondition = 'fresh'"), Preparation::Fresh);
+        assert!(matches!(preparation(10, "precondition = 'load'"), Preparation::Load(_)));
     }
 }

@@ -1,5 +1,6 @@
 //! Options that are one of a few words.
 
+use crate::exit::Failure;
 use crate::quantity::not_understood;
 use crate::typed::Spelled;
 use array::policy::{BaseRule, ParityReads, QuietReads};
@@ -76,15 +77,40 @@ impl fmt::Display for Coordinator {
 
 /// How drives are prepared.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Precondition(pub(crate) Preparation);
+pub(crate) enum Precondition {
+    /// Laid out as after uniform overwrites.
+    Aged,
+    /// Overwritten at random until steady.
+    Steady,
+    /// Nothing written.
+    Fresh,
+    /// Overwritten by the load of the run until steady.
+    Load,
+}
 
-const PREPARATIONS: Words<Preparation> = Words {
+impl Precondition {
+    /// The preparation of drives that are not prepared for a run.
+    pub(crate) fn without_load(self) -> Result<Preparation, Failure> {
+        match self {
+            Self::Aged => Ok(Preparation::Aged),
+            Self::Steady => Ok(Preparation::Steady),
+            Self::Fresh => Ok(Preparation::Fresh),
+            Self::Load => Err(Failure::usage(
+                "--precondition is load, but there is no load before clients come; choose aged, \
+                 steady or fresh",
+            )),
+        }
+    }
+}
+
+const PREPARATIONS: Words<Precondition> = Words {
     option: "preparation",
-    expected: "one of aged, steady, fresh",
+    expected: "one of load, aged, steady, fresh",
     words: &[
-        ("aged", Preparation::Aged),
-        ("steady", Preparation::Steady),
-        ("fresh", Preparation::Fresh),
+        ("load", Precondition::Load),
+        ("aged", Precondition::Aged),
+        ("steady", Precondition::Steady),
+        ("fresh", Precondition::Fresh),
     ],
 };
 
@@ -96,7 +122,7 @@ impl FromStr for Precondition {
     type Err = OptionError;
 
     fn from_str(text: &str) -> Result<Self, OptionError> {
-        PREPARATIONS.parse(text).map(Self)
+        PREPARATIONS.parse(text)
     }
 }
 

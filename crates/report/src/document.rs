@@ -5,6 +5,7 @@
 
 use crate::assertions::Assertion;
 use crate::schema::Document;
+use crate::violation::Violation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -355,6 +356,9 @@ pub struct BufferCounters {
     /// Most bytes at once that were in the buffer of one drive or waited for room there.
     #[serde(default)]
     pub peak_bytes: u64,
+    /// Bytes that the buffer of one drive holds; 0 in documents of earlier versions.
+    #[serde(default)]
+    pub capacity_bytes: u64,
 }
 
 /// What went through the fast memory of the host.
@@ -552,6 +556,9 @@ pub struct DriveSummary {
     pub collections: u64,
     /// Collections that ran in the predictable window.
     pub contract_violations: u64,
+    /// The first of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_violation: Option<Violation>,
     /// Share of the drive's blocks that are free, from 0 to 1.
     pub free_share: f64,
 }

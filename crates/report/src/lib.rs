@@ -29,6 +29,7 @@ pub mod story;
 pub mod survey;
 pub mod sweep;
 pub mod table;
+pub mod violation;
 
 pub use assertions::{Assertion, Verdict};
 pub use document::{

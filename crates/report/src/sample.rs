@@ -8,6 +8,7 @@ mod story;
 mod survey;
 mod sweep;
 
+use crate::violation::{Cause, Violation};
 use crate::{
     AskedLoad, Band, BlockedReads, BufferCounters, CauseSplit, Claim, ClaimKind, Comparison,
     DriveSummary, Finding, Latency, Manifest, Percentile, ProgrammedWindow, Run, Timeline,
@@ -240,6 +241,7 @@ fn run(invention: &Invention) -> Run {
             buffer_reads_pages: 31_000,
             forced_flushes_pages: if invention.windows { 12 } else { 0 },
             peak_bytes: 24 << 20,
+            capacity_bytes: 64 << 20,
         }),
         ratios: Vec::new(),
         hosts: Vec::new(),
@@ -306,6 +308,11 @@ fn drive_summary(invention: &Invention, drive: u32) -> DriveSummary {
         erases: 1_280,
         collections: 1_280,
         contract_violations: if drive == 2 { invention.violations } else { 0 },
+        first_violation: (drive == 2 && invention.violations > 0).then_some(Violation {
+            seconds: 12.5,
+            cause: Cause::NoRoom,
+            free_share: 0.055,
+        }),
         free_share: 0.06 + 0.001 * f64::from(drive),
     }
 }

@@ -5,6 +5,8 @@ use crate::{Claim, Comparison, Run, causes, degraded, format};
 
 /// The percentile which the sentences speak about.
 const PERCENTILE: f64 = 99.9;
+/// Parts of a write buffer, of which a drive that flushes in its windows keeps one free.
+const KEPT_FREE: u64 = 8;
 
 /// How much attention a sentence deserves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +38,10 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
         .collect();
     let violated = comparison.runs.iter().filter_map(violations);
     let stalled = comparison.runs.iter().filter_map(stalls);
-    found.extend(violated.chain(stalled).map(|text| Finding { weight: Weight::Warning, text }));
+    let short = comparison.runs.iter().filter_map(short_buffer);
+    found.extend(
+        violated.chain(short).chain(stalled).map(|text| Finding { weight: Weight::Warning, text }),
+    );
     found
 }
 
@@ -148,12 +153,47 @@ fn named(claim: &Claim) -> String {
 fn violations(run: &Run) -> Option<String> {
     (run.contract_violations > 0).then(|| {
         let times = times(run.contract_violations);
+        let first = run.drives.iter().filter_map(|drive| Some((drive, drive.first_violation?)));
+        let first = first.min_by(|(_, a), (_, b)| a.seconds.total_cmp(&b.seconds));
+        let first = first.map_or(String::new(), |(drive, violation)| {
+            format!(
+                " The first time was at {:.3} s on drive {}, because {} ({:.1} % of its blocks were \
+                 free); `ioda explain --policy {} --violations` lists them.",
+                violation.seconds,
+                drive.drive,
+                violation.cause.words(),
+                violation.free_share * 100.0,
+                run.policy,
+            )
+        });
         format!(
-            "CONTRACT VIOLATED under {}: {times} a drive had to collect in its predictable \
-             window. Its promise of predictable reads does not hold at this load.",
+            "CONTRACT VIOLATED under {}: {times} a drive collected in its predictable window. Its \
+             promise of predictable reads does not hold at this load.{first}",
             run.name(),
         )
     })
+}
+
+/// That drives had to flush outside of their windows, because their write buffers are too small.
+fn short_buffer(run: &Run) -> Option<String> {
+    let buffer = run.buffer?;
+    // Drives keep some of it free, and flush early when they have less left.
+    let needed = buffer.peak_bytes + buffer.peak_bytes / (KEPT_FREE - 1);
+    let lacking = needed.saturating_sub(buffer.capacity_bytes);
+    if buffer.forced_flushes_pages == 0 || buffer.capacity_bytes == 0 || lacking == 0 {
+        return None;
+    }
+    let share = buffer.forced_flushes_pages as f64 / buffer.buffered_writes_pages.max(1) as f64;
+    Some(format!(
+        "WRITE BUFFER TOO SMALL under {}: the writes of one drive needed {}, {} more than the {} it has. {} of the \
+         pages were flushed outside of busy windows, where reads meet them. `--write-buffer {}m` holds these writes.",
+        run.name(),
+        format::bytes(needed),
+        format::bytes(lacking),
+        format::bytes(buffer.capacity_bytes),
+        format::percent(100.0 * share),
+        needed.div_ceil(1 << 20),
+    ))
 }
 
 fn stalls(run: &Run) -> Option<String> {
@@ -170,6 +210,30 @@ fn times(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::BufferCounters;
+
+    #[test]
+    fn a_write_buffer_that_is_too_small_is_named_with_what_it_lacks() {
+        let counters = |peak_mib: u64, forced_flushes_pages| BufferCounters {
+            buffered_writes_pages: 1_000,
+            forced_flushes_pages,
+            peak_bytes: peak_mib << 20,
+            capacity_bytes: 64 << 20,
+            ..BufferCounters::default()
+        };
+        let sentence = |buffer| {
+            short_buffer(&Run { label: "Quiet".to_owned(), buffer: Some(buffer), ..Run::default() })
+        };
+        // An eighth is kept free: 70 MiB need 80, and 56 fit.
+        let short = sentence(counters(70, 250)).unwrap();
+        assert!(
+            short.contains("needed 80.0 MiB, 16.0 MiB more than the 64.0 MiB it has. 25.0 %"),
+            "{short}"
+        );
+        assert!(short.ends_with("`--write-buffer 80m` holds these writes."), "{short}");
+        assert_eq!(sentence(counters(70, 0)), None);
+        assert_eq!(sentence(counters(56, 250)), None);
+    }
 
     #[test]
     fn a_violated_contract_is_said_in_words() {

@@ -48,7 +48,8 @@ impl<Drives: Clone + Default> Turns<Drives> {
 /// would be there twice while a run has a copy. Preparing gives the same each time.
 fn is_prepared_again(plan: &Plan) -> bool {
     let pages = u64::from(plan.width) * plan.drive.geometry.pages();
-    pages >= MANY_PAGES && plan.preparation != Preparation::Steady
+    let is_cheap = matches!(plan.preparation, Preparation::Aged | Preparation::Fresh);
+    pages >= MANY_PAGES && is_cheap
 }
 
 /// About the memory that the drives of these runs take over `threads` threads, when most of them are there.

@@ -517,9 +517,11 @@ where
         }
         let drives = self.engine.drives().iter().filter_map(Drive::ssd).map(|drive| DriveResult {
             counters: *drive.counters(),
+            violations: drive.violations().to_vec(),
             free_share: drive.free_share(),
             buffer_peak_bytes: u64::from(drive.buffered_pages_peak())
                 * u64::from(drive.config().geometry.page_bytes),
+            buffer_bytes: drive.config().write_buffer_bytes(),
         });
         let measures = self.measures;
         Ok(RunResult {

@@ -27,6 +27,7 @@ mod free_space;
 mod intervals;
 mod latency;
 mod measures;
+mod overwrite;
 mod plan;
 mod pooled;
 mod prepare;

@@ -10,14 +10,18 @@ use ssd::CollectionUnit;
 use std::ops::Range;
 use thiserror::Error;
 use units::{Duration, Instant, Ratio};
+use workload::{Source, WorkloadError};
 
 /// How drives are brought to the state in which they are measured.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Preparation {
     /// Filled in order and overwritten at random until write amplification is stable.
     Steady,
     /// Laid out directly in the state that [`Preparation::Steady`] leads to; fast for large drives.
     Aged,
+    /// Aged, and then overwritten by this load until write amplification and free space are stable: the
+    /// workload-dependent preconditioning of SNIA's Performance Test Specification.
+    Load(Box<Source>),
     /// Nothing written.
     Fresh,
 }
@@ -115,6 +119,9 @@ pub enum PlanError {
         /// The page.
         page_bytes: u32,
     },
+    /// The load that the drives are to have served cannot be had.
+    #[error("{0}")]
+    Load(Box<WorkloadError>),
     /// The windows contradict themselves or the array.
     #[error("{0}")]
     Windows(#[from] WindowError),
@@ -138,6 +145,12 @@ pub enum PlanError {
         /// The level.
         level: &'static str,
     },
+}
+
+impl From<WorkloadError> for PlanError {
+    fn from(error: WorkloadError) -> Self {
+        Self::Load(Box::new(error))
+    }
 }
 
 impl Plan {
@@ -254,6 +267,15 @@ impl Plan {
         self.drive.sustainable_bytes_per_second(array, window, guard)
     }
 
+    /// Bytes per second that each drive can be written while its windows restore free space; see
+    /// [`ssd::Config::restored_bytes_per_second`]. Infinite if the policy has no windows.
+    #[must_use]
+    pub fn restored_bytes_per_second(&self) -> f64 {
+        let Some(window) = self.window() else { return f64::INFINITY };
+        let (array, guard) = (self.array_description(), self.windows.guard());
+        self.drive.restored_bytes_per_second(array, window, guard)
+    }
+
     /// Mean bytes per second that `requests` write to each drive, parity included; 0 if they take
     /// no time.
     ///
@@ -264,12 +286,25 @@ impl Plan {
         &self,
         requests: impl Iterator<Item = workload::Request>,
     ) -> Result<f64, PlanError> {
+        let mut last = Instant::ZERO;
+        let bytes = self.drive_bytes(requests.inspect(|request| last = request.at))?;
+        let seconds = last.since(Instant::ZERO).as_secs_f64();
+        Ok(if seconds > 0.0 { bytes / seconds } else { 0.0 })
+    }
+
+    /// Bytes that `requests` write to each drive on average, parity included.
+    ///
+    /// # Errors
+    ///
+    /// If the drive or the layout is impossible.
+    pub fn drive_bytes(
+        &self,
+        requests: impl Iterator<Item = workload::Request>,
+    ) -> Result<f64, PlanError> {
         let layout = self.layout()?;
         let page_bytes = u64::from(self.drive.geometry.page_bytes);
         let mut pages_written = 0;
-        let mut last = Instant::ZERO;
         for request in requests {
-            last = request.at;
             if request.op == workload::Op::Read || request.size_bytes == 0 {
                 continue;
             }
@@ -280,9 +315,7 @@ impl Plan {
                 pages_written += members * u64::from(segment.rows);
             }
         }
-        let seconds = last.since(Instant::ZERO).as_secs_f64();
-        let bytes = (pages_written * page_bytes) as f64 / f64::from(self.width);
-        Ok(if seconds > 0.0 { bytes / seconds } else { 0.0 })
+        Ok((pages_written * page_bytes) as f64 / f64::from(self.width))
     }
 
     /// The same under `policy`; one that chooses among copies gets the same drives as pairs of mirrors,

@@ -1,5 +1,6 @@
 //! Drives in the state in which they are measured.
 
+use crate::overwrite::overwrite;
 use crate::plan::{Plan, PlanError, Preparation};
 use crate::side_by_side::side_by_side;
 use ssd::Ssd;
@@ -10,8 +11,8 @@ use units::{Lba, Rng};
 const SIDE_BY_SIDE: usize = 8;
 
 /// Brings the drives of `plan` into the state in which they are measured, on as many cores as there
-/// are. The result depends on the drive, the width, the preparation and the seed, not on the policy, so
-/// runs can share it; every drive is aged with a seed of its own, so no two collect in step.
+/// are. The result depends on the drive, the array, the preparation and the seed. Runs under several policies share
+/// it. Every drive is aged with a seed of its own, so no two collect in step.
 ///
 /// # Errors
 ///
@@ -33,7 +34,16 @@ pub(crate) fn prepare_unless(
     let prepared = side_by_side(threads, plan.width as usize, |position| {
         (!is_stopped()).then(|| prepare(plan, position as u32)).transpose()
     });
-    prepared.into_iter().collect()
+    let prepared: Result<Option<Vec<Ssd>>, PlanError> = prepared.into_iter().collect();
+    let Some(mut drives) = prepared? else { return Ok(None) };
+    if let Preparation::Load(source) = &plan.preparation {
+        let seed = Rng::stream(plan.seed, "before").next_u64();
+        let requests = source.before(seed, plan.capacity_bytes()?)?;
+        if !overwrite(plan, &mut drives, requests, threads, is_stopped)? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(drives))
 }
 
 /// The drive at `position` of the array.
@@ -41,11 +51,11 @@ fn prepare(plan: &Plan, position: u32) -> Result<Ssd, PlanError> {
     let mut drive = Ssd::new(plan.drive.clone())
         .map_err(|error| PlanError::Drive { name: plan.drive.name.clone(), error })?;
     let seed = Rng::stream(plan.seed, &format!("drive {position}")).next_u64();
-    match plan.preparation {
+    match &plan.preparation {
         Preparation::Steady => {
             drive.precondition(seed);
         }
-        Preparation::Aged => drive.age(seed),
+        Preparation::Aged | Preparation::Load(_) => drive.age(seed),
         Preparation::Fresh => {}
     }
     let spare = plan.spare_pages();

@@ -13,14 +13,18 @@ use array::policy::{PolicyKind, Tally};
 use units::{DriveId, Duration, Instant};
 
 /// One drive after a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct DriveResult {
     /// What it did.
     pub counters: ssd::Counters,
+    /// The first collections that broke the window contract, in order of time.
+    pub violations: Vec<ssd::Violation>,
     /// Share of its blocks that were free at the end.
     pub free_share: f64,
     /// Most bytes at once that were in its write buffer or waited for room there; 0 without one.
     pub buffer_peak_bytes: u64,
+    /// Bytes that its write buffer holds; 0 without one.
+    pub buffer_bytes: u64,
 }
 
 /// Reads of the host that collections made wait (TTFLASH §6.1 and Figure 7). Each read is counted

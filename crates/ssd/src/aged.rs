@@ -26,10 +26,10 @@ pub(crate) fn victim_valid_share(utilization: f64) -> f64 {
     let (mut low, mut high) = (1e-12, 1.0 - 1e-12);
     for _ in 0..200 {
         let middle = (low + high) / 2.0;
-        if (1.0 - middle) / -libm::log(middle) < utilization {
-            low = middle;
-        } else {
-            high = middle;
+        let side =
+            if (1.0 - middle) / -libm::log(middle) < utilization { &mut low } else { &mut high };
+        if core::mem::replace(side, middle).to_bits() == middle.to_bits() {
+            break;
         }
     }
     (low + high) / 2.0

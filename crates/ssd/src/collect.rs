@@ -6,10 +6,11 @@ use crate::config::{Blocking, CollectionTrigger, CollectionUnit};
 use crate::die::{Job, State};
 use crate::event::Event;
 use crate::flash::Flash;
-use crate::ftl::Allocated;
+use crate::ftl::{Allocated, Worth};
 use crate::plane_groups::GroupTurns;
 use crate::rain::Rotation;
 use crate::slc::IdleTimer;
+use crate::violation::{Violation, ViolationCause};
 use alloc::vec::Vec;
 use core::ops::Range;
 use nvme::{CollectionRight, WindowScope};
@@ -34,6 +35,15 @@ impl<O: Observe> Flash<O> {
                 self.ftl.shape.levels.restore
             }
             CollectionRight::Order { .. } => self.config.geometry.blocks_per_die(),
+        }
+    }
+
+    /// How much a victim must give. With windows anything: a line that is left alone in one window is
+    /// missing until the next, and space that runs out between them breaks the contract.
+    pub(crate) fn worth(&self) -> Worth {
+        match self.collector.rights.right() {
+            CollectionRight::Windows(_) | CollectionRight::Lease { .. } => Worth::Anything,
+            CollectionRight::Always | CollectionRight::Order { .. } => Worth::Enough,
         }
     }
 
@@ -233,12 +243,13 @@ impl<O: Observe> Flash<O> {
     fn neediest_victim(&self, now: Instant, scope: usize, urgency: Urgency) -> Option<(u32, u32)> {
         let mut least = self.collect_at() + 1;
         let mut neediest = None;
+        let worth = if urgency.is_forced() { Worth::Anything } else { self.worth() };
         for die in self.collector.candidates(scope) {
             let free = self.ftl.free(die);
             if free >= least || !self.may_collect(now, die, urgency) {
                 continue;
             }
-            if let Some(block) = self.ftl.victim(die, urgency.is_forced()) {
+            if let Some(block) = self.ftl.victim(die, worth) {
                 least = free;
                 neediest = Some((die, block));
             }
@@ -268,9 +279,19 @@ impl<O: Observe> Flash<O> {
         }
     }
 
+    fn violated(&mut self, at: Instant, first_die: u32, cause: ViolationCause) {
+        let free_blocks = self.ftl.free(first_die);
+        let blocks = self.ftl.shape.blocks_per_die;
+        self.journal.violated(Violation { at, cause, first_die, free_blocks, blocks });
+    }
+
     /// Queues the holds of a collection on its dies.
     fn hold_dies(&mut self, now: Instant, die: u32, block: u32, until: Instant, leave: Leave) {
-        self.journal.counters.contract_violations += u64::from(leave != Leave::Granted);
+        match leave {
+            Leave::Granted => {}
+            Leave::Taken => self.violated(now, die, ViolationCause::ShortOfSpace),
+            Leave::Forced => self.violated(now, die, ViolationCause::NoRoom),
+        }
         self.ftl.begin_collection(die, block);
         if let Some(pace) = self.pace.as_mut().filter(|_| self.collector.is_idle()) {
             pace.restart();
@@ -350,7 +371,9 @@ impl<O: Observe> Flash<O> {
         let Collection { first_die, dies, began, until, leave, .. } = *self.collector.get(id);
         // Contention that the bound did not foresee would break the contract as well.
         let overran = leave == Leave::Granted && now > until;
-        self.journal.counters.contract_violations += u64::from(overran);
+        if overran {
+            self.violated(now, first_die, ViolationCause::Overran);
+        }
         let violation = leave != Leave::Granted || overran;
         self.journal.span(CollectionSpan { first_die, dies, began, ended: now, violation });
         self.journal.emit(now, || Event::CollectionEnded { collection: id });

@@ -3,6 +3,7 @@
 use crate::cells::CellConfig;
 use crate::config::{Blocking, CollectionUnit, Config};
 use crate::rain::Rotation;
+use crate::sustained::fullest_of_round;
 use crate::table2::{self, Printed};
 use nvme::{Advertised, ArrayDescription, WindowParameters};
 use units::Duration;
@@ -125,13 +126,21 @@ impl Config {
     /// The time of one collection as it is to be expected: with the share of valid pages that the
     /// contract names, or with what the steady state of this drive leads to, whichever is more. Of
     /// the latter four standard deviations more, because the fullest of many victims decides
-    /// whether a line fits into a window.
+    /// whether a line fits into a window. No less than a drive leaves for a collection before it begins one.
     #[must_use]
     pub fn likely_unit_time(&self) -> Duration {
         let steady = self.steady_valid_ratio();
         let pages = f64::from(self.geometry.pages_per_block);
         let deviation = libm::sqrt(steady * (1.0 - steady) / pages);
-        self.unit_time(self.contract.valid_ratio.max((steady + 4.0 * deviation).min(0.99)))
+        let likely = self.contract.valid_ratio.max((steady + 4.0 * deviation).min(0.99));
+        self.unit_time(likely).max(self.foreseen_time(fullest_of_round(self, steady)))
+    }
+
+    /// The time that a drive leaves for a collection before it begins it: [`Config::unit_time`], or the bound
+    /// that includes waiting for the channel.
+    pub(crate) fn foreseen_time(&self, valid_ratio: f64) -> Duration {
+        let valid = (valid_ratio * f64::from(self.geometry.pages_per_block)) as u32;
+        self.unit_time(valid_ratio).max(self.collection_bound(valid))
     }
 
     /// The share of valid pages in the fuller victims of the steady state: a tenth more than
@@ -218,6 +227,13 @@ impl Config {
         self.watermark_bytes() / self.over_provisioned_bytes()
     }
 
+    /// Bytes that the write buffer holds; 0 without one.
+    #[must_use]
+    pub fn write_buffer_bytes(&self) -> u64 {
+        let pages = self.write_buffer.map_or(0, |buffer| buffer.pages);
+        u64::from(pages) * u64::from(self.geometry.page_bytes)
+    }
+
     /// `S_p`: bytes of flash that the host does not see.
     #[must_use]
     pub fn over_provisioned_bytes(&self) -> f64 {
@@ -238,10 +254,14 @@ impl Config {
     /// overwrites: what `R_v` of Table 2 stands for, computed from the watermarks.
     #[must_use]
     pub fn steady_valid_ratio(&self) -> f64 {
-        let blocks = self.geometry.blocks_per_die();
-        // Free down to where collection restores it, one block open.
-        let in_use =
-            f64::from(blocks - self.restore_blocks() - 2 - self.cache_blocks()) / f64::from(blocks);
+        self.valid_ratio_with(f64::from(self.restore_blocks()))
+    }
+
+    /// The same with `free_blocks` of each die (or lines) free.
+    pub(crate) fn valid_ratio_with(&self, free_blocks: f64) -> f64 {
+        let blocks = f64::from(self.geometry.blocks_per_die());
+        // One block is open, and one is being collected.
+        let in_use = (blocks - free_blocks - 2.0 - f64::from(self.cache_blocks())) / blocks;
         let utilization = self.stored_pages() as f64 / (self.geometry.pages() as f64 * in_use);
         crate::aged::victim_valid_share(utilization)
     }
@@ -251,7 +271,11 @@ impl Config {
     #[must_use]
     pub fn reclaimed_bytes_per_window(&self, window: Duration, valid_ratio: f64) -> f64 {
         let collection = self.unit_time(valid_ratio).as_nanos().max(1);
-        let rounds = (window.as_nanos() / collection) as f64;
+        (window.as_nanos() / collection) as f64 * self.reclaimed_by_round(valid_ratio)
+    }
+
+    /// Bytes that are given back by one collection on all dies that collect at once.
+    pub(crate) fn reclaimed_by_round(&self, valid_ratio: f64) -> f64 {
         let dies_at_once = match self.collection.unit {
             CollectionUnit::Line => self.geometry.dies(),
             CollectionUnit::Block => {
@@ -270,7 +294,7 @@ impl Config {
             }
         };
         let reclaimed = self.given_back(valid_ratio) * self.block_bytes() as f64 * host_share;
-        rounds * f64::from(dies_at_once) * reclaimed
+        f64::from(dies_at_once) * reclaimed
     }
 
     /// `TW_burst`: the busy window that keeps the contract at `B_burst` in this array; none if

@@ -38,7 +38,7 @@ pub struct Counters {
     pub collecting_nanos: u64,
     /// Mapped pages that the host has deallocated.
     pub deallocated_pages: u64,
-    /// Collections that ran where the window contract forbids it, because host writes had no room.
+    /// Collections that ran where the window contract forbids it; see [`crate::ViolationCause`].
     pub contract_violations: u64,
     /// Host page writes that had to wait for space on flash; with a write buffer, flushes that had to.
     pub stalled_writes_pages: u64,

@@ -12,6 +12,7 @@ use crate::link::{Completed, HostLink, Waited};
 use crate::media::Media;
 use crate::placement::{Location, Placement};
 use crate::slow::slowed;
+use crate::violation::{Violation, Violations};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -93,6 +94,12 @@ impl<O: Observe> Ssd<O> {
         &self.flash.journal.counters
     }
 
+    /// The first collections that broke the window contract, in order of time.
+    #[must_use]
+    pub fn violations(&self) -> &[Violation] {
+        self.flash.journal.violations.kept()
+    }
+
     /// The flash page that holds `lba` now; none if it was never written.
     #[must_use]
     pub fn flash_page(&self, lba: Lba) -> Option<u32> {
@@ -102,6 +109,7 @@ impl<O: Observe> Ssd<O> {
     /// Sets all totals to zero.
     pub fn reset_counters(&mut self) {
         self.flash.journal.counters = Counters::default();
+        self.flash.journal.violations = Violations::default();
         self.placement.reset_peak();
     }
 
@@ -270,11 +278,12 @@ impl<O: Observe> Ssd<O> {
     #[must_use]
     pub fn status(&self) -> DriveStatus {
         let Flash { ftl, collector, .. } = &self.flash;
+        let worth = self.flash.worth();
         let room = |die| u64::from(ftl.free(die).saturating_sub(ftl.shape.levels.hard));
         let blocks: u64 = (0..ftl.shape.dies).map(room).sum();
         let is_below = |level: u32| {
             (0..ftl.shape.dies)
-                .any(|die| ftl.free(die) <= level && ftl.victim(die, false).is_some())
+                .any(|die| ftl.free(die) <= level && ftl.victim(die, worth).is_some())
         };
         DriveStatus {
             headroom_pages: blocks * u64::from(ftl.shape.pages_per_block),

@@ -45,6 +45,15 @@ pub(crate) struct Ranges {
     dies_per_step: u32,
 }
 
+/// How much of a victim must be invalid above the hard watermark.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Worth {
+    /// The share `min_invalid`.
+    Enough,
+    /// As much as its collection needs to give anything back.
+    Anything,
+}
+
 /// Sizes that address arithmetic needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
@@ -566,12 +575,14 @@ impl Ftl {
         }
     }
 
-    /// What to collect for `die`: its block (or the line) with the fewest valid pages. Above the
-    /// hard watermark, and unless it is `forced`, a victim must have enough to give.
-    pub(crate) fn victim(&self, die: u32, forced: bool) -> Option<u32> {
-        let urgent = forced || self.free(die) <= self.shape.levels.hard;
+    /// The victim of `die`: its block (or the line) with the fewest valid pages, if that is of `worth`.
+    /// From the hard watermark down, anything is worth it.
+    pub(crate) fn victim(&self, die: u32, worth: Worth) -> Option<u32> {
         let levels = &self.shape.levels;
-        let min_invalid = if urgent { levels.least_invalid } else { levels.min_invalid };
+        let min_invalid = match worth {
+            Worth::Enough if self.free(die) > levels.hard => levels.min_invalid,
+            Worth::Enough | Worth::Anything => levels.least_invalid,
+        };
         let counts = match self.shape.unit {
             CollectionUnit::Line => &self.valid[..],
             CollectionUnit::Block => {

@@ -5,6 +5,7 @@ use crate::counters::Counters;
 use crate::event::{Event, Origin};
 use crate::media::Media;
 use crate::ops::Task;
+use crate::violation::{Violation, Violations};
 use alloc::vec::Vec;
 use nvme::CommandId;
 use units::{EventLog, Instant, Observe};
@@ -13,6 +14,7 @@ use units::{EventLog, Instant, Observe};
 #[derive(Clone, Debug)]
 pub(crate) struct Journal<O: Observe> {
     pub(crate) counters: Counters,
+    pub(crate) violations: Violations,
     /// What happened to flash pages, if a driver carries their data.
     media: Option<Vec<Media>>,
     /// Collections that ended, if somebody draws timelines.
@@ -31,6 +33,7 @@ impl<O: Observe> Journal<O> {
     pub(crate) fn new() -> Self {
         Self {
             counters: Counters::default(),
+            violations: Violations::default(),
             media: None,
             spans: None,
             commands: Vec::new(),
@@ -41,8 +44,9 @@ impl<O: Observe> Journal<O> {
 
     /// The same totals and lists, for another observer; events that nobody took are gone.
     pub(crate) fn observed<O2: Observe>(self) -> Journal<O2> {
-        let Self { counters, media, spans, commands, reconstructions, log: _ } = self;
-        Journal { counters, media, spans, commands, reconstructions, log: O2::Log::default() }
+        let Self { counters, violations, media, spans, commands, reconstructions, log: _ } = self;
+        let log = O2::Log::default();
+        Journal { counters, violations, media, spans, commands, reconstructions, log }
     }
 
     pub(crate) fn record_media(&mut self) {
@@ -63,6 +67,12 @@ impl<O: Observe> Journal<O> {
         if let Some(spans) = &mut self.spans {
             into.append(spans);
         }
+    }
+
+    /// A collection has broken the window contract.
+    pub(crate) fn violated(&mut self, violation: Violation) {
+        self.counters.contract_violations += 1;
+        self.violations.add(violation);
     }
 
     /// Whether a driver carries the data of pages.

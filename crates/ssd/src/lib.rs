@@ -77,8 +77,10 @@ mod slow;
 mod space;
 mod space_state;
 mod state;
+mod sustained;
 mod table2;
 mod untimed;
+mod violation;
 
 pub use cells::{CellConfig, PAGE_TYPES_MAX, PageTime};
 pub use codec::StateError;
@@ -101,3 +103,4 @@ pub use retry::RetryConfig;
 pub use slc::{SlcCacheConfig, SlcOverflow};
 pub use slow::SLOWEST;
 pub use table2::{MODELS, Printed};
+pub use violation::{Violation, ViolationCause};

@@ -7,6 +7,7 @@
 
 use crate::config::Config;
 use crate::placement::RESERVE_SHARE;
+use crate::sustained::Turns;
 use nvme::{ArrayDescription, WindowParameters, buffered_bytes};
 use units::Duration;
 
@@ -79,8 +80,8 @@ pub struct Outlook {
     pub article: Option<Duration>,
     /// The upper bound with [`Config::likely_parameters`], guards included.
     pub longest: Duration,
-    /// The window of which the verdict speaks: the one to judge, or the longest between the bounds
-    /// into which whole collections fit without rest. None if there is none.
+    /// The window of which the verdict speaks: the one to judge, or that between the bounds which sustains the
+    /// highest rate. None if there is none.
     pub window: Option<Duration>,
     /// Bytes per second that can be written for ever with that window; zero if there is none.
     pub sustainable_bytes_per_second: f64,
@@ -108,23 +109,19 @@ pub struct QuietOutlook {
 }
 
 impl Config {
-    /// What a promise takes if the drive does all its work in its windows. `collected` can be collected for
-    /// ever in windows of this length that nothing else needs; `judge` says what becomes of the load if so much
-    /// can be written for ever.
+    /// What a promise takes if the drive does all its work in its windows. `judge` says what becomes of the load
+    /// if so much can be written for ever.
     fn quiet_outlook(
         &self,
         promise: Promise,
         window: Option<Duration>,
-        collected: f64,
         judge: impl Fn(f64) -> Verdict,
     ) -> QuietOutlook {
         let Promise { array, guard, load_bytes_per_second: load, .. } = promise;
-        // What a byte takes of the cycle: its program, and the collection of its space.
         let programmed = self.program_bytes_per_second() / array.windows_per_cycle();
-        let sustainable = match collected > 0.0 {
-            true => 1.0 / (1.0 / collected + 1.0 / programmed),
-            false => 0.0,
-        };
+        let sustainable = window.map_or(0.0, |window| {
+            Turns { drive: self, array, window, guard, flushes: true }.sustained()
+        });
         let buffer = window.map_or(0.0, |window| buffered_bytes(array, load, guard, window));
         QuietOutlook {
             // The drive keeps some of it free for writes that come when it is nearly full.
@@ -136,13 +133,23 @@ impl Config {
     }
 
     /// Bytes per second that each drive can be written for ever without breaking the contract with
-    /// this window: what it reclaims in one window of each cycle, from victims that have
-    /// [`Config::full_valid_ratio`] of their pages valid. A load with more skew than uniform may do
-    /// worse or better.
+    /// this window, under uniform random overwrites. A load with more skew may do worse.
     ///
     /// Only whole collections count, so this is a sawtooth over the window.
     #[must_use]
     pub fn sustainable_bytes_per_second(
+        &self,
+        array: ArrayDescription,
+        window: Duration,
+        guard: Duration,
+    ) -> f64 {
+        Turns { drive: self, array, window, guard, flushes: false }.sustained()
+    }
+
+    /// Bytes per second that each drive can be written while its windows restore free space: what they give
+    /// back from victims that have [`Config::full_valid_ratio`] of their pages valid.
+    #[must_use]
+    pub fn restored_bytes_per_second(
         &self,
         array: ArrayDescription,
         window: Duration,
@@ -180,17 +187,6 @@ impl Config {
         1.0 / (1.0 - self.steady_valid_ratio())
     }
 
-    /// The longest window from `shortest` to `longest` into which whole collections fit without
-    /// rest, where the sawtooth of the sustainable rate has its highest tooth: guards cost the
-    /// less, the longer a window is.
-    fn best_window(&self, shortest: Duration, longest: Duration, guard: Duration) -> Duration {
-        let unit = self.unit_time(self.full_valid_ratio()).as_nanos().max(1);
-        let open = longest.saturating_sub(guard * 2).as_nanos();
-        let window = Duration::from_nanos(open / unit * unit) + guard * 2;
-        // Where the contract names fuller victims, one collection may be longer than that.
-        window.max(shortest)
-    }
-
     /// Judges a promise.
     #[must_use]
     pub fn outlook(&self, promise: Promise) -> Outlook {
@@ -204,10 +200,10 @@ impl Config {
             Some(window) if window > longest => Some(Reason::TooLong),
             _ => None,
         };
-        let best = (shortest <= longest).then(|| self.best_window(shortest, longest, guard));
+        let turns = Turns { drive: self, array, window: longest, guard, flushes: false };
+        let best = (shortest <= longest).then(|| turns.best_window(shortest));
         let window = asked.or(best);
-        let sustainable =
-            window.map_or(0.0, |window| self.sustainable_bytes_per_second(array, window, guard));
+        let sustainable = window.map_or(0.0, |window| Turns { window, ..turns }.sustained());
         let judge = |sustainable| match problem {
             Some(reason) => Verdict::Fails(reason),
             None if load <= sustainable => Verdict::Holds,
@@ -224,7 +220,7 @@ impl Config {
             longest,
             window,
             sustainable_bytes_per_second: sustainable,
-            quiet: self.quiet_outlook(promise, window, sustainable, judge),
+            quiet: self.quiet_outlook(promise, window, judge),
             verdict: judge(sustainable),
             beyond_flash: (load > flash).then_some(load / flash),
         }

@@ -22,6 +22,27 @@ pub struct Preconditioned {
     pub stable: bool,
 }
 
+/// The die that a page is bound to, if it is bound to one.
+fn bound_die(ftl: &Ftl, layout: Option<&Layout>, page: u32) -> Option<u32> {
+    match layout {
+        Some(layout) => Some(layout.die_of(page)),
+        None => ftl.bound_die(page),
+    }
+}
+
+/// Writes a logical page, and with RAIN its parity, in no time.
+pub(crate) fn overwrite<O: Observe>(flash: &mut Flash<O>, layout: Option<&Layout>, page: u32) {
+    let die = bound_die(&flash.ftl, layout, page);
+    flash.write_untimed(page, die);
+    flash.journal.counters.host_programs_pages += 1;
+    if let Some(layout) = layout {
+        let parity = layout.parity_of(page);
+        let die = bound_die(&flash.ftl, Some(layout), parity);
+        flash.write_untimed(parity, die);
+        flash.journal.counters.parity_programs_pages += 1;
+    }
+}
+
 /// Fills a drive in order and overwrites it at random until write amplification is stable, all in no
 /// time. `layout` says where pages lie on a drive with RAIN.
 pub(crate) fn precondition<O: Observe>(
@@ -30,13 +51,9 @@ pub(crate) fn precondition<O: Observe>(
     seed: u64,
 ) -> Preconditioned {
     let logical_pages = u64::from(flash.ftl.shape.logical_pages);
-    let bound = |ftl: &Ftl, page| match layout {
-        Some(layout) => Some(layout.die_of(page)),
-        None => ftl.bound_die(page),
-    };
     // With RAIN the parity pages follow, one of each stripe.
     for page in 0..flash.ftl.shape.stored_pages {
-        let die = bound(&flash.ftl, page);
+        let die = bound_die(&flash.ftl, layout, page);
         flash.write_untimed(page, die);
     }
     let mut rng = Rng::stream(seed, "precondition");
@@ -46,16 +63,7 @@ pub(crate) fn precondition<O: Observe>(
     while result.rounds < ROUNDS_MAX && !result.stable {
         flash.journal.counters = Counters::default();
         for _ in 0..round {
-            let page = rng.below(logical_pages) as u32;
-            let die = bound(&flash.ftl, page);
-            flash.write_untimed(page, die);
-            flash.journal.counters.host_programs_pages += 1;
-            if let Some(layout) = layout {
-                let parity = layout.parity_of(page);
-                let die = bound(&flash.ftl, parity);
-                flash.write_untimed(parity, die);
-                flash.journal.counters.parity_programs_pages += 1;
-            }
+            overwrite(flash, layout, rng.below(logical_pages) as u32);
         }
         let before = result.write_amplification;
         result.write_amplification = flash.journal.counters.write_amplification();

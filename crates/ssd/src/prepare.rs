@@ -5,7 +5,7 @@ use crate::codec::StateError;
 use crate::config::Config;
 use crate::device::Ssd;
 use crate::placement::Placement;
-use crate::precondition::{Preconditioned, precondition};
+use crate::precondition::{Preconditioned, overwrite, precondition};
 use crate::state;
 use alloc::vec::Vec;
 use units::Observe;
@@ -54,6 +54,21 @@ impl<O: Observe> Ssd<O> {
         aged::age(&mut self.flash.ftl, layout, seed);
         self.seed_retries(seed);
         self.reset_counters();
+    }
+
+    /// Writes logical pages in no time, in this order, and collects as is due without windows. Counters
+    /// count it.
+    ///
+    /// # Panics
+    ///
+    /// If commands are in flight, or a page is beyond the last.
+    pub fn overwrite(&mut self, pages: &[u32]) {
+        assert_eq!(self.commands_in_flight(), 0, "overwriting a drive in use");
+        let layout = self.placement.striped().map(|striped| striped.layout());
+        for &page in pages {
+            overwrite(&mut self.flash, layout, page);
+        }
+        (0..self.flash.ftl.shape.dies).for_each(|die| self.flash.ftl.align(die));
     }
 
     fn seed_retries(&mut self, seed: u64) {

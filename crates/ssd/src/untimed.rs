@@ -2,7 +2,7 @@
 
 use crate::config::CollectionUnit;
 use crate::flash::Flash;
-use crate::ftl::Ftl;
+use crate::ftl::{Ftl, Worth};
 use crate::media::Media;
 use alloc::vec::Vec;
 use units::Observe;
@@ -12,7 +12,7 @@ impl<O: Observe> Flash<O> {
     pub(crate) fn collect_instantly(&mut self, die: u32) {
         self.collect_all_instantly(die, |ftl| {
             let is_due = ftl.free(die) <= ftl.shape.levels.soft;
-            is_due.then(|| ftl.victim(die, false)).flatten()
+            is_due.then(|| ftl.victim(die, Worth::Enough)).flatten()
         });
     }
 

@@ -12,6 +12,7 @@
 //! - [`Synthetic`] generates in fio's vocabulary; [`presets`] after Table 3 of the IODA paper.
 //! - [`Source`] is any of the three, and [`TraceWriter`] writes a stream back to a file.
 
+mod before;
 mod error;
 mod generate;
 mod request;
@@ -24,6 +25,7 @@ mod write;
 #[doc(hidden)]
 pub mod fuzz;
 
+pub use before::Before;
 pub use error::{LineProblem, OptionError, TraceError, WorkloadError};
 pub use generate::{
     Arrival, BlockSizes, Generator, MEAN_BURST, PRESET_ZIPF_THETA, Phase, Preset,

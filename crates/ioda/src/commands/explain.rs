@@ -1,6 +1,7 @@
 //! `ioda explain`.
 
 pub(crate) mod document;
+pub(crate) mod violations;
 
 use super::Talk;
 use crate::cli::ArrayArgs;
@@ -26,12 +27,14 @@ Examples:
       the slowest reads of the demonstration under IODA, and what took most of their time
   ioda explain --policy base --worst 5
       those under Base
-  ioda explain --request 22254
+  ioda explain --request 719614
       what that read of the demonstration went through, drive by drive, die by die
   ioda explain azure --policy base --requests 20000 --request 9934 --html=request.html
       another workload, and a page as well
   ioda explain --requests 50000 --fail 2@1s --replace 2@2s --worst 3
       drive 2 fails and is rebuilt
+  ioda explain --policy quiet --rerate 90MB/s --violations
+      which collections broke the window contract: when, on which drive and why
   ioda explain --requests 20000 --check-repeat
       runs it twice and prints the first event that differs; exit code 1 if one does";
 
@@ -68,8 +71,11 @@ struct Wanted {
     /// With --worst: writes instead of reads
     #[arg(long, requires = "worst")]
     writes: bool,
+    /// List the first collections that broke the window contract: when, on which drive and why
+    #[arg(long, conflicts_with_all = ["request", "worst"])]
+    violations: bool,
     /// Run everything twice at the same time and print the first event that differs, or that none does
-    #[arg(long, conflicts_with_all = ["request", "worst", "html", "json"])]
+    #[arg(long, conflicts_with_all = ["request", "worst", "violations", "html", "json"])]
     check_repeat: bool,
     /// TOML file with the sections array, windows, stage, policies, drive, workload and run; flags
     /// override it
@@ -95,9 +101,11 @@ pub(crate) fn run(args: &ExplainArgs, talk: Talk) -> Result<Code, Failure> {
     match (wanted.request, wanted.worst) {
         (Some(number), _) => run.explain(number, wanted),
         (None, Some(count)) => run.slowest(count, wanted),
+        (None, None) if wanted.violations => run.violations(wanted),
         (None, None) if wanted.check_repeat => run.check_repeat(),
         (None, None) => Err(Failure::usage(
-            "say which request: --request N; --worst 5 lists the numbers of slow ones",
+            "say which request: --request N; --worst 5 lists the numbers of slow ones, and \
+             --violations what broke the window contract",
         )),
     }
 }
@@ -201,6 +209,19 @@ impl Run<'_> {
             || document::slowest_document(&outcomes, self.setup),
             || document::slowest(&outcomes, wanted.writes, self.setup),
         )?;
+        Ok(Code::Ok)
+    }
+
+    fn violations(&self, wanted: &Wanted) -> Result<Code, Failure> {
+        let plan = self.plan();
+        let result = self.showing("running:", |progress| {
+            let drives = sim::prepare_drives(&plan)?;
+            let (arrival, requests) = self.open().map_err(SimError::Workload)?;
+            sim::run_with_faults(&plan, drives, arrival, requests, self.faults.clone(), progress)
+        })?;
+        let found = violations::document(&result, self.setup);
+        let text = violations::table(&found);
+        output::show(wanted.json.path(), || found, || text)?;
         Ok(Code::Ok)
     }
 

@@ -216,11 +216,12 @@ fn model(
     let mut ssd = Ssd::new(config).map_err(Failure::usage)?;
     let seed = args.seed.as_ref().map_or(1, |seed| seed.value);
     let seed = Rng::stream(seed, "drive 0").next_u64();
-    match args.precondition.as_ref().map_or(Preparation::Aged, |text| text.value.0) {
+    let asked = args.precondition.as_ref().map_or(Precondition::Aged, |text| text.value);
+    match asked.without_load()? {
         Preparation::Steady => {
             ssd.precondition(seed);
         }
-        Preparation::Aged => ssd.age(seed),
+        Preparation::Aged | Preparation::Load(_) => ssd.age(seed),
         Preparation::Fresh => {}
     }
     Ok(ssd)

@@ -1,6 +1,6 @@
 //! Prepared drives that runs take copies of.
 
-use sim::{Plan, PlanError};
+use sim::{Plan, PlanError, Preparation};
 use ssd::Ssd;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,7 +33,14 @@ impl Shelf {
 /// Everything that decides what prepared drives are like.
 fn kind(plan: &Plan) -> String {
     let Plan { drive, width, spare, preparation, seed, .. } = plan;
-    format!("{drive:?}, {width}, {spare:?}, {preparation:?}, {seed}")
+    let array = match preparation {
+        // A load reaches drives through the layout.
+        Preparation::Load(_) => {
+            format!("{:?}, {:?}, {}", plan.level, plan.stripe_width, plan.chunk_bytes)
+        }
+        Preparation::Aged | Preparation::Steady | Preparation::Fresh => String::new(),
+    };
+    format!("{drive:?}, {width}, {spare:?}, {preparation:?}, {array}, {seed}")
 }
 
 #[cfg(test)]

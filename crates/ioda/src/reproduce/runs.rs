@@ -324,6 +324,10 @@ fn run_one(
 ) -> Result<Group, Failure> {
     let mut settings = order.settings.clone();
     settings.run.threads = threads;
+    // Claims of different length are judged on drives in the same state.
+    if settings.run.precondition.is_none() {
+        settings.run.precondition = "aged".parse().ok();
+    }
     let mut setup = Setup::new(&settings, &order.policies)?;
     let measured = Measured { intervals: true, sub_reads: order.sub_reads, ..Measured::default() };
     setup.plans.iter_mut().for_each(|plan| plan.measured = measured);

@@ -102,7 +102,9 @@ pub(crate) struct RunSettings {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) policy: Vec<Text<PolicyName>>,
-    /// State of the drives before the run: aged, steady or fresh [default: aged]
+    /// State of the drives before the run. load: more of the workload has overwritten them until they
+    /// are steady. aged: as after uniform random writes. steady: overwritten at random until steady.
+    /// fresh: nothing written [default: load if the run writes each drive a quarter full or more, else aged]
     #[arg(long, value_name = "STATE")]
     pub(crate) precondition: Option<Text<Precondition>>,
     /// Seed of everything that is drawn by chance, any whole number [default: 1]

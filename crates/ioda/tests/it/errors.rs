@@ -9,7 +9,7 @@ const DATA: i32 = 3;
 
 #[test]
 fn bad_usage_is_refused_with_a_sentence() {
-    let cases: [&[&str]; 78] = [
+    let cases: [&[&str]; 81] = [
         &["compare", "--config", "unknown-key.toml"],
         &["compare", "--config", "no-such.toml"],
         &["compare", "--config", "no-channels.toml"],
@@ -42,6 +42,9 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["compare", "--over-provisioning", "120%"],
         &["compare", "--blocks-per-plane", "3"],
         &["compare", "--precondition", "old"],
+        &["run", "synthetic", "--rw", "randread", "--precondition", "load"],
+        &["serve", "--precondition", "load"],
+        &["drive", "--precondition", "load"],
         &["compare", "tpcc", "--bs", "4k"],
         &["compare", "tpcc", "--format", "msr"],
         &["compare", "tpcc", "--close-gaps", "60s"],

@@ -26,7 +26,7 @@ fn sustainable(plan: &Plan, preset: &str, requests: u64, share: f64) -> Source {
     let sample = source(20_000, 1.0).open(plan.capacity_bytes().unwrap()).unwrap();
     let load = plan.drive_load_bytes_per_second(sample.map(Result::unwrap)).unwrap();
     let windowed = Plan { policy: PolicyKind::IODA, ..plan.clone() };
-    let rate = (share * windowed.sustainable_bytes_per_second() / load).min(1.0);
+    let rate = (share * windowed.restored_bytes_per_second() / load).min(1.0);
     source(requests, rate)
 }
 

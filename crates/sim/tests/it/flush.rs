@@ -30,7 +30,7 @@ fn result(plan: &Plan, share: f64) -> RunResult {
     let windowed = Plan { policy: PolicyKind::IODA, ..plan.clone() };
     // Each write goes to two of the four drives: data and parity.
     let writes_per_second =
-        share * windowed.sustainable_bytes_per_second() * 4.0 / (2.0 * plan.chunk_bytes as f64);
+        share * windowed.restored_bytes_per_second() * 4.0 / (2.0 * plan.chunk_bytes as f64);
     let mean_gap = 1e9 / writes_per_second * WRITE_PERCENT as f64 / 100.0;
     let pages = plan.capacity_bytes().unwrap() / plan.chunk_bytes;
     let mut rng = Rng::stream(plan.seed, "requests");

@@ -5,6 +5,7 @@ mod claims;
 mod common;
 mod faults;
 mod flush;
+mod for_ever;
 mod hedging;
 mod late_drives;
 mod named;

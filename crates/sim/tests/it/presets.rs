@@ -49,7 +49,7 @@ fn every_drive_works_under_every_policy() {
             // Half of what windows sustain, in single pages: two writes to drives for each.
             let windowed = Plan { policy: PolicyKind::IODA, ..plan.clone() };
             let per_second =
-                windowed.sustainable_bytes_per_second() * 4.0 / (2.0 * plan.chunk_bytes as f64);
+                windowed.restored_bytes_per_second() * 4.0 / (2.0 * plan.chunk_bytes as f64);
             let gap = Duration::from_nanos((1e9 / per_second) as u64);
             let mut rng = Rng::new(1);
             let count = 2 * pages.min(30_000);

@@ -69,7 +69,7 @@ fn simulate(plan: &Plan, phases: &[(Duration, f64)]) -> RunResult {
 
 /// Seconds at what the first windows can sustain, by `share`.
 fn steady(plan: &Plan, seconds: u64, share: f64) -> Vec<(Duration, f64)> {
-    vec![(Duration::from_secs(seconds), share * plan.sustainable_bytes_per_second())]
+    vec![(Duration::from_secs(seconds), share * plan.restored_bytes_per_second())]
 }
 
 fn busy_at_least(result: &RunResult, members: usize) -> u64 {

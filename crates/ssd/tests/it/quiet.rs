@@ -185,27 +185,34 @@ fn a_drive_that_runs_out_of_space_collects_before_writes_have_no_room() {
 #[test]
 fn a_flush_in_windows_takes_from_what_they_can_give_back() {
     let config = presets::preset("7450-960").unwrap();
-    let outlook = |load_bytes_per_second| {
-        config.outlook(Promise {
-            array: ArrayDescription { width: 4, parities: 1 },
-            guard: Duration::ZERO,
-            load_bytes_per_second,
-            window: Some(Duration::from_millis(130)),
-        })
-    };
-    let some = outlook(20e6);
-    assert_eq!((some.verdict, some.quiet.verdict), (Verdict::Holds, Verdict::Holds));
-    let (alone, with_flush) =
-        (some.sustainable_bytes_per_second, some.quiet.sustainable_bytes_per_second);
-    assert!(with_flush < alone && with_flush > alone / 2.0, "{with_flush} of {alone}");
-    // At that load flush and collections fill the window.
-    let full = outlook(with_flush);
-    assert!((full.quiet.flush_share + with_flush / alone - 1.0).abs() < 1e-9);
-    // Three windows of the others, and the eighth of the buffer that is kept free.
-    assert!((some.quiet.buffer_bytes * 7.0 / 8.0 - 20e6 * 0.39).abs() < 1.0);
-    let between = outlook((with_flush + alone) / 2.0);
-    assert_eq!(between.verdict, Verdict::Holds);
-    assert!(matches!(between.quiet.verdict, Verdict::Bursts { .. }), "{:?}", between.quiet);
+    let mut seen = 0;
+    for millis in 100..200 {
+        let outlook = |load_bytes_per_second| {
+            config.outlook(Promise {
+                array: ArrayDescription { width: 4, parities: 1 },
+                guard: Duration::ZERO,
+                load_bytes_per_second,
+                window: Some(Duration::from_millis(millis)),
+            })
+        };
+        let some = outlook(20e6);
+        assert_eq!((some.verdict, some.quiet.verdict), (Verdict::Holds, Verdict::Holds));
+        let (alone, with_flush) =
+            (some.sustainable_bytes_per_second, some.quiet.sustainable_bytes_per_second);
+        assert!(with_flush <= alone && with_flush > 0.0, "{with_flush} of {alone}");
+        // Three windows of the others, and the eighth of the buffer that is kept free.
+        let cycle = 3.0 * millis as f64 / 1e3;
+        assert!((some.quiet.buffer_bytes * 7.0 / 8.0 - 20e6 * cycle).abs() < 1.0);
+        // What is left of a window behind the last collection may be enough for the flush.
+        if with_flush < alone * 0.999 {
+            let between = outlook((with_flush + alone) / 2.0);
+            assert_eq!(between.verdict, Verdict::Holds);
+            let quiet = between.quiet;
+            assert!(matches!(quiet.verdict, Verdict::Bursts { .. }), "{quiet:?}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "{seen}");
 }
 
 /// Write amplification of the last of three drive writes at random, on flash that is collected by lines of blocks.

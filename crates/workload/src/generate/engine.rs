@@ -1,7 +1,7 @@
 //! The generator: draws one request after the other.
 
 use super::address::Addresses;
-use super::arrivals::{Arrival, Clock};
+use super::arrivals::{Arrival, Clock, Gaps};
 use super::sizes::Sizes;
 use crate::{Op, Request};
 use units::{Instant, Rng};
@@ -53,6 +53,24 @@ impl Generator {
     #[must_use]
     pub fn drawn(&self) -> u64 {
         self.drawn
+    }
+
+    /// The same workload without limits and times, drawn with another seed.
+    pub(crate) fn endless(self, seed: u64) -> Self {
+        let stream = |name| Rng::stream(seed, name);
+        Self {
+            clock: Clock::new(Gaps::None, stream("arrivals")),
+            requests: None,
+            bytes: None,
+            until: None,
+            drawn: 0,
+            drawn_bytes: 0,
+            ops: stream("operations"),
+            places: stream("addresses"),
+            lengths: stream("sizes"),
+            whose: stream("hosts"),
+            ..self
+        }
     }
 
     fn is_over(&self) -> bool {

@@ -164,7 +164,8 @@ pub(crate) fn legend(answers: &[Answer]) -> Vec<&'static str> {
          two guards.",
         "Write amplification is of one drive in the steady state: pages of flash programmed per page that \
          is written to it.",
-        "Sustained is what can be written for ever in windows of the length that is judged. What \
+        "Sustained are the uniform random writes that windows of the length that is judged give back \
+         for ever, when free space is down to the hard watermark. Skewed writes may be less. What \
          holds for a burst only would hold for ever with a load below that, fewer drives, more of \
          them busy at once, or more spare space, with which victims hold less valid data.",
         "Quiet is the same where the write buffer is flushed in windows as well (docs/quiet.md): the \

@@ -180,7 +180,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         LONG,
     ),
     on(EXPLAIN, "ioda explain --worst 5", Options("--requests 1000"), LONG),
-    on(EXPLAIN, "ioda explain --request 22254", Options("--request 254 --requests 1000"), LONG),
+    on(EXPLAIN, "ioda explain --request 719614", Options("--request 254 --requests 1000"), LONG),
     on(EXPLAIN, "ioda explain --requests 20000", Options("--requests 1000"), LONG),
     on(
         EXPLAIN,

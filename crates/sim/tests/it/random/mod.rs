@@ -282,8 +282,11 @@ pub(crate) fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
         policy_settings: random_settings(&mut Rng::stream(seed, "policy"), page),
         windows,
         reconstruct_compute: Duration::from_micros(3),
-        preparation: [Preparation::Steady, Preparation::Aged, Preparation::Fresh]
-            [rng.below(3) as usize],
+        preparation: match rng.below(3) {
+            0 => Preparation::Steady,
+            1 => Preparation::Aged,
+            _ => Preparation::Fresh,
+        },
         seed,
         verify: true,
         timeline: None,

@@ -1,0 +1,156 @@
+//! Drives that have served a load before the run: workload-dependent preconditioning, as in SNIA's
+//! Performance Test Specification.
+//!
+//! Knows: rounds of writes through the layout of the array, and when drives have settled. Does not know:
+//! time, policies. All of it happens in no time.
+
+use crate::plan::{Plan, PlanError};
+use array::Layout;
+use ssd::Ssd;
+use units::DriveId;
+use workload::{Op, Request, WorkloadError};
+
+/// The share of its logical pages that a drive is written in a round, on average, as one part of these.
+const PARTS: u64 = 4;
+/// Rounds after which drives that will not settle are taken as they are.
+const ROUNDS_MOST: u32 = 40;
+/// Calm rounds in a row that end it.
+const CALM_ROUNDS: u32 = 2;
+/// Write amplification is calm within this share of that of the round before.
+const CALM_WITHIN: f64 = 0.01;
+/// Requests after which a round ends that has written too little: those of a load that hardly writes.
+const REQUESTS_MOST: u64 = 1 << 26;
+/// Pages of a drive that are noted before they are written, at most.
+const BATCH_PAGES: u64 = 1 << 20;
+
+/// Where the pages of writes go that have no time yet.
+struct Batch {
+    layout: Layout,
+    page_bytes: u64,
+    /// Of each drive.
+    pages: Vec<Vec<u32>>,
+    /// Pages of a drive that are enough.
+    enough: usize,
+}
+
+impl Batch {
+    /// Notes what `request` writes to each drive, parity included. Returns whether a drive has enough.
+    fn add(&mut self, request: &Request) -> bool {
+        let first = request.offset_bytes / self.page_bytes;
+        let pages = request.end_bytes().div_ceil(self.page_bytes) - first;
+        let mut is_full = false;
+        for segment in self.layout.segments(first, pages) {
+            let chunks = segment.first_chunk..segment.first_chunk + segment.chunks;
+            let data = chunks.fold(0, |members, chunk| {
+                members | 1 << self.layout.member_of(segment.stripe, chunk).0
+            });
+            let mut members: u64 = data | self.layout.parity_mask(segment.stripe);
+            while members != 0 {
+                let member = DriveId(members.trailing_zeros() as u8);
+                members &= members - 1;
+                let pages = &mut self.pages[usize::from(member.0)];
+                for row in segment.first_row..segment.first_row + segment.rows {
+                    pages.push(self.layout.lba(segment.stripe, row, member).0 as u32);
+                }
+                is_full |= pages.len() >= self.enough;
+            }
+        }
+        is_full
+    }
+
+    /// Writes what is noted on up to `threads` threads.
+    fn write(&mut self, drives: &mut [Ssd], threads: usize) {
+        let each = drives.len().div_ceil(threads.max(1)).max(1);
+        std::thread::scope(|scope| {
+            for (drives, pages) in drives.chunks_mut(each).zip(self.pages.chunks_mut(each)) {
+                scope.spawn(move || {
+                    for (drive, pages) in drives.iter_mut().zip(pages) {
+                        drive.overwrite(pages);
+                        pages.clear();
+                    }
+                });
+            }
+        });
+    }
+}
+
+/// What drives are like after a round.
+#[derive(Clone, Copy)]
+struct State {
+    write_amplification: f64,
+    free_share: f64,
+}
+
+impl State {
+    fn of(drives: &[Ssd]) -> Self {
+        let mean = |of: fn(&Ssd) -> f64| drives.iter().map(of).sum::<f64>() / drives.len() as f64;
+        Self {
+            write_amplification: mean(|drive| drive.counters().write_amplification()),
+            free_share: mean(Ssd::free_share),
+        }
+    }
+
+    /// Whether nothing has changed since `before` but by chance: free space by less than a block (or line)
+    /// of which there are `blocks`.
+    fn is_calm(self, before: Self, blocks: u32) -> bool {
+        let amplified = self.write_amplification / before.write_amplification - 1.0;
+        let freed = (self.free_share - before.free_share) * f64::from(blocks);
+        amplified.abs() < CALM_WITHIN && freed.abs() < 1.0
+    }
+}
+
+/// Overwrites `drives` with the writes of `requests` until write amplification and free space have
+/// settled. Returns whether `is_stopped` has not said so before.
+pub(crate) fn overwrite(
+    plan: &Plan,
+    drives: &mut [Ssd],
+    requests: impl Iterator<Item = Result<Request, WorkloadError>>,
+    threads: usize,
+    is_stopped: impl Fn() -> bool,
+) -> Result<bool, PlanError> {
+    let page_bytes = u64::from(plan.drive.geometry.page_bytes);
+    let drive_pages = plan.drive.logical_pages() / PARTS;
+    let round_pages = drives.len() as u64 * drive_pages;
+    let mut batch = Batch {
+        layout: plan.layout()?,
+        page_bytes,
+        pages: vec![Vec::new(); drives.len()],
+        enough: (drive_pages / PARTS).clamp(1, BATCH_PAGES) as usize,
+    };
+    let mut requests = requests;
+    let mut before: Option<State> = None;
+    let mut calm = 0;
+    for _ in 0..ROUNDS_MOST {
+        drives.iter_mut().for_each(Ssd::reset_counters);
+        let written = |drives: &[Ssd]| -> u64 {
+            drives.iter().map(|drive| drive.counters().host_programs_pages).sum()
+        };
+        let mut left = REQUESTS_MOST;
+        while left > 0 && written(drives) < round_pages {
+            if is_stopped() {
+                return Ok(false);
+            }
+            while left > 0 {
+                left -= 1;
+                let Some(request) = requests.next().transpose()? else {
+                    left = 0;
+                    break;
+                };
+                if request.op == Op::Write && request.size_bytes > 0 && batch.add(&request) {
+                    break;
+                }
+            }
+            batch.write(drives, threads);
+        }
+        let now = State::of(drives);
+        let blocks = plan.drive.geometry.blocks_per_die();
+        let is_calm = before.is_some_and(|before| now.is_calm(before, blocks));
+        calm = if is_calm { calm + 1 } else { 0 };
+        before = Some(now);
+        if calm >= CALM_ROUNDS || left == 0 {
+            break;
+        }
+    }
+    drives.iter_mut().for_each(Ssd::reset_counters);
+    Ok(true)
+}
