@@ -65,3 +65,58 @@ fn prepare(plan: &Plan, position: u32) -> Result<Ssd, PlanError> {
     }
     Ok(drive)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Measured, WindowPlan};
+    use array::Level;
+    use array::policy::{PolicyKind, PolicySettings};
+    use units::{Duration, Ratio};
+    use workload::{Rw, Source, Synthetic};
+
+    fn plan(preparation: Preparation) -> Plan {
+        let mut drive = ssd::presets::preset("femu-artifact").unwrap();
+        drive.geometry.blocks_per_plane = 64;
+        drive.geometry.pages_per_block = 16;
+        Plan {
+            drive,
+            level: Level::Raid5,
+            width: 3,
+            stripe_width: None,
+            spare: Ratio::ZERO,
+            chunk_bytes: 4096,
+            policy: PolicyKind::BASE,
+            policy_settings: PolicySettings::default(),
+            windows: WindowPlan::default(),
+            reconstruct_compute: Duration::ZERO,
+            preparation,
+            seed: 1,
+            verify: false,
+            timeline: None,
+            measured: Measured::default(),
+        }
+    }
+
+    /// Where the pages of all drives lie.
+    fn places(drives: &[Ssd]) -> Vec<Option<u32>> {
+        drives
+            .iter()
+            .flat_map(|drive| (0..drive.logical_blocks()).map(|lba| drive.flash_page(Lba(lba))))
+            .collect()
+    }
+
+    #[test]
+    fn drives_that_have_served_a_load_are_the_same_on_any_number_of_threads() {
+        let hot = Synthetic { rw: Rw::RandWrite, size: 1 << 20, ..Synthetic::default() };
+        let served = plan(Preparation::Load(Box::new(Source::from(hot))));
+        let prepared = |threads| prepare_unless(&served, threads, || false).unwrap().unwrap();
+        let drives = prepared(1);
+        drives.iter().for_each(Ssd::check_invariants);
+        assert_eq!(places(&drives), places(&prepared(3)));
+        let aged = prepare_drives(&plan(Preparation::Aged)).unwrap();
+        assert_ne!(places(&drives), places(&aged));
+        assert!(drives.iter().all(|drive| drive.counters().host_programs_pages == 0));
+        assert!(prepare_unless(&served, 1, || true).unwrap().is_none());
+    }
+}
