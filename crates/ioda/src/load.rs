@@ -85,13 +85,15 @@ pub(crate) fn measure(plan: &Plan, source: &Source, capacity: u64) -> Result<Mea
     });
     let sample: Vec<Request> = workload.by_ref().take(SAMPLE).collect::<Result<_, _>>()?;
     let sampled = sample.len();
-    let sampled_bytes = plan.drive_bytes(sample.iter().copied())?;
+    let length = sample.last().map_or(0.0, |last| last.at.since(Instant::ZERO).as_secs_f64());
+    let sampled_bytes = plan.drive_bytes(sample.into_iter())?;
     let drive = match source {
         Source::Synthetic(synthetic) if !synthetic.phases.is_empty() => {
             let rates = synthetic.phases.iter().map(|phase| phase.rate_iops);
             bytes_per_request(plan, synthetic, capacity)? * rates.fold(0.0, f64::max)
         }
-        _ => plan.drive_load_bytes_per_second(sample.into_iter())?,
+        _ if length > 0.0 => sampled_bytes / length,
+        _ => 0.0,
     };
     let load = (drive > 0.0).then_some(Load { drive, windows, requests: sampled });
     let known = known(plan, source);

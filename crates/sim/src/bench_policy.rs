@@ -128,28 +128,11 @@ fn answer(id: CommandId, opcode: Opcode) -> Completion {
 mod tests {
     use super::*;
     use crate::Preparation;
-    use array::Level;
+    use crate::plan::small;
 
     fn plan(policy: PolicyKind) -> Plan {
-        let mut drive = ssd::presets::preset("femu-artifact").unwrap();
-        drive.geometry.blocks_per_plane = 64;
-        Plan {
-            chunk_bytes: u64::from(drive.geometry.page_bytes),
-            drive,
-            level: Level::Raid5,
-            width: 4,
-            stripe_width: None,
-            spare: units::Ratio::ZERO,
-            policy,
-            policy_settings: array::policy::PolicySettings::default(),
-            windows: crate::WindowPlan::default(),
-            reconstruct_compute: Duration::from_micros(3),
-            preparation: Preparation::Fresh,
-            seed: 1,
-            verify: false,
-            timeline: None,
-            measured: crate::Measured::default(),
-        }
+        let reconstruct_compute = Duration::from_micros(3);
+        Plan { reconstruct_compute, ..small(policy, Preparation::Fresh) }
     }
 
     #[test]

@@ -185,34 +185,16 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Measured, WindowPlan};
-    use array::Level;
-    use array::policy::{PolicyKind, PolicySettings};
+    use crate::plan::small;
+    use array::policy::PolicyKind;
     use std::convert::Infallible;
-    use units::{Duration, Instant, Ratio};
+    use units::Instant;
     use workload::Op;
 
     #[test]
     fn drives_that_are_prepared_again_are_the_same() {
-        let mut drive = ssd::presets::preset("femu-artifact").unwrap();
-        drive.geometry.blocks_per_plane = 64;
-        let plan = |policy, width| Plan {
-            drive: drive.clone(),
-            level: Level::Raid5,
-            width,
-            stripe_width: None,
-            spare: Ratio::ZERO,
-            chunk_bytes: 4096,
-            policy,
-            policy_settings: PolicySettings::default(),
-            windows: WindowPlan::default(),
-            reconstruct_compute: Duration::ZERO,
-            preparation: Preparation::Aged,
-            seed: 1,
-            verify: false,
-            timeline: None,
-            measured: Measured::default(),
-        };
+        let plan = |policy, width| Plan { width, ..small(policy, Preparation::Aged) };
+        let drive = plan(PolicyKind::BASE, 4).drive;
         let pages = u64::from(drive.geometry.blocks_per_die() * drive.geometry.pages_per_block);
         let pages = pages * u64::from(drive.geometry.dies());
         let many = u32::try_from(MANY_PAGES.div_ceil(pages)).unwrap();

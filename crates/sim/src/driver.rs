@@ -563,31 +563,15 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::small;
     use crate::{Preparation, prepare_drives};
-    use array::{Level, policy::PolicyKind};
+    use array::policy::PolicyKind;
     use std::convert::Infallible;
 
     fn plan() -> Plan {
-        let mut drive = ssd::presets::preset("femu-artifact").unwrap();
-        drive.geometry.blocks_per_plane = 64;
-        drive.geometry.pages_per_block = 4;
-        Plan {
-            drive,
-            level: Level::Raid5,
-            width: 4,
-            stripe_width: None,
-            spare: units::Ratio::ZERO,
-            chunk_bytes: 4096,
-            policy: PolicyKind::BASE,
-            policy_settings: array::policy::PolicySettings::default(),
-            windows: crate::WindowPlan::default(),
-            reconstruct_compute: Duration::ZERO,
-            preparation: Preparation::Fresh,
-            seed: 1,
-            verify: true,
-            timeline: None,
-            measured: crate::Measured::default(),
-        }
+        let mut plan = Plan { verify: true, ..small(PolicyKind::BASE, Preparation::Fresh) };
+        plan.drive.geometry.pages_per_block = 4;
+        plan
     }
 
     fn write(page: u64) -> Result<Request, Infallible> {

@@ -5,7 +5,7 @@
 //! time, policies. All of it happens in no time.
 
 use crate::plan::{Plan, PlanError};
-use array::Layout;
+use array::{Layout, MemberSet};
 use ssd::Ssd;
 use units::DriveId;
 use workload::{Op, Request, WorkloadError};
@@ -40,15 +40,12 @@ impl Batch {
         let pages = request.end_bytes().div_ceil(self.page_bytes) - first;
         let mut is_full = false;
         for segment in self.layout.segments(first, pages) {
-            let chunks = segment.first_chunk..segment.first_chunk + segment.chunks;
-            let data = chunks.fold(0, |members, chunk| {
-                members | 1 << self.layout.member_of(segment.stripe, chunk).0
-            });
-            let mut members: u64 = data | self.layout.parity_mask(segment.stripe);
-            while members != 0 {
-                let member = DriveId(members.trailing_zeros() as u8);
-                members &= members - 1;
-                let pages = &mut self.pages[usize::from(member.0)];
+            let mut members = MemberSet::from_bits(self.layout.parity_mask(segment.stripe));
+            for chunk in segment.first_chunk..segment.first_chunk + segment.chunks {
+                members.insert(self.layout.member_of(segment.stripe, chunk).0);
+            }
+            for member in members.iter().map(DriveId) {
+                let pages = &mut self.pages[member.index()];
                 for row in segment.first_row..segment.first_row + segment.rows {
                     pages.push(self.layout.lba(segment.stripe, row, member).0 as u32);
                 }
@@ -104,7 +101,7 @@ impl State {
 pub(crate) fn overwrite(
     plan: &Plan,
     drives: &mut [Ssd],
-    requests: impl Iterator<Item = Result<Request, WorkloadError>>,
+    mut requests: impl Iterator<Item = Result<Request, WorkloadError>>,
     threads: usize,
     is_stopped: impl Fn() -> bool,
 ) -> Result<bool, PlanError> {
@@ -117,14 +114,13 @@ pub(crate) fn overwrite(
         pages: vec![Vec::new(); drives.len()],
         enough: (drive_pages / PARTS).clamp(1, BATCH_PAGES) as usize,
     };
-    let mut requests = requests;
     let mut before: Option<State> = None;
     let mut calm = 0;
+    let written = |drives: &[Ssd]| -> u64 {
+        drives.iter().map(|drive| drive.counters().host_programs_pages).sum()
+    };
     for _ in 0..ROUNDS_MOST {
         drives.iter_mut().for_each(Ssd::reset_counters);
-        let written = |drives: &[Ssd]| -> u64 {
-            drives.iter().map(|drive| drive.counters().host_programs_pages).sum()
-        };
         let mut left = REQUESTS_MOST;
         while left > 0 && written(drives) < round_pages {
             if is_stopped() {

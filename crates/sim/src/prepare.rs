@@ -69,33 +69,14 @@ fn prepare(plan: &Plan, position: u32) -> Result<Ssd, PlanError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Measured, WindowPlan};
-    use array::Level;
-    use array::policy::{PolicyKind, PolicySettings};
-    use units::{Duration, Ratio};
+    use crate::plan::small;
+    use array::policy::PolicyKind;
     use workload::{Rw, Source, Synthetic};
 
     fn plan(preparation: Preparation) -> Plan {
-        let mut drive = ssd::presets::preset("femu-artifact").unwrap();
-        drive.geometry.blocks_per_plane = 64;
-        drive.geometry.pages_per_block = 16;
-        Plan {
-            drive,
-            level: Level::Raid5,
-            width: 3,
-            stripe_width: None,
-            spare: Ratio::ZERO,
-            chunk_bytes: 4096,
-            policy: PolicyKind::BASE,
-            policy_settings: PolicySettings::default(),
-            windows: WindowPlan::default(),
-            reconstruct_compute: Duration::ZERO,
-            preparation,
-            seed: 1,
-            verify: false,
-            timeline: None,
-            measured: Measured::default(),
-        }
+        let mut plan = Plan { width: 3, ..small(PolicyKind::BASE, preparation) };
+        plan.drive.geometry.pages_per_block = 16;
+        plan
     }
 
     /// Where the pages of all drives lie.

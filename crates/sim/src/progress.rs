@@ -60,33 +60,15 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Fault, Measured, Plan, Preparation, SimError, WindowPlan, run_all};
-    use array::Level;
-    use array::policy::{PolicyKind, PolicySettings};
+    use crate::plan::small;
+    use crate::{Fault, Plan, Preparation, SimError, run_all};
+    use array::policy::PolicyKind;
     use std::convert::Infallible;
-    use units::{DriveId, Duration, Instant, Ratio};
+    use units::{DriveId, Instant};
     use workload::{Arrival, Op, Request};
 
     fn plan(policy: PolicyKind, verify: bool) -> Plan {
-        let mut drive = ssd::presets::preset("femu-artifact").unwrap();
-        drive.geometry.blocks_per_plane = 64;
-        Plan {
-            drive,
-            level: Level::Raid5,
-            width: 4,
-            stripe_width: None,
-            spare: Ratio::ZERO,
-            chunk_bytes: 4096,
-            policy,
-            policy_settings: PolicySettings::default(),
-            windows: WindowPlan::default(),
-            reconstruct_compute: Duration::ZERO,
-            preparation: Preparation::Aged,
-            seed: 1,
-            verify,
-            timeline: None,
-            measured: Measured::default(),
-        }
+        Plan { verify, ..small(policy, Preparation::Aged) }
     }
 
     fn request(number: u64) -> Result<Request, Infallible> {

@@ -130,10 +130,15 @@ impl Config {
     #[must_use]
     pub fn likely_unit_time(&self) -> Duration {
         let steady = self.steady_valid_ratio();
-        let pages = f64::from(self.geometry.pages_per_block);
-        let deviation = libm::sqrt(steady * (1.0 - steady) / pages);
-        let likely = self.contract.valid_ratio.max((steady + 4.0 * deviation).min(0.99));
+        let fullest = (steady + 4.0 * self.valid_deviation(steady)).min(0.99);
+        let likely = self.contract.valid_ratio.max(fullest);
         self.unit_time(likely).max(self.foreseen_time(fullest_of_round(self, steady)))
+    }
+
+    /// Standard deviation of the share of valid pages in a block, of which the mean is `valid_ratio`.
+    pub(crate) fn valid_deviation(&self, valid_ratio: f64) -> f64 {
+        let pages = f64::from(self.geometry.pages_per_block);
+        libm::sqrt(valid_ratio * (1.0 - valid_ratio) / pages)
     }
 
     /// The time that a drive leaves for a collection before it begins it: [`Config::unit_time`], or the bound

@@ -113,8 +113,7 @@ pub(crate) fn fullest_of_round(drive: &Config, valid: f64) -> f64 {
     match drive.collection.unit {
         CollectionUnit::Block => valid,
         CollectionUnit::Line => {
-            let pages = f64::from(drive.geometry.pages_per_block);
-            let deviation = libm::sqrt(valid * (1.0 - valid) / pages);
+            let deviation = drive.valid_deviation(valid);
             let dies = f64::from(drive.geometry.dies());
             (valid + libm::sqrt(2.0 * libm::log(dies)) * deviation).min(0.99)
         }

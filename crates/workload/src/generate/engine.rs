@@ -29,11 +29,29 @@ pub struct Generator {
     pub(super) until: Option<Instant>,
     pub(super) drawn: u64,
     pub(super) drawn_bytes: u64,
-    pub(super) ops: Rng,
-    pub(super) places: Rng,
-    pub(super) lengths: Rng,
+    pub(super) draws: Draws,
+}
+
+/// Chance of all kinds but arrivals, each a stream of its own.
+#[derive(Clone, Debug)]
+pub(super) struct Draws {
+    ops: Rng,
+    places: Rng,
+    lengths: Rng,
     /// Which host asks; not drawn from where there is one only.
-    pub(super) whose: Rng,
+    whose: Rng,
+}
+
+impl Draws {
+    pub(super) fn new(seed: u64) -> Self {
+        let stream = |name| Rng::stream(seed, name);
+        Self {
+            ops: stream("operations"),
+            places: stream("addresses"),
+            lengths: stream("sizes"),
+            whose: stream("hosts"),
+        }
+    }
 }
 
 impl Generator {
@@ -57,18 +75,14 @@ impl Generator {
 
     /// The same workload without limits and times, drawn with another seed.
     pub(crate) fn endless(self, seed: u64) -> Self {
-        let stream = |name| Rng::stream(seed, name);
         Self {
-            clock: Clock::new(Gaps::None, stream("arrivals")),
+            clock: Clock::new(Gaps::None, Rng::stream(seed, "arrivals")),
             requests: None,
             bytes: None,
             until: None,
             drawn: 0,
             drawn_bytes: 0,
-            ops: stream("operations"),
-            places: stream("addresses"),
-            lengths: stream("sizes"),
-            whose: stream("hosts"),
+            draws: Draws::new(seed),
             ..self
         }
     }
@@ -93,16 +107,16 @@ impl Iterator for Generator {
             self.requests = Some(self.drawn);
             return None;
         }
-        let reads = self.read_bound.is_some_and(|bound| self.ops.next_u64() <= bound);
+        let reads = self.read_bound.is_some_and(|bound| self.draws.ops.next_u64() <= bound);
         let (op, sizes) =
             if reads { (Op::Read, &self.read_sizes) } else { (Op::Write, &self.write_sizes) };
-        let size_bytes = sizes.draw(&mut self.lengths);
-        let offset = self.addresses.draw(op, size_bytes, &mut self.places);
+        let size_bytes = sizes.draw(&mut self.draws.lengths);
+        let offset = self.addresses.draw(op, size_bytes, &mut self.draws.places);
         self.drawn += 1;
         self.drawn_bytes = self.drawn_bytes.saturating_add(size_bytes);
         let device = match self.hosts {
             1 => 0,
-            hosts => self.whose.below(u64::from(hosts)) as u32,
+            hosts => self.draws.whose.below(u64::from(hosts)) as u32,
         };
         Some(Request {
             at,

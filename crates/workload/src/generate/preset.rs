@@ -39,7 +39,7 @@
 
 use super::address::Addresses;
 use super::arrivals::{Arrival, Clock, Gaps};
-use super::engine::{Generator, bound};
+use super::engine::{Draws, Generator, bound};
 use super::sizes::Sizes;
 use crate::error::OptionError;
 use units::{Bytes, Duration, GIB, KIB, Ratio, Rng};
@@ -274,10 +274,7 @@ impl Preset {
             until: None,
             drawn: 0,
             drawn_bytes: 0,
-            ops: stream("operations"),
-            places: stream("addresses"),
-            lengths: stream("sizes"),
-            whose: stream("hosts"),
+            draws: Draws::new(seed),
         })
     }
 

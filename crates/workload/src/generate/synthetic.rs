@@ -2,7 +2,7 @@
 
 use super::address::Addresses;
 use super::arrivals::{Arrival, Clock, Gaps};
-use super::engine::{Generator, bound};
+use super::engine::{Draws, Generator, bound};
 use super::parse::{parse_runtime, parse_size};
 use super::phases::{self, Phase};
 use super::scatter::Scatter;
@@ -294,10 +294,7 @@ impl Synthetic {
             until: length.map(|length| Instant::ZERO + length),
             drawn: 0,
             drawn_bytes: 0,
-            ops: stream("operations"),
-            places: stream("addresses"),
-            lengths: stream("sizes"),
-            whose: stream("hosts"),
+            draws: Draws::new(self.randseed),
         })
     }
 

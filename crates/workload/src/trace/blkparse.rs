@@ -81,7 +81,7 @@ pub(super) fn unknown_flag(text: &str) -> Option<char> {
     flags.iter().find(|flag| !is_known(flag)).map(|flag| char::from(*flag))
 }
 
-/// Whether the flags of [`rwbs`] are those of a write to stable storage: a flush ahead, FUA, or a barrier of old kernels.
+/// Tells writes to stable storage by the flags that [`rwbs`] reads: a flush ahead, FUA, or a barrier of old kernels.
 pub(super) fn is_durable(text: &str) -> bool {
     let flags = match text.as_bytes() {
         [b'F', b'W', ..] | [b'F', b'Z', b'A', ..] => return true,
