@@ -3,8 +3,8 @@
 use crate::error::usage;
 use array::RequestKind;
 use array::policy::{
-    About, Answered, Asked, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup, Sent,
-    Tally, View as ArrayView, WindowUse,
+    About, Answered, Asked, Attempt, DriveChanges, Failure, Hooks, Needs, Policy, PolicyKind,
+    PolicySetup, Sent, Tally, View as ArrayView, WindowUse,
 };
 use nvme::{CollectionReport, Opcode, PlFlag, Status, Untimed};
 use pyo3::call::PyCallArgs;
@@ -170,7 +170,7 @@ fn slot(description: Description, state: &Arc<State>) -> &'static Slot {
         label,
         summary,
         source: "a policy in Python",
-        drive_changes: "",
+        drive_changes: DriveChanges::Nothing,
         windows: *windows,
         untimed: *untimed,
         needs: *needs,

@@ -3,6 +3,7 @@
 use crate::describe;
 use crate::evidence;
 use crate::exit::Failure;
+use crate::firmware;
 use crate::metric::{Direction, Metric, Statistic};
 use crate::setup::Setup;
 use crate::simulate::Outcome;
@@ -37,7 +38,12 @@ pub(crate) fn comparison(
     outcome: &Outcome,
     title: String,
 ) -> Result<Comparison, Failure> {
-    let runs = outcome.results.iter().map(run).collect();
+    let drive = &setup.plan().drive;
+    let marked = |result: &RunResult| {
+        let run = run(result);
+        Run { label: firmware::marked(&run.label, result.policy, [drive]), ..run }
+    };
+    let runs = outcome.results.iter().map(marked).collect();
     Ok(Comparison { title, manifest: manifest(setup, outcome)?, runs, ..Comparison::default() })
 }
 
@@ -64,6 +70,7 @@ pub(crate) fn manifest(setup: &Setup, outcome: &Outcome) -> Result<Manifest, Fai
             ));
         }
     }
+    notes.extend(firmware::note(setup.plans.iter().map(|plan| (plan.policy, &plan.drive))));
     notes.extend(outcome.wrapped.clone());
     notes.extend(evidence::notes(&outcome.results));
     Ok(Manifest {
@@ -106,6 +113,7 @@ pub(crate) fn run(result: &RunResult) -> Run {
         mib_per_second_write: per_second(result.written_bytes as f64 / MIB as f64),
         causes: SPLIT_PERCENTILES.into_iter().filter_map(|p| cause_split(result, p)).collect(),
         busy_sub_ios_per_stripe_read: result.busy_members.clone(),
+        collecting_sub_ios_per_stripe_read: result.collecting_members.clone(),
         met_sub_ios_per_stripe_read: array.busy_sub_ios.clone(),
         blocked_reads: BlockedReads {
             by_collection: result.blocked_reads.by_collection,

@@ -18,6 +18,7 @@ mod evidence;
 mod exit;
 mod faults;
 mod fio_jobs;
+mod firmware;
 mod flags;
 mod host_name;
 mod kept_runs;

@@ -135,8 +135,12 @@ pub struct Run {
     pub mib_per_second_write: f64,
     /// Where the time of reads at some percentiles went.
     pub causes: Vec<CauseSplit>,
-    /// Stripe reads by the number of members that were, or would have been, busy: index 0 to N.
+    /// Stripe reads by the number of busy members: index 0 to N. A member is busy if a read there would wait for
+    /// a collection, for work that a collection held up, or for the flush of a write buffer.
     pub busy_sub_ios_per_stripe_read: Vec<u64>,
+    /// The same by the number of members that are busy with a collection, or with work that one held up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collecting_sub_ios_per_stripe_read: Vec<u64>,
     /// Stripe reads by the number of members that were sent a read which met a collection, and
     /// failed fast or waited, rebuilds included: index 0 to N.
     pub met_sub_ios_per_stripe_read: Vec<u64>,
@@ -645,6 +649,14 @@ pub(crate) fn busy_members_shown(runs: &[Run]) -> usize {
     let members = counts().map(Vec::len).max().unwrap_or(0).saturating_sub(1);
     let largest = counts().filter_map(|counts| counts.iter().rposition(|&n| n > 0)).max();
     largest.unwrap_or(0).max(4).min(members)
+}
+
+/// Whether some members are busy because they flush their write buffers, and collect nothing.
+pub(crate) fn flushes_make_busy(runs: &[Run]) -> bool {
+    runs.iter().any(|run| {
+        let collecting = &run.collecting_sub_ios_per_stripe_read;
+        !collecting.is_empty() && *collecting != run.busy_sub_ios_per_stripe_read
+    })
 }
 
 /// `part` per hundred of `whole`; nothing of nothing is 0.

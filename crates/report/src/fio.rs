@@ -107,11 +107,12 @@ struct JobEntry {
 impl JobEntry {
     fn of(run: &Run, job: &Job) -> Self {
         let seconds = run.simulated_seconds;
-        let name = ("name".to_owned(), run.name().to_owned());
+        let jobname = run.name().trim_end_matches(crate::FIRMWARE_MARK).to_owned();
+        let name = ("name".to_owned(), jobname.clone());
         let options = job.options.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
         let [latency_ns, latency_us, latency_ms] = shares([&job.read, &job.write]);
         Self {
-            jobname: run.name().to_owned(),
+            jobname,
             groupid: 0,
             error: 0,
             eta: 0,

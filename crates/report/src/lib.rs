@@ -32,6 +32,9 @@ pub mod table;
 pub mod violation;
 
 pub use assertions::{Assertion, Verdict};
+/// The mark behind the name of a policy that needs firmware which its drives lack.
+pub const FIRMWARE_MARK: char = '†';
+
 pub use document::{
     Band, BlockedReads, BufferCounters, CauseSplit, Claim, ClaimKind, ClaimNumber, Comparison,
     Degraded, DegradedContract, DriveSummary, HedgeCounters, HostLatency, Latency, LatencyRatio,

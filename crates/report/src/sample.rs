@@ -204,6 +204,7 @@ fn run(invention: &Invention) -> Run {
         mib_per_second_read: 78.125,
         mib_per_second_write: 43.9,
         causes: [50.0, 99.0, 99.9, 99.99].map(|p| cause_split(invention, p)).to_vec(),
+        collecting_sub_ios_per_stripe_read: busy.clone(),
         busy_sub_ios_per_stripe_read: busy,
         met_sub_ios_per_stripe_read: failed,
         blocked_reads: blocked_reads(invention),

@@ -1,6 +1,6 @@
 //! What the numbers say, in sentences: shown above the tables in the terminal and on the page.
 
-use crate::document::percent;
+use crate::document::{flushes_make_busy, percent};
 use crate::{Claim, Comparison, Run, causes, degraded, format};
 
 /// The percentile which the sentences speak about.
@@ -119,7 +119,16 @@ fn busy(comparison: &Comparison) -> Option<String> {
                 0 => "none".to_owned(),
                 _ => format::percent(percent(several, reads)),
             };
-            format!("{} {share}", run.name())
+            let collecting = &run.collecting_sub_ios_per_stripe_read;
+            let flushes = several > 0 && flushes_make_busy(std::slice::from_ref(run));
+            let of_these = match collecting.iter().skip(2).sum() {
+                _ if !flushes => String::new(),
+                0 => " (none with two collections)".to_owned(),
+                both => {
+                    format!(" ({} with two collections)", format::percent(percent(both, reads)))
+                }
+            };
+            format!("{} {share}{of_these}", run.name())
         })
         .collect();
     (!parts.is_empty())
@@ -233,6 +242,29 @@ mod tests {
         assert!(short.ends_with("`--write-buffer 80m` holds these writes."), "{short}");
         assert_eq!(sentence(counters(70, 0)), None);
         assert_eq!(sentence(counters(56, 250)), None);
+    }
+
+    #[test]
+    fn members_that_are_busy_without_a_collection_are_told_apart() {
+        let said = |busy: &[u64], collecting: &[u64]| {
+            let run = Run {
+                label: "Quiet".to_owned(),
+                busy_sub_ios_per_stripe_read: busy.to_vec(),
+                collecting_sub_ios_per_stripe_read: collecting.to_vec(),
+                ..Run::default()
+            };
+            super::busy(&Comparison { runs: vec![run], ..Comparison::default() }).unwrap()
+        };
+        assert!(said(&[900, 0, 75, 25], &[900, 0, 75, 25]).ends_with("Quiet 10.0 %."));
+        assert!(
+            said(&[900, 0, 75, 25], &[900, 100, 0, 0])
+                .ends_with("Quiet 10.0 % (none with two collections).")
+        );
+        assert!(
+            said(&[900, 0, 75, 25], &[900, 70, 30, 0])
+                .ends_with("Quiet 10.0 % (3.00 % with two collections).")
+        );
+        assert!(said(&[900, 100, 0, 0], &[1000, 0, 0, 0]).ends_with("Quiet none."));
     }
 
     #[test]

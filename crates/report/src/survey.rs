@@ -4,6 +4,7 @@
 //! comparison every number is finite, and units stand at the end of the names.
 
 mod costs;
+mod evidence;
 mod spread;
 
 use crate::document::{Latency, Run};

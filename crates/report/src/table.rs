@@ -14,7 +14,7 @@ mod sweep;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
 use crate::layouts::layouts;
-use crate::{Comparison, Run, Weight, findings};
+use crate::{Comparison, FIRMWARE_MARK, Run, Weight, findings};
 
 pub use survey::{costs as render_costs, render as render_survey};
 pub use sweep::render as render_sweep;
@@ -87,10 +87,21 @@ fn footnotes(comparison: &Comparison) -> String {
     if few {
         text += "~ fewer than 100 samples lie beyond this percentile\n";
     }
+    text += &firmware_mark(comparison.runs.iter().map(Run::name));
     if comparison.runs.iter().any(|run| !run.drives.is_empty()) {
         text += &wrapped("", WAF);
     }
     text
+}
+
+/// The meaning of the mark for firmware, if one of `labels` has it.
+fn firmware_mark<'a>(mut labels: impl Iterator<Item = &'a str>) -> String {
+    match labels.any(|label| label.ends_with(FIRMWARE_MARK)) {
+        true => {
+            format!("{FIRMWARE_MARK} needs firmware that the drive on sale lacks: see the note\n")
+        }
+        false => String::new(),
+    }
 }
 
 fn sentences(comparison: &Comparison) -> String {

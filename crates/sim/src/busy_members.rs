@@ -1,17 +1,19 @@
-//! How many members of a stripe that is read would meet a collection: what a reconstruction would
-//! find, whether or not the policy tries one.
+//! Busy members of the stripes that are read: drives where a reconstruction would wait, whether or not the policy
+//! tries one.
 
 use array::{Layout, Request};
 use engine::Drive;
+use ssd::BusyWith;
 use units::{DriveId, Instant, Observe};
 
-/// Stripe reads by the number of busy members.
+/// Stripe reads by the number of busy members, and by the number of those that collect.
 ///
-/// Looking costs as much as the array is wide, so of wide arrays only every so many stripe reads are
-/// looked at; up to eight drives it is all of them.
+/// The cost of a look grows with the width of the array. Beyond eight drives the reads of one stripe in
+/// `width / 8` are looked at.
 #[derive(Clone, Debug)]
 pub(crate) struct BusyMembers {
-    counts: Vec<u64>,
+    busy: Vec<u64>,
+    collecting: Vec<u64>,
     page_bytes: u64,
     /// Stripe reads until one is looked at again.
     until_next: u32,
@@ -19,7 +21,8 @@ pub(crate) struct BusyMembers {
 
 impl BusyMembers {
     pub(crate) fn new(width: usize, page_bytes: u64) -> Self {
-        Self { counts: vec![0; width + 1], page_bytes, until_next: 1 }
+        let none = vec![0; width + 1];
+        Self { busy: none.clone(), collecting: none, page_bytes, until_next: 1 }
     }
 
     /// A read comes.
@@ -39,7 +42,7 @@ impl BusyMembers {
             }
             self.until_next = layout.stripe_width().div_ceil(8);
             let mut members = layout.members(segment.stripe);
-            let mut busy = 0;
+            let (mut busy, mut collecting) = (0, 0);
             while members != 0 {
                 let drive = DriveId(members.trailing_zeros() as u8);
                 members &= members - 1;
@@ -49,14 +52,17 @@ impl BusyMembers {
                     continue;
                 };
                 let lba = layout.lba(segment.stripe, segment.first_row, drive);
-                busy += usize::from(ssd.would_meet_collection(now, lba));
+                let work = ssd.busy_with(now, lba);
+                busy += usize::from(work.is_some());
+                collecting += usize::from(work == Some(BusyWith::Collection));
             }
-            self.counts[busy] += 1;
+            self.busy[busy] += 1;
+            self.collecting[collecting] += 1;
         }
     }
 
-    /// Index 0 to the array's width.
-    pub(crate) fn into_counts(self) -> Vec<u64> {
-        self.counts
+    /// Both counts: index 0 to the array's width.
+    pub(crate) fn into_counts(self) -> (Vec<u64>, Vec<u64>) {
+        (self.busy, self.collecting)
     }
 }

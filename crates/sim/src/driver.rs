@@ -524,6 +524,7 @@ where
             buffer_bytes: drive.config().write_buffer_bytes(),
         });
         let measures = self.measures;
+        let (busy_members, collecting_members) = self.busy_members.into_counts();
         Ok(RunResult {
             policy: self.plan.policy,
             hash: measures.hash,
@@ -541,7 +542,8 @@ where
             written_bytes: measures.written_bytes,
             causes: measures.causes,
             blocked_reads: measures.blocked_reads,
-            busy_members: self.busy_members.into_counts(),
+            busy_members,
+            collecting_members,
             queues: array.queues().all().to_vec(),
             expected_collection: array.expected_collection(),
             map_bytes: array.map_bytes(),

@@ -44,8 +44,11 @@ impl RunResult {
         self.causes.add(&other.causes);
         self.blocked_reads.by_collection += other.blocked_reads.by_collection;
         self.blocked_reads.by_queue += other.blocked_reads.by_queue;
-        for (sum, count) in self.busy_members.iter_mut().zip(&other.busy_members) {
-            *sum += count;
+        for (sums, counts) in [
+            (&mut self.busy_members, &other.busy_members),
+            (&mut self.collecting_members, &other.collecting_members),
+        ] {
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         }
         for (sum, queue) in self.queues.iter_mut().zip(&other.queues) {
             sum.commands += queue.commands;

@@ -210,7 +210,7 @@ impl<F: FnMut(RequestColumns), O: Observe> RequestWatch<F, O> {
                 let Some(ssd) = drives[drive.index()].ssd() else { continue };
                 let mut rows = segment.first_row..segment.first_row + segment.rows;
                 let meets = rows.any(|row| {
-                    ssd.would_meet_collection(now, layout.lba(segment.stripe, row, drive))
+                    ssd.busy_with(now, layout.lba(segment.stripe, row, drive)).is_some()
                 });
                 busy |= u64::from(meets) << drive.index();
             }

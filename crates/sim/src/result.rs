@@ -81,9 +81,11 @@ pub struct RunResult {
     pub causes: CauseBuckets,
     /// Reads that collections made wait.
     pub blocked_reads: BlockedReads,
-    /// Stripe reads by the number of members that would have met a collection when the read came:
+    /// Stripe reads by the number of members that were busy when the read came ([`ssd::Ssd::busy_with`]):
     /// index 0 to the array's width. All stripe reads up to a width of 8, a sample beyond.
     pub busy_members: Vec<u64>,
+    /// The same by the number of members that were busy with a collection.
+    pub collecting_members: Vec<u64>,
     /// Commands sent to each drive, and what was queued there when they came.
     pub queues: Vec<Queue>,
     /// How long the policy took collections to last, on average, if it reckoned with any.

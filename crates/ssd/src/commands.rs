@@ -10,6 +10,15 @@ use alloc::vec::Vec;
 use nvme::{Command, PlFlag, WindowScope};
 use units::{Duration, Instant, Lba, Observe};
 
+/// Work in the background that makes a drive busy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BusyWith {
+    /// A collection, or work that a collection held up.
+    Collection,
+    /// Programs of pages that hosts wrote: the flush of a write buffer, or writes of which reads are told.
+    Programs,
+}
+
 impl<O: Observe> Ssd<O> {
     /// Whether a collection holds the die that `lba` lies on.
     #[must_use]
@@ -18,19 +27,19 @@ impl<O: Observe> Ssd<O> {
         self.flash.dies.die(die).collection.is_some()
     }
 
-    /// Whether a read of `lba` that arrived now would meet a collection or buffer flush on what it
-    /// needs.
+    /// The work that a read of `lba` which arrived now would wait for: whether the drive is busy there.
     #[must_use]
-    pub fn would_meet_collection(&self, now: Instant, lba: Lba) -> bool {
+    pub fn busy_with(&self, now: Instant, lba: Lba) -> Option<BusyWith> {
         if self.has_nothing_to_tell() || self.is_buffered(lba) {
-            return false;
+            return None;
         }
         let logical = lba.0 as u32;
-        self.flash.meets_collection(now, self.die_of(logical))
-            && !self
+        self.flash.busy_with(now, self.die_of(logical)).filter(|_| {
+            !self
                 .placement
                 .striped()
                 .is_some_and(|striped| striped.would_reconstruct(now, logical, &self.flash))
+        })
     }
 
     /// Whether there is nothing that reads are told of: no collection or buffer flush runs or waits, nor has a

@@ -313,6 +313,8 @@ pub struct ContractConfig {
     /// The share of the over-provisioned space that may fill in one cycle; see
     /// [`nvme::WindowParameters::usable_share`].
     pub usable_share: f64,
+    /// The drive is on sale without the contract, and the model assumes other firmware.
+    pub is_assumed: bool,
 }
 
 /// When a write buffer is flushed (IODA ToS §7.1).

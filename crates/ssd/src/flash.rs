@@ -6,6 +6,7 @@
 
 use crate::collection::Leave;
 use crate::collector::Collector;
+use crate::commands::BusyWith;
 use crate::config::{Blocking, Config, ConfigError, PreemptionScope};
 use crate::die::{Copy, Job, State};
 use crate::dies::{DieArray, StepEnd, Taken};
@@ -119,22 +120,32 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// Whether a read that arrives now on `die` would wait for a collection or buffer flush, or for
+    /// Whether `die` is busy: a read that arrives there now would wait for a collection or buffer flush, or for
     /// work that a collection held up.
+    #[inline]
+    pub(crate) fn meets_collection(&self, now: Instant, die: u32) -> bool {
+        self.busy_with(now, die).is_some()
+    }
+
+    /// The work that makes `die` busy.
     ///
     /// The second half matters: when a collection ends, the writes that queued up behind it still
     /// stand in the way, and a read among them is as late because of the collection as one before.
     /// In the predictable window the contract is not to *start* anything, so what little is left of
     /// a queue there is served as it comes.
     #[inline]
-    pub(crate) fn meets_collection(&self, now: Instant, die: u32) -> bool {
+    pub(crate) fn busy_with(&self, now: Instant, die: u32) -> Option<BusyWith> {
         let target = self.dies.die(die);
-        if target.collection.is_some() || (target.programs > 0 && self.tells_of_programs()) {
-            return true;
+        if target.collection.is_some() {
+            return Some(BusyWith::Collection);
         }
-        target.queue.held_up > 0
+        if target.programs > 0 && self.tells_of_programs() {
+            return Some(BusyWith::Programs);
+        }
+        let is_held_up = target.queue.held_up > 0
             && !self.dies.reads_overtake()
-            && self.collector.rights.allowed_until(now, self.ftl.shape.range_of_die(die)).is_some()
+            && self.collector.rights.allowed_until(now, self.ftl.shape.range_of_die(die)).is_some();
+        is_held_up.then_some(BusyWith::Collection)
     }
 
     /// Whether a read that arrives now on `die` waits no longer for what changes flash there than a read

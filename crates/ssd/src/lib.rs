@@ -85,6 +85,7 @@ mod violation;
 pub use cells::{CellConfig, PAGE_TYPES_MAX, PageTime};
 pub use codec::StateError;
 pub use collection::CollectionSpan;
+pub use commands::BusyWith;
 pub use config::{
     Allocation, Arbitration, Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config,
     ConfigError, ContractConfig, FlushRule, Geometry, PreemptionScope, QueueConfig, RangeConfig,

@@ -52,6 +52,8 @@ struct Row {
     write_buffer_mib: u32,
     /// Width of RAIN stripes, 0 for none.
     rain: u32,
+    /// Whether the drive is on sale, without the contract.
+    is_on_sale: bool,
 }
 
 /// What the rows of IODA's Table 2 have in common: one block per channel is collected at a time,
@@ -83,6 +85,7 @@ const TABLE_2: Row = Row {
     read_priority: false,
     write_buffer_mib: 0,
     rain: 0,
+    is_on_sale: false,
 };
 
 /// What the drives of degraded-mode scheduling have in common (its Table 2).
@@ -156,6 +159,7 @@ const ROWS: [Row; 11] = [
         chips: 4,
         channels: 8,
         burst_mib_per_second: 3200.0,
+        is_on_sale: true,
         ..TABLE_2
     },
     Row {
@@ -168,6 +172,7 @@ const ROWS: [Row; 11] = [
         channels: 12,
         over_provisioning_percent: 40,
         burst_mib_per_second: 3204.0,
+        is_on_sale: true,
         ..TABLE_2
     },
     Row {
@@ -176,6 +181,7 @@ const ROWS: [Row; 11] = [
         program: 1_940,
         read: 50,
         blocks_per_plane: 4096,
+        is_on_sale: true,
         ..TABLE_2
     },
     Row {
@@ -356,6 +362,7 @@ fn build(row: &Row) -> Config {
             burst_bytes_per_second: burst,
             drive_writes_per_day: row.drive_writes_per_day,
             usable_share: 0.05,
+            is_assumed: row.is_on_sale,
         },
         write_buffer,
         rain: (row.rain > 0).then(|| RainConfig::new(row.rain)),

@@ -3,7 +3,7 @@
 //! Every read goes to the drive that holds the page, without a flag, and waits for collections
 //! (IODA §6.1, "Base"). Costs nothing extra; pays with its tail.
 
-use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
+use super::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 
@@ -13,7 +13,7 @@ pub(super) const BASE: PolicyKind = PolicyKind::new(&About {
     label: "Base",
     summary: "wait for whatever is slow (Linux md)",
     source: "IODA §6.1; Linux md",
-    drive_changes: "nothing",
+    drive_changes: DriveChanges::Nothing,
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Nothing,

@@ -17,8 +17,8 @@
 //! this follows the equation: else reads of idle channels would be reconstructed all the time.
 
 use super::{
-    About, Attempt, DriveProfile, Hooks, Needs, Policy, PolicyKind, PolicySetup, Sent, Tally, View,
-    WindowUse, members_of,
+    About, Attempt, DriveChanges, DriveProfile, Hooks, Needs, Policy, PolicyKind, PolicySetup,
+    Sent, Tally, View, WindowUse, members_of,
 };
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -33,7 +33,7 @@ pub(super) const DEGRADED: PolicyKind = PolicyKind::new(&About {
     label: "Degraded",
     summary: "rebuild reads and move updates where a model of the queues says that it is cheaper",
     source: "Sha et al., TODAES 2022, §3",
-    drive_changes: "announcing collections; deallocation",
+    drive_changes: DriveChanges::Firmware("announcing collections; deallocation"),
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
@@ -46,7 +46,7 @@ pub(super) const DEGRADED_AWARE: PolicyKind = PolicyKind::new(&About {
     label: "Degraded (aware)",
     summary: "as degraded, and going round costs more where it meets collections",
     source: "Sha et al., TODAES 2022, §3, and c × t_gc in equation 4",
-    drive_changes: "announcing collections; deallocation",
+    drive_changes: DriveChanges::Firmware("announcing collections; deallocation"),
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
@@ -59,7 +59,7 @@ pub(super) const DEGRADED_HOST: PolicyKind = PolicyKind::new(&About {
     label: "Degraded (host)",
     summary: "as degraded, on drives that do not announce their collections",
     source: "Sha et al., TODAES 2022, §3, without c × t_gc",
-    drive_changes: "deallocation",
+    drive_changes: DriveChanges::Usual("deallocation"),
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

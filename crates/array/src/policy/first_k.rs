@@ -5,7 +5,7 @@
 //! it is the same. Needs nothing from the drives. Costs the spare reads and, because a read of one
 //! chunk asks for as many as make the whole stripe, the others too.
 
-use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
+use super::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 
@@ -15,7 +15,7 @@ pub(super) const FIRST_K: PolicyKind = PolicyKind::new(&About {
     label: "First k",
     summary: "read one member more than suffices, go on with the first that do",
     source: "Ceph fast_read",
-    drive_changes: "nothing",
+    drive_changes: DriveChanges::Nothing,
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

@@ -5,7 +5,7 @@
 //! waits for the host's own writes; a policy that hides those as well can be faster than Ideal, and Floor
 //! says how much faster it can still become.
 
-use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
+use super::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 
@@ -15,7 +15,7 @@ pub(super) const FLOOR: PolicyKind = PolicyKind::new(&About {
     label: "Floor",
     summary: "programs, erases and collections take no time; reads wait for reads only",
     source: "ours",
-    drive_changes: "programs, erases and collections that take no time, which no drive has",
+    drive_changes: DriveChanges::Impossible("programs, erases and collections that take no time"),
     windows: WindowUse::None,
     untimed: Untimed::Writes,
     needs: Needs::Nothing,

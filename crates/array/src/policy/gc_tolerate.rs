@@ -6,8 +6,8 @@
 //! the reads of reconstructions.
 
 use super::{
-    About, Attempt, Hooks, Needs, Policy, PolicyKind, PolicySetup, Tally, View, WindowUse,
-    members_of,
+    About, Attempt, DriveChanges, Hooks, Needs, Policy, PolicyKind, PolicySetup, Tally, View,
+    WindowUse, members_of,
 };
 use alloc::boxed::Box;
 use alloc::vec;
@@ -21,7 +21,7 @@ pub(super) const GC_TOLERATE: PolicyKind = PolicyKind::new(&About {
     label: "GC-tolerate",
     summary: "rebuild reads of drives that collect, which the drives announce",
     source: "Sha et al., TODAES 2022, §4.1",
-    drive_changes: "announcing collections",
+    drive_changes: DriveChanges::Firmware("announcing collections"),
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

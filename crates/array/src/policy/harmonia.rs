@@ -4,7 +4,7 @@
 //! many. Reads wait, as under [`super::base`]: with every member busy there is nothing to reconstruct
 //! from. Needs drives that collect when they are ordered to. Improves the mean, not the tail.
 
-use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
+use super::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 
@@ -14,7 +14,7 @@ pub(super) const HARMONIA: PolicyKind = PolicyKind::new(&About {
     label: "Harmonia",
     summary: "as soon as one drive must collect, all do; reads wait",
     source: "IODA §6.2.2",
-    drive_changes: "collection when the host orders it",
+    drive_changes: DriveChanges::Firmware("collection when the host orders it"),
     windows: WindowUse::Synchronized,
     untimed: Untimed::Nothing,
     needs: Needs::Nothing,

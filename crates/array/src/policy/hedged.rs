@@ -10,7 +10,7 @@
 
 use super::budget::Budget;
 use super::quantile::RunningQuantiles;
-use super::{About, Answered, Hooks, Needs, Policy, PolicyKind, View, WindowUse};
+use super::{About, Answered, DriveChanges, Hooks, Needs, Policy, PolicyKind, View, WindowUse};
 use alloc::boxed::Box;
 use nvme::{Opcode, Untimed};
 use units::{Duration, Instant, Ratio};
@@ -21,7 +21,7 @@ pub(super) const HEDGED: PolicyKind = PolicyKind::new(&About {
     label: "Hedged",
     summary: "what is not answered after a fixed delay is rebuilt as well, within a budget",
     source: "HDFS hedged reads",
-    drive_changes: "nothing",
+    drive_changes: DriveChanges::Nothing,
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
@@ -37,7 +37,7 @@ pub(super) const HEDGED_QUANTILE: PolicyKind = PolicyKind::new(&About {
     label: "Hedged p99",
     summary: "what is not answered by the running p99 of all reads is rebuilt as well, within a budget",
     source: "Cassandra speculative retry; gRPC retry throttling",
-    drive_changes: "nothing",
+    drive_changes: DriveChanges::Nothing,
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

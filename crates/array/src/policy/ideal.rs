@@ -3,7 +3,7 @@
 //! Collections still happen and still amplify writes; only their delays are gone (IODA §6.1,
 //! "Ideal"). Not a policy that anyone can have, but the line that the others are measured against.
 
-use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
+use super::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 
@@ -13,7 +13,7 @@ pub(super) const IDEAL: PolicyKind = PolicyKind::new(&About {
     label: "Ideal",
     summary: "collections take no time",
     source: "IODA §6.1",
-    drive_changes: "collections that take no time, which no drive has",
+    drive_changes: DriveChanges::Impossible("collections that take no time"),
     windows: WindowUse::None,
     untimed: Untimed::Collections,
     needs: Needs::Nothing,

@@ -5,7 +5,7 @@
 //! be reconstructed; of more, the ones that fail later are sent again without the flag and wait. Costs
 //! the extra reads of reconstructions; helpless when several drives collect at once.
 
-use super::{About, Attempt, Hooks, Needs, Policy, PolicyKind, View, WindowUse};
+use super::{About, Attempt, DriveChanges, Hooks, Needs, Policy, PolicyKind, View, WindowUse};
 use alloc::boxed::Box;
 use nvme::{PlFlag, Untimed};
 use units::{DriveId, Instant, Lba};
@@ -16,7 +16,7 @@ pub(super) const IOD1: PolicyKind = PolicyKind::new(&About {
     label: "IOD1",
     summary: "drives fail busy reads fast, the host rebuilds them",
     source: "IODA §4.2",
-    drive_changes: "the PL flag",
+    drive_changes: DriveChanges::Firmware("the PL flag"),
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

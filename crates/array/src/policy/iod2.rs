@@ -6,7 +6,8 @@
 //! pace their remaining times are alike and little is gained.
 
 use super::{
-    About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, View, WindowUse, least_busy,
+    About, Attempt, DriveChanges, Failure, Hooks, Needs, Policy, PolicyKind, View, WindowUse,
+    least_busy,
 };
 use alloc::boxed::Box;
 use nvme::{PlFlag, Untimed};
@@ -18,7 +19,7 @@ pub(super) const IOD2: PolicyKind = PolicyKind::new(&About {
     label: "IOD2",
     summary: "as IOD1; of too many failures, wait for the least busy drives",
     source: "IODA §4.2.2",
-    drive_changes: "the PL flag and busy remaining time",
+    drive_changes: DriveChanges::Firmware("the PL flag and busy remaining time"),
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

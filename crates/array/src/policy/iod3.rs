@@ -4,7 +4,9 @@
 //! read is reconstructed from the others. Needs no flag. Costs a reconstruction for one read in N, whether or
 //! not the page would have met the collection.
 
-use super::{About, Attempt, Hooks, Needs, ParityReads, Policy, PolicyKind, View, WindowUse};
+use super::{
+    About, Attempt, DriveChanges, Hooks, Needs, ParityReads, Policy, PolicyKind, View, WindowUse,
+};
 use alloc::boxed::Box;
 use nvme::{PlFlag, Untimed};
 use units::{DriveId, Instant, Lba};
@@ -15,7 +17,7 @@ pub(super) const IOD3: PolicyKind = PolicyKind::new(&About {
     label: "IOD3",
     summary: "drives collect in turn; never read from the drive whose turn it is",
     source: "IODA §4.3",
-    drive_changes: "busy windows",
+    drive_changes: DriveChanges::Firmware("busy windows"),
     windows: WindowUse::Blind,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

@@ -4,7 +4,7 @@
 //! is told about windows: each collects when it likes. Costs IOD3's reconstructions and gains nothing but luck.
 
 use super::iod3::Iod3;
-use super::{About, Needs, PolicyKind, WindowUse};
+use super::{About, DriveChanges, Needs, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 
@@ -14,7 +14,7 @@ pub(super) const IOD3_COMMODITY: PolicyKind = PolicyKind::new(&About {
     label: "IOD3 commodity",
     summary: "as IOD3, but the drives know nothing of windows",
     source: "IODA §6.3.3",
-    drive_changes: "nothing",
+    drive_changes: DriveChanges::Nothing,
     windows: WindowUse::Imagined,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

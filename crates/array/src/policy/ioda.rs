@@ -7,7 +7,7 @@
 //! Costs the extra reads of few reconstructions, and write amplification if windows are short.
 
 use super::iod2::Iod2;
-use super::{About, Needs, PolicyKind, WindowUse};
+use super::{About, DriveChanges, Needs, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 
@@ -17,7 +17,7 @@ pub(super) const IODA: PolicyKind = PolicyKind::new(&About {
     label: "IODA",
     summary: "drives collect in turn and fail busy reads fast, the host rebuilds them",
     source: "IODA §4.4",
-    drive_changes: "the PL flag, busy remaining time and busy windows",
+    drive_changes: DriveChanges::Firmware("the PL flag, busy remaining time and busy windows"),
     windows: WindowUse::Seen,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

@@ -6,7 +6,8 @@
 //! that it is fast again only from the reads that the others' queues push back to it.
 
 use super::{
-    About, Answered, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse, members_of,
+    About, Answered, DriveChanges, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
+    members_of,
 };
 use crate::fence::mean_with;
 use alloc::boxed::Box;
@@ -21,7 +22,7 @@ pub(super) const LATENCY_WEIGHTED: PolicyKind = PolicyKind::new(&About {
     label: "Latency-weighted",
     summary: "of the copies of a mirror, read the one with the least queue times recent latency",
     source: "Linux multipath service-time",
-    drive_changes: "nothing",
+    drive_changes: DriveChanges::Nothing,
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Mirrors,

@@ -4,7 +4,7 @@
 //! Needs nothing from the drives. A collection shows as a queue that does not shrink, once there is
 //! one: the reads in it wait.
 
-use super::{About, Hooks, Needs, Policy, PolicyKind, View, WindowUse, members_of};
+use super::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, View, WindowUse, members_of};
 use alloc::boxed::Box;
 use nvme::Untimed;
 use units::{DriveId, Instant, Lba};
@@ -15,7 +15,7 @@ pub(super) const LEAST_OUTSTANDING: PolicyKind = PolicyKind::new(&About {
     label: "Least outstanding",
     summary: "of the copies of a mirror, read the one whose drive has least to do",
     source: "SPDK raid1; NVMe multipath queue-depth",
-    drive_changes: "nothing",
+    drive_changes: DriveChanges::Nothing,
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Mirrors,

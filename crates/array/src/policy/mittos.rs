@@ -11,8 +11,8 @@
 //! as well, while it is reconstructed, and tells; what comes first is taken.
 
 use super::{
-    About, Answered, Attempt, DriveProfile, Hooks, Needs, Policy, PolicyKind, PolicySetup, Sent,
-    Tally, View, WindowUse,
+    About, Answered, Attempt, DriveChanges, DriveProfile, Hooks, Needs, Policy, PolicyKind,
+    PolicySetup, Sent, Tally, View, WindowUse,
 };
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(super) const MITTOS: PolicyKind = PolicyKind::new(&About {
     label: "MittOS",
     summary: "the host predicts slow reads from a model of its drives, and rebuilds them",
     source: "IODA §6.2.7; MittOS (SOSP 2017)",
-    drive_changes: "nothing, but they must be known inside",
+    drive_changes: DriveChanges::KnownInside,
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

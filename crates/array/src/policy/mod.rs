@@ -35,7 +35,7 @@ pub use hedged::HedgeSettings;
 pub use hooks::Hooks;
 pub(crate) use hooks::Rules;
 pub use plm_light::{AllocationConfig, BaseRule, PlmLightSettings, QosClass};
-pub use registry::{About, Build, Needs, PolicyKind, PolicySetup, WindowUse};
+pub use registry::{About, Build, DriveChanges, Needs, PolicyKind, PolicySetup, WindowUse};
 pub use settings::{
     DriveProfile, ParityReads, PolicySettings, QuietReads, QuietSettings, WriteCacheSettings,
 };

@@ -4,7 +4,7 @@
 //! answered, whatever the others do. Needs nothing from the drives. Costs the reads of the other
 //! members with every read, which queue up in front of reads that somebody waits for.
 
-use super::{About, Hooks, Needs, Policy, PolicyKind, WindowUse};
+use super::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 
@@ -14,7 +14,7 @@ pub(super) const PROACTIVE: PolicyKind = PolicyKind::new(&About {
     label: "Proactive",
     summary: "read whole stripes, go on with the members that answer first",
     source: "IODA §6.2.1",
-    drive_changes: "nothing",
+    drive_changes: DriveChanges::Nothing,
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

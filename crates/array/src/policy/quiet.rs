@@ -11,8 +11,8 @@
 
 use super::write_caching::{NVRAM, TurnDrain};
 use super::{
-    About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup, QuietReads,
-    QuietSettings, View, WindowUse, least_busy, members_of,
+    About, Attempt, DriveChanges, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup,
+    QuietReads, QuietSettings, View, WindowUse, least_busy, members_of,
 };
 use crate::trust::ReadTimes;
 use crate::write_cache::WriteCacheConfig;
@@ -26,7 +26,9 @@ pub(super) const QUIET: PolicyKind = PolicyKind::new(&About {
     label: "Quiet",
     summary: "as ioda, and buffered writes reach flash in busy windows only: no read waits for a write",
     source: "ours; IODA §7.1, Flash on Rails",
-    drive_changes: "the PL flag, busy remaining time and busy windows, for all that changes flash",
+    drive_changes: DriveChanges::Firmware(
+        "the PL flag, busy remaining time and busy windows, for all that changes flash",
+    ),
     windows: WindowUse::Quiet,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

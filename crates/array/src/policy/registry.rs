@@ -41,6 +41,43 @@ impl WindowUse {
     }
 }
 
+/// What a policy needs of drives beyond what any drive can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DriveChanges {
+    /// Any drive will do.
+    Nothing,
+    /// Any drive will do of which the host knows the inside.
+    KnownInside,
+    /// Commands that are optional, and that drives on sale have.
+    Usual(&'static str),
+    /// Firmware that no drive on sale has.
+    Firmware(&'static str),
+    /// Flash that does in no time what takes time.
+    Impossible(&'static str),
+}
+
+impl DriveChanges {
+    /// The parts of the firmware that no drive on sale has.
+    #[must_use]
+    pub const fn firmware(self) -> Option<&'static str> {
+        match self {
+            Self::Firmware(parts) => Some(parts),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for DriveChanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("nothing"),
+            Self::KnownInside => f.write_str("nothing, but they must be known inside"),
+            Self::Usual(parts) | Self::Firmware(parts) => f.write_str(parts),
+            Self::Impossible(parts) => write!(f, "{parts}, which no drive has"),
+        }
+    }
+}
+
 /// What a policy needs of the array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Needs {
@@ -67,7 +104,7 @@ pub struct About {
     /// Where it comes from: an article's section or a product.
     pub source: &'static str,
     /// What it needs of the drives that ordinary ones do not have.
-    pub drive_changes: &'static str,
+    pub drive_changes: DriveChanges,
     /// What it has to do with busy windows.
     pub windows: WindowUse,
     /// What the drives are to do in no time, which no drive can.

@@ -11,7 +11,8 @@
 //! act from six on; it checks once a second and lets a drive sit out for ten minutes.
 
 use super::{
-    About, Answered, Attempt, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
+    About, Answered, Attempt, DriveChanges, Hooks, Needs, Policy, PolicyKind, PolicySetup, View,
+    WindowUse,
 };
 use crate::fence;
 use alloc::boxed::Box;
@@ -26,7 +27,7 @@ pub(super) const SIT_OUT: PolicyKind = PolicyKind::new(&About {
     label: "Sit-out",
     summary: "a drive that is much slower than its peers is not read for a while",
     source: "OpenZFS raidz slow-member detection",
-    drive_changes: "nothing",
+    drive_changes: DriveChanges::Nothing,
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

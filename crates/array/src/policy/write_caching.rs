@@ -7,8 +7,8 @@
 //! their price.
 
 use super::{
-    About, Attempt, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
-    least_busy, members_of,
+    About, Attempt, DriveChanges, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup, View,
+    WindowUse, least_busy, members_of,
 };
 use crate::write_cache::WriteCacheConfig;
 use alloc::boxed::Box;
@@ -21,7 +21,7 @@ pub(super) const RAILS: PolicyKind = PolicyKind::new(&About {
     label: "Rails",
     summary: "drives are written in turn, writes wait in NVRAM; never read from the one written",
     source: "Flash on Rails (ATC 2014) as in IODA §6.2.3",
-    drive_changes: "busy windows",
+    drive_changes: DriveChanges::Firmware("busy windows"),
     windows: WindowUse::Roles { turn: Duration::from_secs(5) },
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
@@ -34,7 +34,7 @@ pub(super) const IODA_NVM: PolicyKind = PolicyKind::new(&About {
     label: "IODA_NVM",
     summary: "as ioda; writes wait in NVRAM for the busy window of their drive",
     source: "IODA §6.2.3",
-    drive_changes: "the PL flag, busy remaining time and busy windows",
+    drive_changes: DriveChanges::Firmware("the PL flag, busy remaining time and busy windows"),
     windows: WindowUse::Seen,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
@@ -48,7 +48,7 @@ pub(super) const PLM: PolicyKind = PolicyKind::new(&About {
     label: "PLM",
     summary: "of the copies of a mirror, read one that does not collect; writes wait for the other",
     source: "NVMe 1.4 §8.18; PLM-light §II",
-    drive_changes: "busy windows",
+    drive_changes: DriveChanges::Firmware("busy windows"),
     windows: WindowUse::Blind,
     untimed: Untimed::Nothing,
     needs: Needs::Mirrors,

@@ -6,8 +6,8 @@
 
 use crate::faulty::{Faults, Host, PAGE};
 use array::policy::{
-    About, Attempt, HedgeSettings, Needs, Policy, PolicyKind, PolicySettings, SitOutSettings, View,
-    WindowUse, WriteCacheSettings,
+    About, Attempt, DriveChanges, HedgeSettings, Needs, Policy, PolicyKind, PolicySettings,
+    SitOutSettings, View, WindowUse, WriteCacheSettings,
 };
 use array::{
     Config, Coordination, Layout, Level, Role, SynchronizedConfig, TokenConfig, WindowConfig,
@@ -21,7 +21,7 @@ const WILD: PolicyKind = PolicyKind::new(&About {
     label: "Wild",
     summary: "does everything at random",
     source: "this test",
-    drive_changes: "the PL flag",
+    drive_changes: DriveChanges::Firmware("the PL flag"),
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

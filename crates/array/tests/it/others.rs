@@ -4,7 +4,8 @@
 
 use crate::script::{Script, config, named, windows};
 use array::policy::{
-    About, Asked, Attempt, DriveProfile, Needs, Policy, PolicyKind, PolicySettings, View, WindowUse,
+    About, Asked, Attempt, DriveChanges, DriveProfile, Needs, Policy, PolicyKind, PolicySettings,
+    View, WindowUse,
 };
 use array::{
     Action, AdaptiveConfig, Array, Config, Coordination, Layout, Level, RequestKind,
@@ -500,7 +501,7 @@ const SHY: PolicyKind = PolicyKind::new(&About {
     label: "Shy",
     summary: "avoids all drives",
     source: "this test",
-    drive_changes: "nothing",
+    drive_changes: DriveChanges::Nothing,
     windows: WindowUse::None,
     untimed: nvme::Untimed::Nothing,
     needs: Needs::Redundancy,
@@ -534,7 +535,7 @@ const HESITANT: PolicyKind = PolicyKind::new(&About {
     label: "Hesitant",
     summary: "holds requests back for no time",
     source: "this test",
-    drive_changes: "nothing",
+    drive_changes: DriveChanges::Nothing,
     windows: WindowUse::None,
     untimed: nvme::Untimed::Nothing,
     needs: Needs::Nothing,

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{PAGE, Script, config, named};
-use array::policy::{About, Needs, Policy, PolicyKind, PolicySettings, View, WindowUse};
+use array::policy::{
+    About, DriveChanges, Needs, Policy, PolicyKind, PolicySettings, View, WindowUse,
+};
 use array::{Array, Config, Coordination, Layout, Level, Request, RequestId, RequestKind};
 use nvme::{Opcode, Untimed};
 use units::{DriveId, Instant, Lba};
@@ -13,7 +15,7 @@ const AWAY: PolicyKind = PolicyKind::new(&About {
     label: "Away",
     summary: "moves all that is written",
     source: "this test",
-    drive_changes: "deallocation",
+    drive_changes: DriveChanges::Usual("deallocation"),
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

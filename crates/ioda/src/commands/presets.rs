@@ -314,7 +314,7 @@ struct Policy {
     /// Where it comes from: a section of an article, or a product.
     source: &'static str,
     /// What it needs of the drives beyond what any drive can do.
-    drive_changes: &'static str,
+    drive_changes: String,
     /// What it needs of the array, in words.
     array: &'static str,
     /// Whether drives collect in windows under it.
@@ -366,7 +366,7 @@ fn policy_document(policy: PolicyKind) -> Policy {
         label: about.label,
         summary: about.summary,
         source: about.source,
-        drive_changes: about.drive_changes,
+        drive_changes: about.drive_changes.to_string(),
         array: needed_array(about.needs),
         uses_windows: policy.uses_windows(),
     }

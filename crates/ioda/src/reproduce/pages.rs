@@ -3,7 +3,7 @@
 
 use super::{Experiment, Group, Results, SMOKE};
 use crate::exit::Failure;
-use crate::{convert, describe};
+use crate::{convert, describe, firmware};
 use report::{Claim, Comparison, Manifest, Run};
 use sim::Plan;
 
@@ -86,8 +86,10 @@ fn figure(
             }
         }
         plans.push(plan);
-        runs.push(Run { label: one.label.clone(), ..convert::run(result) });
+        let label = firmware::marked(&one.label, plan.policy, [&plan.drive]);
+        runs.push(Run { label, ..convert::run(result) });
     }
+    notes.extend(firmware::note(plans.iter().map(|plan| (plan.policy, &plan.drive))));
     let layouts = describe::layouts(&plans)?;
     manifest.drive = layouts.drive;
     manifest.array = layouts.array;

@@ -37,6 +37,8 @@ pub(crate) struct DriveSettings {
     pub(crate) base: Option<String>,
     /// How the drive is called in reports.
     pub(crate) name: Option<String>,
+    /// Whether the drive is on sale: reports mark policies that need firmware which it lacks.
+    pub(crate) on_sale: Option<bool>,
     /// Factor by which blocks of the real drive have more pages and longer erases; 1 for a drive that is simulated whole.
     pub(crate) scaled_down: Option<u32>,
     /// Channels.
@@ -192,6 +194,7 @@ impl DriveSettings {
         Self {
             base: None,
             name: Some(name.clone()),
+            on_sale: contract.is_assumed.then_some(true),
             scaled_down: (g.scaled_down > 1).then_some(g.scaled_down),
             channels: Some(g.channels),
             chips_per_channel: Some(g.chips_per_channel),
@@ -343,6 +346,7 @@ impl DriveSettings {
         put(&mut config.ranges.placement, placement);
         let contract = &mut config.contract;
         put(&mut contract.valid_ratio, share(&self.valid_ratio).map(Ratio::as_f64));
+        put(&mut contract.is_assumed, self.on_sale);
         put(&mut contract.burst_bytes_per_second, self.burst_bytes_per_second);
         put(&mut contract.drive_writes_per_day, self.drive_writes_per_day);
         put(&mut contract.usable_share, share(&self.usable_share).map(Ratio::as_f64));

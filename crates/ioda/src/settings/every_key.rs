@@ -17,6 +17,7 @@ use units::Duration;
 const VALUES: &[(&str, &str)] = &[
     ("base", "[]"),
     ("name", "[]"),
+    ("on_sale", "[]"),
     ("scaled_down", "[1, 4, 16]"),
     ("channels", "[2, 16, 32]"),
     ("chips_per_channel", "[1, 4, 16]"),

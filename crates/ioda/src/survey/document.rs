@@ -4,6 +4,7 @@ use super::matrix::{Candidate, Matrix, Question};
 use super::record::Record;
 use crate::describe;
 use crate::exit::Failure;
+use crate::firmware;
 use crate::kept_runs::Journal;
 use report::survey::{Survey, SurveyPolicy, costs};
 
@@ -14,6 +15,8 @@ pub(crate) fn document(
     journal: &Journal<Record>,
 ) -> Result<Survey, Failure> {
     let plan = matrix.standard.plan();
+    let plans = matrix.plans();
+    let runs_on = plans.iter().map(|plan| (plan.policy, &plan.drive));
     let policies = matrix.candidates.iter().map(policy).collect::<Result<Vec<_>, _>>()?;
     let counts = [
         (policies.len(), "policy", "policies"),
@@ -28,10 +31,10 @@ pub(crate) fn document(
         ioda_version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: std::env::args().collect::<Vec<_>>().join(" "),
         drive: describe::drive(plan),
-        array: describe::array(&matrix.plans())?,
+        array: describe::array(&plans)?,
         configuration_toml: question.settings.to_toml(),
         seeds: matrix.seeds.iter().map(u64::to_string).collect(),
-        notes: Vec::new(),
+        notes: firmware::note(runs_on).into_iter().collect(),
         policies,
         workloads: matrix.workloads.clone(),
         runs: Vec::new(),
@@ -48,6 +51,7 @@ pub(crate) fn document(
         }
     }
     survey.costs = costs(&survey);
+    survey.notes.extend(survey.evidence());
     Ok(survey)
 }
 
@@ -59,11 +63,12 @@ fn policy(candidate: &Candidate) -> Result<SurveyPolicy, Failure> {
         label: text(about.label),
         summary: text(about.summary),
         source: text(about.source),
-        drive_changes: text(about.drive_changes),
+        drive_changes: about.drive_changes.to_string(),
         ..SurveyPolicy::default()
     };
     match &candidate.plan {
         Ok(plan) => {
+            policy.label = firmware::marked(about.label, candidate.policy, [&plan.drive]);
             policy.level = text(plan.level.name());
             policy.capacity_bytes = plan.capacity_bytes()?;
             policy.flash_bytes = u64::from(plan.width) * plan.drive.geometry.raw_bytes();

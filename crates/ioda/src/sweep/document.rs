@@ -4,6 +4,7 @@ use super::matrix::{Matrix, Question};
 use super::record::Record;
 use crate::describe;
 use crate::exit::Failure;
+use crate::firmware;
 use crate::kept_runs::Journal;
 use crate::metric::{self, Metric};
 use crate::setup::Setup;
@@ -52,6 +53,10 @@ pub(crate) fn document(
         let (policy, seed) = (asked.policy.name().to_owned(), asked.seed.to_string());
         Some(SweepRun { point: asked.point, policy, seed, outcome })
     };
+    let setups = || matrix.points.iter().filter_map(|point| point.setup.as_ref());
+    let drives = || setups().map(|setup| &setup.plan().drive);
+    let runs_on =
+        question.policies.iter().flat_map(|&policy| drives().map(move |drive| (policy, drive)));
     let sweep = Sweep {
         title: format!("Sweep of {}: {}", names.join(" and "), counts.join(", ")),
         ioda_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -64,7 +69,7 @@ pub(crate) fn document(
             .iter()
             .map(|policy| SweepPolicy {
                 name: policy.name().to_owned(),
-                label: policy.label().to_owned(),
+                label: firmware::marked(policy.label(), *policy, drives()),
             })
             .collect(),
         metrics: wanted.iter().map(shown).collect(),
@@ -80,9 +85,10 @@ pub(crate) fn document(
             .collect(),
         runs: matrix.asked.iter().filter_map(run).collect(),
         parameters,
-        notes: Vec::new(),
+        notes: firmware::note(runs_on).into_iter().collect(),
     };
-    Ok(Sweep { notes: sweep.evidence(), ..sweep })
+    let notes = [sweep.notes.clone(), sweep.evidence()].concat();
+    Ok(Sweep { notes, ..sweep })
 }
 
 fn shown(wanted: &Wanted) -> SweepMetric {

@@ -16,11 +16,12 @@ const SHORT: [(&str, &str); 6] = [
     ("buffer", "drive.write_buffer"),
 ];
 /// What a sweep has options of its own for, or what changes no result.
-const NOT_VARIED: [(&str, &str); 4] = [
+const NOT_VARIED: [(&str, &str); 5] = [
     ("run.policy", "--policy takes a list"),
     ("run.seed", "--seeds says how many there are"),
     ("run.threads", "it has no influence on results"),
     ("drive.name", "it has no influence on results"),
+    ("drive.on_sale", "it has no influence on results"),
 ];
 /// A section that simulations do not read.
 const SERVE: &str = "serve";

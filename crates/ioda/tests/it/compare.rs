@@ -35,6 +35,57 @@ fn a_comparison_has_six_runs_that_collect_and_keep_the_contract() {
     assert_eq!(free[0][1].as_array().unwrap().len(), 4);
 }
 
+/// A short run on drives that are on sale.
+const ON_SALE: [&str; 10] = [
+    "synthetic",
+    "--config",
+    "on-sale.toml",
+    "--rate_iops",
+    "2000",
+    "--number_ios",
+    "12000",
+    "--rw",
+    "randrw",
+    "--quiet",
+];
+
+#[test]
+fn firmware_that_drives_on_sale_lack_is_marked_in_each_table() {
+    let arguments = [&["compare"], &ON_SALE[..], &["--policy", "base,ioda,quiet,ideal"]].concat();
+    let text = common::ioda(&arguments).stdout;
+    let heads: Vec<&str> =
+        text.lines().filter(|line| line.trim_start().starts_with("Base")).collect();
+    assert_eq!(heads.len(), 6, "{text}");
+    for head in heads {
+        let names: Vec<&str> = head.split_whitespace().collect();
+        assert_eq!(names, ["Base", "IODA†", "Quiet†", "Ideal"]);
+    }
+    assert!(
+        text.contains("† needs firmware that drives on sale lack, and the model of two dies has: "),
+        "{text}"
+    );
+    let document = common::ioda(&[&arguments[..], &["--json"]].concat()).json();
+    let labels =
+        document["runs"].as_array().unwrap().iter().map(|run| run["label"].as_str().unwrap());
+    assert_eq!(labels.collect::<Vec<_>>(), ["Base", "IODA†", "Quiet†", "Ideal"]);
+    // The drives of papers are research drives.
+    assert!(!tiny("compare", &["dtrs", "--requests", "200"]).stdout.contains('†'));
+}
+
+#[test]
+fn drives_that_flush_are_busy_and_keep_the_contract() {
+    let arguments = [&["compare"], &ON_SALE[..], &["--policy", "ioda"]].concat();
+    let text = common::ioda(&arguments).stdout;
+    let share = |row: &str| -> f64 {
+        let line = text.lines().find(|line| line.trim_start().starts_with(row)).unwrap();
+        line[line.find(row).unwrap() + row.len()..].trim().trim_end_matches(" %").parse().unwrap()
+    };
+    assert!(share("2 busy") > 0.0, "{text}");
+    assert_eq!(share("2+ collect"), 0.0, "{text}");
+    assert_eq!(share("contract violations"), 0.0, "{text}");
+    assert!(text.contains("(none with two collections)"), "{text}");
+}
+
 #[test]
 fn ratios_have_intervals_if_they_are_asked_for() {
     let arguments = ["dtrs", "--requests", "40000", "--policy", "base,ioda,ideal"];

@@ -2,7 +2,7 @@
 
 use super::escape::text;
 use crate::costs::{self, Cell};
-use crate::document::{busy_members_shown, percent};
+use crate::document::{busy_members_shown, flushes_make_busy, percent};
 use crate::intervals::{self, Ratios};
 use crate::{Assertion, Claim, Comparison, Latency, Run, Verdict, format, hosts};
 
@@ -179,10 +179,12 @@ pub(super) fn busy(comparison: &Comparison) -> String {
     if shown == 0 {
         return String::new();
     }
+    let flushes = flushes_make_busy(runs);
     let header: Vec<String> = std::iter::once("policy".to_owned())
         .chain(["stripe reads".to_owned()])
         .chain((1..=shown).map(|n| format!("{n} busy")))
         .chain((1..=shown).map(|n| format!("{n} met")))
+        .chain(flushes.then(|| "2+ collect".to_owned()))
         .collect();
     let rows: Vec<(String, Vec<String>)> = runs
         .iter()
@@ -198,6 +200,11 @@ pub(super) fn busy(comparison: &Comparison) -> String {
                         format::percent(percent(count, all))
                     )
                 }));
+            }
+            if flushes {
+                let collecting = &run.collecting_sub_ios_per_stripe_read;
+                let several = collecting.iter().skip(2).sum();
+                cells.push(format::percent(percent(several, collecting.iter().sum())));
             }
             (run.name().to_owned(), cells)
         })

@@ -2,12 +2,12 @@
 
 use super::by_policy;
 use crate::costs::{self, Cell};
-use crate::document::{busy_members_shown, percent};
+use crate::document::{busy_members_shown, flushes_make_busy, percent};
 use crate::{Run, format};
 
 /// Stripe reads by the number of busy members.
 pub(super) fn busy(runs: &[Run]) -> String {
-    let rows: Vec<_> = (1..=busy_members_shown(runs))
+    let mut rows: Vec<_> = (1..=busy_members_shown(runs))
         .map(|busy| {
             let cells = runs.iter().map(|run| share(&run.busy_sub_ios_per_stripe_read, busy));
             (format!("{busy} busy"), cells.collect())
@@ -16,11 +16,21 @@ pub(super) fn busy(runs: &[Run]) -> String {
     if rows.is_empty() {
         return String::new();
     }
+    // Without flushes members that are busy collect.
+    if flushes_make_busy(runs) {
+        let several = |run: &Run| at_least(&run.collecting_sub_ios_per_stripe_read, 2);
+        rows.push(("2+ collect".to_owned(), runs.iter().map(several).collect()));
+    }
     by_policy("Stripe reads by the number of busy members", runs, rows)
 }
 
 fn share(counts: &[u64], busy: usize) -> String {
     counts.get(busy).map_or("-".to_owned(), |&n| format::percent(percent(n, counts.iter().sum())))
+}
+
+fn at_least(counts: &[u64], members: usize) -> String {
+    let several = counts.iter().skip(members).sum();
+    format::percent(percent(several, counts.iter().sum()))
 }
 
 /// Extra work, wear and throughput.

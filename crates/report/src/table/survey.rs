@@ -1,6 +1,6 @@
 //! A survey for the terminal: one table per workload, one over all of them, and the costs.
 
-use super::{plain, push_section, titled, wrapped};
+use super::{firmware_mark, plain, push_section, titled, wrapped};
 use crate::format;
 use crate::survey::{Direction, PolicyCosts, Statistic, Survey, SurveyPolicy, drive_changes};
 use comfy_table::CellAlignment;
@@ -163,6 +163,7 @@ fn footnotes(survey: &Survey) -> String {
     if shown().any(|spread| spread.has_few_samples) {
         text += "~ fewer than 100 samples lie beyond this percentile with some seed\n";
     }
+    text += &firmware_mark(survey.policies.iter().map(|policy| policy.label.as_str()));
     for policy in survey.policies.iter().filter(|policy| !policy.refused.is_empty()) {
         text += &wrapped("- ", &format!("{} was not run: {}", policy.label, policy.refused));
     }

@@ -1,6 +1,6 @@
 //! A sweep for the terminal: a table per metric, or with two parameters one per metric and policy.
 
-use super::{plain, push_section, titled, wrapped};
+use super::{firmware_mark, plain, push_section, titled, wrapped};
 use crate::sweep::{Cells, Missing, Spread, Sweep, SweepMetric, SweepPolicy};
 use comfy_table::CellAlignment;
 
@@ -140,6 +140,7 @@ fn footnotes(sweep: &Cells<'_>) -> String {
     if sweep.metrics.iter().any(|metric| sweep.has_few_samples(&metric.name)) {
         text += "~ fewer than 100 samples lie beyond this percentile with some seed\n";
     }
+    text += &firmware_mark(sweep.policies.iter().map(|policy| policy.label.as_str()));
     if sweep.has_idle() {
         text += "* no collection took place with some seed, so the number is of idle drives\n";
     }

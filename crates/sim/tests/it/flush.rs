@@ -97,8 +97,10 @@ fn coordinated_flushes_keep_reads_at_one_busy_drive() {
     assert!(tail(&coordinated) < tail(&through), "reads do not wait for programs either");
     assert!(two_busy(&free) > 0.01);
     assert_eq!(two_busy(&coordinated), 0.0, "one busy drive at a time");
-    for result in [&coordinated, &free] {
+    for result in [&coordinated, &free, &small] {
         assert_eq!(result.drive_totals().contract_violations, 0);
+        let collecting = &result.collecting_members;
+        assert_eq!(collecting[2..].iter().sum::<u64>(), 0, "{collecting:?}");
         assert!(result.drive_totals().collections > 100, "collections share the windows");
     }
     assert_eq!(coordinated.drive_totals().forced_flushes_pages, 0);

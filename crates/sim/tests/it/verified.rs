@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::random::random_plan;
-use array::policy::{About, Attempt, Needs, Policy, PolicyKind, View, WindowUse};
+use array::policy::{About, Attempt, DriveChanges, Needs, Policy, PolicyKind, View, WindowUse};
 use array::{Level, WriteCacheCounters};
 use nvme::{PlFlag, Untimed};
 use sim::{Plan, RunProgress, RunResult, prepare_drives, run};
@@ -49,7 +49,7 @@ const IN_TURN: PolicyKind = PolicyKind::new(&About {
     label: "In turn",
     summary: "asks copies in turn, and hedges at once",
     source: "this test",
-    drive_changes: "the PL flag",
+    drive_changes: DriveChanges::Firmware("the PL flag"),
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,
@@ -186,7 +186,7 @@ const MOVER: PolicyKind = PolicyKind::new(&About {
     label: "Mover",
     summary: "moves pages at random",
     source: "this test",
-    drive_changes: "deallocation",
+    drive_changes: DriveChanges::Usual("deallocation"),
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Redundancy,

@@ -491,6 +491,7 @@ fn build(row: &Row) -> Config {
                 * 1e6,
             drive_writes_per_day: row.drive_writes_per_day,
             usable_share: 0.05,
+            is_assumed: true,
         },
         // Protected against power loss: what is acknowledged is safe.
         write_buffer: Some(WriteBufferConfig {

@@ -160,7 +160,7 @@ fn under_windows(mut config: Config, gap: Duration, transfer: u64) -> (Ssd, u32)
         drive.handle_deadline(soon);
         let lba = rng.below(drive.logical_blocks());
         let predictable = schedule.busy_until(soon).is_none();
-        met += u32::from(predictable && drive.would_meet_collection(soon, Lba(lba)));
+        met += u32::from(predictable && drive.busy_with(soon, Lba(lba)).is_some());
         send(&mut drive, soon, id, Opcode::Read, lba, 1);
         while drive.poll_completion().is_some() {}
     }

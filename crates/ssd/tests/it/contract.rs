@@ -126,7 +126,7 @@ fn busy_remaining_time_is_when_the_read_could_be_served() {
         };
         drive.handle_command(now, &write);
         let read_lba = Lba((round * 104_729) % drive.logical_blocks());
-        if drive.would_meet_collection(now, read_lba) {
+        if drive.busy_with(now, read_lba).is_some() {
             let read = |id, pl| Command {
                 id: CommandId(id),
                 opcode: Opcode::Read,

@@ -105,7 +105,7 @@ fn a_single_page_is_read_from_the_rest_of_its_stripe() {
     drive.age(1);
     let (now, blocked) = stop_in_collection(&mut drive, 1);
     let before = *drive.counters();
-    assert!(!drive.would_meet_collection(now, blocked));
+    assert!(drive.busy_with(now, blocked).is_none());
     send(&mut drive, now, 900, Opcode::Read, blocked.0, 1);
     completion_of(&mut drive, 900);
     let after = *drive.counters();
@@ -120,7 +120,7 @@ fn without_tolerance_the_page_is_awaited() {
     let mut drive = Ssd::new(config).unwrap();
     drive.age(1);
     let (now, blocked) = stop_in_collection(&mut drive, 1);
-    assert!(drive.would_meet_collection(now, blocked));
+    assert!(drive.busy_with(now, blocked).is_some());
     send(&mut drive, now, 900, Opcode::Read, blocked.0 - 1, 3);
     let (_, completion) = completion_of(&mut drive, 900);
     assert_eq!(drive.counters().rebuilt_pages, 0);

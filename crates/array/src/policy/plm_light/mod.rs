@@ -13,7 +13,9 @@ mod allocation;
 
 pub use allocation::{AllocationConfig, BaseRule, QosClass};
 
-use super::{About, Asked, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse};
+use super::{
+    About, Asked, DriveChanges, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
+};
 use crate::request::RequestKind;
 use crate::write_cache::WriteCacheConfig;
 use alloc::boxed::Box;
@@ -27,7 +29,7 @@ pub(super) const PLM_LIGHT: PolicyKind = PolicyKind::new(&About {
     label: "PLM-light",
     summary: "windows for reads, counted by class; writes wait in a fast drive in between",
     source: "PLM-light (2021)",
-    drive_changes: "nothing",
+    drive_changes: DriveChanges::Nothing,
     windows: WindowUse::None,
     untimed: Untimed::Nothing,
     needs: Needs::Nothing,
