@@ -212,7 +212,11 @@ where
         watch: &'a mut W,
     ) -> Result<Self, SimError<E>> {
         let Input { mut drives, arrival, requests, faults, most_waiting } = input;
+        let has_served_in_windows = plan.has_served_in_windows();
         for drive in &mut drives {
+            if has_served_in_windows {
+                drive.restore_free_space();
+            }
             if plan.timeline.is_some() {
                 drive.record_collections();
             }

@@ -11,6 +11,11 @@ use units::Duration;
 /// Seconds in the 8-hour day over which drive writes per day are spread (IODA Table 2).
 const WRITING_DAY_SECONDS: f64 = 8.0 * 3600.0;
 
+/// Most rows whose pages go to two units, where a collection gathers `valid_pages` and fills one unit after the other.
+fn split_rows(cells: &CellConfig, valid_pages: u64) -> u64 {
+    valid_pages.saturating_sub(1) / u64::from(cells.unit_pages())
+}
+
 impl Config {
     /// `T_gc`: the time to collect one block with `valid` of its pages valid (IODA Table 2).
     #[must_use]
@@ -33,23 +38,24 @@ impl Config {
         program: Duration,
         valid_pages: u64,
     ) -> Duration {
-        let rows = self.relocated_rows(cells, valid_pages);
         let units = valid_pages.div_ceil(u64::from(cells.unit_pages()));
+        // A row is sensed again for the next unit if the last one was full before its end.
+        let senses = (self.rows(cells) + split_rows(cells, valid_pages)).min(valid_pages);
         let moved = self.timing.transfer * self.relocated_pages(cells, valid_pages);
-        read * rows + program * units + moved + self.timing.erase
+        read * senses + program * units + moved + self.timing.erase
     }
 
-    /// Rows of a block that so many valid pages can lie in.
-    fn relocated_rows(&self, cells: &CellConfig, valid_pages: u64) -> u64 {
-        u64::from(self.geometry.pages_per_block / cells.row_pages()).min(valid_pages)
+    /// Rows of a block.
+    fn rows(&self, cells: &CellConfig) -> u64 {
+        u64::from(self.geometry.pages_per_block / cells.row_pages())
     }
 
-    /// Logical blocks that cross the channel to move so many valid pages: out by flash pages, of which few
-    /// may be wanted, and in by units, the last one with filler.
+    /// Logical blocks that cross the channel to move `valid_pages`: out by flash pages, of which few may be wanted,
+    /// and in by units, the last one with filler.
     fn relocated_pages(&self, cells: &CellConfig, valid_pages: u64) -> u64 {
-        let rows = self.relocated_rows(cells, valid_pages);
-        let page = u64::from(cells.blocks_per_page);
-        let out = (rows * u64::from(cells.planes)).min(valid_pages) * page;
+        let flash_pages =
+            self.rows(cells) * u64::from(cells.planes) + split_rows(cells, valid_pages);
+        let out = flash_pages.min(valid_pages) * u64::from(cells.blocks_per_page);
         out.max(valid_pages) + valid_pages.next_multiple_of(u64::from(cells.unit_pages()))
     }
 

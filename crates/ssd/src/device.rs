@@ -512,8 +512,10 @@ impl<O: Observe> Ssd<O> {
         let ended = self.flash.end_collection(now, collection);
         self.end_hold(now, ended.dies);
         // With paced writes the next collection begins first: in between the host would program without being counted.
-        let is_paced = self.flash.pace.is_some();
-        if !is_paced {
+        // In a window the flush goes first all the same. Collections in a row would let the buffer run full.
+        let in_window = self.placement.waits_to_flush(&self.flash.collector.rights);
+        let flushes_later = self.flash.pace.is_some() && !in_window;
+        if !flushes_later {
             self.placement.flush(now, &mut self.flash);
         }
         if let Some(scope) = ended.scope {
@@ -526,7 +528,7 @@ impl<O: Observe> Ssd<O> {
             self.fold_where_due(now);
             self.placement.relieve(now, &mut self.flash, &mut self.link);
         }
-        if is_paced {
+        if flushes_later {
             self.placement.flush(now, &mut self.flash);
         }
     }

@@ -180,7 +180,9 @@ impl<O: Observe> Flash<O> {
         };
         // One that works on another die stands back for nothing here.
         let is_open = self.dies.reads_overtake() && makes_room && target.state != State::Held;
-        match is_open && self.has_time_for(now, die, wait + read + afterwards) {
+        // What waits already may go first, and a collection gives way to none of it where the last would be late.
+        let ahead = target.queue.work;
+        match is_open && self.has_time_for(now, die, wait + ahead + read + afterwards) {
             true => wait,
             false => self.busy_remaining(now, die),
         }

@@ -71,6 +71,18 @@ impl<O: Observe> Ssd<O> {
         (0..self.flash.ftl.shape.dies).for_each(|die| self.flash.ftl.align(die));
     }
 
+    /// Collects in no time to where busy windows keep the free space, which is above where drives without windows
+    /// keep it. Counters do not count it.
+    ///
+    /// # Panics
+    ///
+    /// If commands are in flight.
+    pub fn restore_free_space(&mut self) {
+        assert_eq!(self.commands_in_flight(), 0, "preparing a drive in use");
+        self.flash.restore_instantly();
+        self.reset_counters();
+    }
+
     fn seed_retries(&mut self, seed: u64) {
         if let Some(retry) = &mut self.flash.retry {
             retry.seed(seed);

@@ -16,6 +16,16 @@ impl<O: Observe> Flash<O> {
         });
     }
 
+    /// Collects for each die in no time until `restore` blocks are free, any victim that gives something.
+    pub(crate) fn restore_instantly(&mut self) {
+        for die in 0..self.ftl.shape.dies {
+            self.collect_all_instantly(die, |ftl| {
+                let is_due = ftl.free(die) <= ftl.shape.levels.restore;
+                is_due.then(|| ftl.victim(die, Worth::Anything)).flatten()
+            });
+        }
+    }
+
     /// Folds what is in the cache of SLC blocks, in no time.
     pub(crate) fn fold_instantly(&mut self) {
         for die in 0..self.ftl.shape.dies {
