@@ -165,7 +165,7 @@ impl<O: Observe> Flash<O> {
         // How long it waits, and what goes on afterwards and must be over in time.
         let (wait, afterwards, makes_room) = match self.dies.suspension(now, die) {
             Some(cost) => (cost, cost, true),
-            None if !left.is_zero() => (Duration::ZERO, left, true),
+            None if !left.is_zero() => (Duration::ZERO, Duration::ZERO, true),
             None => {
                 // Before the cells of what writes or moves can be interrupted, its data take their turns.
                 let turns = self.dies.channels[target.channel as usize].turns();
@@ -359,8 +359,7 @@ impl<O: Observe> Flash<O> {
     fn may_read(&self, now: Instant, die: u32) -> bool {
         let target = self.dies.die(die);
         if target.suspended.is_some() {
-            let more = self.dies.times().read_service + self.dies.suspended_left(die);
-            return self.has_time_for(now, die, more);
+            return self.has_time_for(now, die, self.dies.times().read_service);
         }
         target.job.is_none() || self.yields_to_host(now, die)
     }
@@ -650,7 +649,8 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// Whether the collection on `die`, if there is one, may be held up for so long.
+    /// Whether the collection on `die`, if there is one, may be held up for `length`, with what the die does now and
+    /// what is suspended there to be done as well.
     fn has_time_for(&self, now: Instant, die: u32, length: Duration) -> bool {
         if self.ftl.free(die) <= self.ftl.shape.levels.hard {
             return false;
@@ -675,8 +675,8 @@ impl<O: Observe> Flash<O> {
         }
         // The copy under way counts as well: its page stays valid until it is done.
         let valid = self.valid_left(die, &job) + 1;
-        let rest = self.dies.step_left(now, die) + self.config.collection_bound(valid);
-        now + length + rest <= collection.until
+        let current = self.dies.step_left(now, die) + self.dies.suspended_left(die);
+        now + length + current + self.config.collection_bound(valid) <= collection.until
     }
 
     /// Interrupts the program or erase on `die` for a read that has just arrived, and goes on with it
@@ -696,7 +696,7 @@ impl<O: Observe> Flash<O> {
     fn resume(&mut self, now: Instant, die: u32) -> bool {
         if self.dies.read_goes_first(die) {
             let next = self.dies.front(die).map_or(Duration::ZERO, |(service, _)| service);
-            if self.has_time_for(now, die, next + self.dies.suspended_left(die)) {
+            if self.has_time_for(now, die, next) {
                 return false;
             }
         }
