@@ -120,8 +120,7 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// Whether `die` is busy: a read that arrives there now would wait for a collection or buffer flush, or for
-    /// work that a collection held up.
+    /// Whether `die` is busy ([`Flash::busy_with`]).
     #[inline]
     pub(crate) fn meets_collection(&self, now: Instant, die: u32) -> bool {
         self.busy_with(now, die).is_some()
@@ -180,7 +179,7 @@ impl<O: Observe> Flash<O> {
         };
         // One that works on another die stands back for nothing here.
         let is_open = self.dies.reads_overtake() && makes_room && target.state != State::Held;
-        // What waits already may go first, and a collection gives way to none of it where the last would be late.
+        // The queue may go first, and the collection has to bear all of it.
         let ahead = target.queue.work;
         match is_open && self.has_time_for(now, die, wait + ahead + read + afterwards) {
             true => wait,
@@ -649,8 +648,7 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// Whether the collection on `die`, if there is one, may be held up for `length`, with what the die does now and
-    /// what is suspended there to be done as well.
+    /// Whether a collection on `die` may be held up for `length`. The current step and a suspended one come on top.
     fn has_time_for(&self, now: Instant, die: u32, length: Duration) -> bool {
         if self.ftl.free(die) <= self.ftl.shape.levels.hard {
             return false;
