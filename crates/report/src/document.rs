@@ -659,6 +659,11 @@ pub(crate) fn flushes_make_busy(runs: &[Run]) -> bool {
     })
 }
 
+/// Stripe reads with `members` or more, in per cent of all that `counts` has by their number of members.
+pub(crate) fn percent_from(counts: &[u64], members: usize) -> f64 {
+    percent(counts.iter().skip(members).sum(), counts.iter().sum())
+}
+
 /// `part` per hundred of `whole`; nothing of nothing is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }

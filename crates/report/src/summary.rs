@@ -1,6 +1,6 @@
 //! What the numbers say, in sentences: shown above the tables in the terminal and on the page.
 
-use crate::document::{flushes_make_busy, percent};
+use crate::document::{flushes_make_busy, percent_from};
 use crate::{Claim, Comparison, Run, causes, degraded, format};
 
 /// The percentile which the sentences speak about.
@@ -113,22 +113,19 @@ fn busy(comparison: &Comparison) -> Option<String> {
         .iter()
         .filter(|run| run.busy_sub_ios_per_stripe_read.len() > 2)
         .map(|run| {
-            let reads: u64 = run.busy_sub_ios_per_stripe_read.iter().sum();
-            let several: u64 = run.busy_sub_ios_per_stripe_read[2..].iter().sum();
-            let share = match several {
-                0 => "none".to_owned(),
-                _ => format::percent(percent(several, reads)),
+            let shown = |several: f64| match several {
+                0.0 => "none".to_owned(),
+                several => format::percent(several),
             };
-            let collecting = &run.collecting_sub_ios_per_stripe_read;
-            let flushes = several > 0 && flushes_make_busy(std::slice::from_ref(run));
-            let of_these = match collecting.iter().skip(2).sum() {
-                _ if !flushes => String::new(),
-                0 => " (none with two collections)".to_owned(),
-                both => {
-                    format!(" ({} with two collections)", format::percent(percent(both, reads)))
+            let share = percent_from(&run.busy_sub_ios_per_stripe_read, 2);
+            let of_these = match share > 0.0 && flushes_make_busy(std::slice::from_ref(run)) {
+                false => String::new(),
+                true => {
+                    let both = percent_from(&run.collecting_sub_ios_per_stripe_read, 2);
+                    format!(" ({} with two collections)", shown(both))
                 }
             };
-            format!("{} {share}{of_these}", run.name())
+            format!("{} {}{of_these}", run.name(), shown(share))
         })
         .collect();
     (!parts.is_empty())

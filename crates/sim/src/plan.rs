@@ -392,11 +392,8 @@ impl Plan {
 
     /// Whether drives have collected in windows what their load wrote before the run, which keeps more space free.
     pub(crate) fn has_served_in_windows(&self) -> bool {
-        let is_told = match self.policy.about().windows {
-            WindowUse::Blind | WindowUse::Seen | WindowUse::Quiet | WindowUse::Roles { .. } => true,
-            WindowUse::None | WindowUse::Synchronized | WindowUse::Imagined => false,
-        };
-        is_told && matches!(self.preparation, Preparation::Load(_))
+        let are_told = self.policy.about().windows != WindowUse::Imagined;
+        self.policy.uses_windows() && are_told && matches!(self.preparation, Preparation::Load(_))
     }
 
     /// How the array coordinates its drives.

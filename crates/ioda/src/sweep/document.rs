@@ -53,11 +53,10 @@ pub(crate) fn document(
         let (policy, seed) = (asked.policy.name().to_owned(), asked.seed.to_string());
         Some(SweepRun { point: asked.point, policy, seed, outcome })
     };
-    let setups = || matrix.points.iter().filter_map(|point| point.setup.as_ref());
-    let drives = || setups().map(|setup| &setup.plan().drive);
+    let drives = || matrix.setups().map(|setup| &setup.plan().drive);
     let runs_on =
         question.policies.iter().flat_map(|&policy| drives().map(move |drive| (policy, drive)));
-    let sweep = Sweep {
+    let mut sweep = Sweep {
         title: format!("Sweep of {}: {}", names.join(" and "), counts.join(", ")),
         ioda_version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: std::env::args().collect::<Vec<_>>().join(" "),
@@ -87,8 +86,8 @@ pub(crate) fn document(
         parameters,
         notes: firmware::note(runs_on).into_iter().collect(),
     };
-    let notes = [sweep.notes.clone(), sweep.evidence()].concat();
-    Ok(Sweep { notes, ..sweep })
+    sweep.notes.extend(sweep.evidence());
+    Ok(sweep)
 }
 
 fn shown(wanted: &Wanted) -> SweepMetric {
@@ -102,7 +101,6 @@ fn shown(wanted: &Wanted) -> SweepMetric {
 
 /// What is the same at all points that can be built, in words.
 fn facts(question: &Question, matrix: &Matrix) -> Result<Vec<(String, String)>, Failure> {
-    let setups = || matrix.points.iter().filter_map(|point| point.setup.as_ref());
     let mut facts = Vec::new();
     let mut add = |name: &str, all: Vec<String>| {
         if let [first, rest @ ..] = all.as_slice()
@@ -111,10 +109,10 @@ fn facts(question: &Question, matrix: &Matrix) -> Result<Vec<(String, String)>, 
             facts.push((name.to_owned(), first.clone()));
         }
     };
-    add("workload", setups().map(workload).collect());
-    add("drive", setups().map(|setup| describe::drive(setup.plan())).collect());
+    add("workload", matrix.setups().map(workload).collect());
+    add("drive", matrix.setups().map(|setup| describe::drive(setup.plan())).collect());
     let array = |setup: &Setup| describe::array(&setup.plans);
-    add("array", setups().map(array).collect::<Result<_, _>>()?);
+    add("array", matrix.setups().map(array).collect::<Result<_, _>>()?);
     let seeds: Vec<String> = question.seeds.iter().map(u64::to_string).collect();
     add("seeds", vec![seeds.join(", ")]);
     Ok(facts)

@@ -62,6 +62,11 @@ pub(crate) struct Matrix {
 }
 
 impl Matrix {
+    /// The setups of the points that can be built.
+    pub(crate) fn setups(&self) -> impl Iterator<Item = &Setup> {
+        self.points.iter().filter_map(|point| point.setup.as_ref())
+    }
+
     /// Works out `question`. Points that cannot be built are kept with the reason; if none can, that of
     /// the first is the failure.
     pub(crate) fn new(question: &Question) -> Result<Self, Failure> {

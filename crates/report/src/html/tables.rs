@@ -2,7 +2,7 @@
 
 use super::escape::text;
 use crate::costs::{self, Cell};
-use crate::document::{busy_members_shown, flushes_make_busy, percent};
+use crate::document::{busy_members_shown, flushes_make_busy, percent, percent_from};
 use crate::intervals::{self, Ratios};
 use crate::{Assertion, Claim, Comparison, Latency, Run, Verdict, format, hosts};
 
@@ -202,9 +202,8 @@ pub(super) fn busy(comparison: &Comparison) -> String {
                 }));
             }
             if flushes {
-                let collecting = &run.collecting_sub_ios_per_stripe_read;
-                let several = collecting.iter().skip(2).sum();
-                cells.push(format::percent(percent(several, collecting.iter().sum())));
+                let several = percent_from(&run.collecting_sub_ios_per_stripe_read, 2);
+                cells.push(format::percent(several));
             }
             (run.name().to_owned(), cells)
         })

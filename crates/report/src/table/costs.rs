@@ -2,7 +2,7 @@
 
 use super::by_policy;
 use crate::costs::{self, Cell};
-use crate::document::{busy_members_shown, flushes_make_busy, percent};
+use crate::document::{busy_members_shown, flushes_make_busy, percent, percent_from};
 use crate::{Run, format};
 
 /// Stripe reads by the number of busy members.
@@ -18,7 +18,8 @@ pub(super) fn busy(runs: &[Run]) -> String {
     }
     // Without flushes members that are busy collect.
     if flushes_make_busy(runs) {
-        let several = |run: &Run| at_least(&run.collecting_sub_ios_per_stripe_read, 2);
+        let several =
+            |run: &Run| format::percent(percent_from(&run.collecting_sub_ios_per_stripe_read, 2));
         rows.push(("2+ collect".to_owned(), runs.iter().map(several).collect()));
     }
     by_policy("Stripe reads by the number of busy members", runs, rows)
@@ -26,11 +27,6 @@ pub(super) fn busy(runs: &[Run]) -> String {
 
 fn share(counts: &[u64], busy: usize) -> String {
     counts.get(busy).map_or("-".to_owned(), |&n| format::percent(percent(n, counts.iter().sum())))
-}
-
-fn at_least(counts: &[u64], members: usize) -> String {
-    let several = counts.iter().skip(members).sum();
-    format::percent(percent(several, counts.iter().sum()))
 }
 
 /// Extra work, wear and throughput.
