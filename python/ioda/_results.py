@@ -15,6 +15,7 @@ from ioda._table import Table
 Floats = npt.NDArray[np.float64]
 Histogram = tuple[bytes, bytes]
 Operation = Literal["read", "write"]
+Verdict = tuple[bool | None, str]
 
 _NANOS_PER_MICRO = 1e3
 
@@ -135,11 +136,20 @@ class Run:
         write: The latencies of writes.
         document: Everything, as in the JSON of ``ioda run --json``.
         manifest: What is needed to run it again.
+        verdicts: For each of ``asserts`` of :func:`ioda.run`, as in :class:`Comparison`. A comparison has those of all
+            its runs.
+        holds: Whether everything holds that ``asserts`` says.
     """
 
     def __init__(
-        self, document: dict[str, Any], manifest: dict[str, Any], histograms: tuple[Histogram, Histogram]
+        self,
+        document: dict[str, Any],
+        manifest: dict[str, Any],
+        histograms: tuple[Histogram, Histogram],
+        verdicts: Sequence[Verdict] = (),
     ) -> None:
+        self.verdicts = list(verdicts)
+        self.holds = all(holds for holds, _ in verdicts)
         self.document = document
         self.manifest = manifest
         self.policy: str = document["policy"]
@@ -235,7 +245,8 @@ class Run:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Run):
             return NotImplemented
-        return (self.document, self._histograms) == (other.document, other._histograms)
+        mine, others = ((each.document, each._histograms, each.verdicts) for each in (self, other))
+        return mine == others
 
     def __hash__(self) -> int:
         return hash(self.result_hash)
@@ -247,11 +258,11 @@ class Run:
         return _html.shown(self.manifest["workload"], [self])
 
     def __getstate__(self) -> bytes:
-        return _packed((self.document, self.manifest), [self._histograms])
+        return _packed((self.document, self.manifest, self.verdicts), [self._histograms])
 
     def __setstate__(self, state: bytes) -> None:
-        (document, manifest), (histograms,) = _unpacked(state)
-        self.__init__(document, manifest, histograms)  # type: ignore[misc]
+        (document, manifest, verdicts), (histograms,) = _unpacked(state)
+        self.__init__(document, manifest, histograms, [(holds, line) for holds, line in verdicts])  # type: ignore[misc]
 
 
 class Comparison(Mapping[str, Run]):
@@ -271,14 +282,14 @@ class Comparison(Mapping[str, Run]):
         self,
         document: dict[str, Any],
         histograms: list[tuple[Histogram, Histogram]],
-        verdicts: list[tuple[bool | None, str]],
+        verdicts: Sequence[Verdict],
         requests: Sequence[Table] = (),
     ) -> None:
         self.document = document
         self.manifest: dict[str, Any] = document["manifest"]
         self.title: str = document["title"]
         self.notes: list[str] = self.manifest["notes"]
-        self.verdicts = [(holds, line) for holds, line in verdicts]
+        self.verdicts = list(verdicts)
         self.holds = all(holds for holds, _ in verdicts)
         self._histograms = list(histograms)
         pairs = zip(document["runs"], histograms, strict=True)

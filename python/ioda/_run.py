@@ -93,7 +93,9 @@ def run(
         RunError: Where the run fails.
     """
     comparison = _simulated("run", workload, config, progress, keep_requests, options)
-    return next(iter(comparison.values()))
+    run = next(iter(comparison.values()))
+    run.verdicts, run.holds = comparison.verdicts, comparison.holds
+    return run
 
 
 def compare(

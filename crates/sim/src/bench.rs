@@ -155,6 +155,7 @@ pub fn bench_array(
             size_bytes: page_bytes,
             device: 0,
             durable: false,
+            after_flush: false,
         };
         Ok::<_, Infallible>(request)
     });

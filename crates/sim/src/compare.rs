@@ -211,6 +211,7 @@ mod tests {
                     size_bytes: 4096,
                     device: 0,
                     durable: false,
+                    after_flush: false,
                 })
             };
             Ok((Arrival::Open, (0..2_000).map(write)))

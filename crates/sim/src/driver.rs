@@ -582,7 +582,15 @@ mod tests {
 
     fn write(page: u64) -> Result<Request, Infallible> {
         let (at, offset_bytes) = (Instant::from_nanos(page), page * 4096);
-        Ok(Request { at, op: Op::Write, offset_bytes, size_bytes: 4096, device: 0, durable: false })
+        Ok(Request {
+            at,
+            op: Op::Write,
+            offset_bytes,
+            size_bytes: 4096,
+            device: 0,
+            durable: false,
+            after_flush: false,
+        })
     }
 
     fn error(requests: Vec<Result<Request, Infallible>>) -> String {

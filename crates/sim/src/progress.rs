@@ -74,7 +74,15 @@ mod tests {
     fn request(number: u64) -> Result<Request, Infallible> {
         let op = if number.is_multiple_of(4) { Op::Write } else { Op::Read };
         let (at, offset_bytes) = (Instant::from_nanos(number * 50_000), number % 1_000 * 4096);
-        Ok(Request { at, op, offset_bytes, size_bytes: 4096, device: 0, durable: false })
+        Ok(Request {
+            at,
+            op,
+            offset_bytes,
+            size_bytes: 4096,
+            device: 0,
+            durable: false,
+            after_flush: false,
+        })
     }
 
     #[test]

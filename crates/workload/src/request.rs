@@ -38,6 +38,8 @@ pub struct Request {
     pub device: u32,
     /// Whether it is a write of a trace that asks for stable storage: by FUA, a flush ahead of it or a barrier.
     pub durable: bool,
+    /// Whether a flush without data stands between it and the request before it in a trace.
+    pub after_flush: bool,
 }
 
 impl Request {

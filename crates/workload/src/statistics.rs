@@ -201,7 +201,7 @@ mod tests {
 
     fn request(at_us: u64, op: Op, offset_bytes: u64, size_bytes: u64, device: u32) -> Request {
         let at = Instant::ZERO + Duration::from_micros(at_us);
-        Request { at, op, offset_bytes, size_bytes, device, durable: false }
+        Request { at, op, offset_bytes, size_bytes, device, durable: false, after_flush: false }
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl FromStr for WriteFormat {
     }
 }
 
-/// Writes requests to a trace file, one line each. Call [`TraceWriter::finish`] at the end.
+/// Writes requests to a trace file, one line each, and flushes where the format has them. Call [`TraceWriter::finish`] at the end.
 pub struct TraceWriter<W: Write> {
     out: W,
     format: WriteFormat,
@@ -78,7 +78,7 @@ impl<W: Write> TraceWriter<W> {
 
     /// Writes one request.
     pub fn write(&mut self, request: &Request) -> io::Result<()> {
-        let Request { at, op, offset_bytes, size_bytes, device, durable } = *request;
+        let Request { at, op, offset_bytes, size_bytes, device, durable, after_flush } = *request;
         let nanos = at.as_nanos();
         match self.format {
             WriteFormat::Csv => {
@@ -88,6 +88,9 @@ impl<W: Write> TraceWriter<W> {
                     Op::Write => "W",
                 };
                 let (micros, rest) = (nanos / 1_000, nanos % 1_000);
+                if after_flush {
+                    writeln!(self.out, "{micros}.{rest:03},F,0,0,{device}")?;
+                }
                 writeln!(
                     self.out,
                     "{micros}.{rest:03},{letters},{offset_bytes},{size_bytes},{device}"
@@ -99,6 +102,9 @@ impl<W: Write> TraceWriter<W> {
                 if self.opened.insert(device) {
                     writeln!(self.out, "{micros} device{device} add")?;
                     writeln!(self.out, "{micros} device{device} open")?;
+                }
+                if after_flush {
+                    writeln!(self.out, "{micros} device{device} sync 0 0")?;
                 }
                 writeln!(self.out, "{micros} device{device} {op} {offset_bytes} {size_bytes}")
             }

@@ -89,14 +89,27 @@ pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<Code, Failure> {
 fn durable(source: &Source, client: &Client, loaded: &Loaded) -> Option<String> {
     let Source::Trace(source) = source else { return None };
     let asked = describe::asked(&source.trace)?;
-    let sent = match loaded.forced {
+    let forced = match loaded.forced {
         _ if !loading::takes_fua(client.negotiated()) => {
             "the server takes no FUA, so all writes were sent without it".to_owned()
         }
         1 => "1 write was sent with FUA".to_owned(),
         forced => format!("{forced} writes were sent with FUA"),
     };
-    Some(format!("of the trace, {asked}; {sent}, and flushes were left out"))
+    let flushes = match loaded.flush.count() {
+        _ if source.trace.counts().flushes() == 0 => {
+            return Some(format!("of the trace, {asked}; {forced}"));
+        }
+        _ if !loading::takes_flushes(client.negotiated()) => {
+            "the server takes no flushes, so all were left out".to_owned()
+        }
+        sent => format!(
+            "{sent} flushes were sent, each ahead of the request behind it, and took {:.1} us (p50), {:.1} us (p99)",
+            loaded.flush.percentile(50.0).as_micros_f64(),
+            loaded.flush.percentile(99.0).as_micros_f64(),
+        ),
+    };
+    Some(format!("of the trace, {asked}; {forced}; {flushes}"))
 }
 
 /// What a reader should know about the generator itself.

@@ -1,6 +1,6 @@
 //! What goes wrong, as the command line would say it.
 
-use crate::exit::{Code, Failure};
+use crate::exit::{self, Code, Failure};
 use std::fmt;
 
 /// Why a question has no answer: the sentence that the command line prints, and the code with which it would end.
@@ -31,6 +31,9 @@ impl Error {
     pub(super) fn of_arguments(error: &clap::Error) -> Self {
         if !error.use_stderr() {
             return Self::usage("--help and --version are for the command line");
+        }
+        if let Some(sentence) = exit::whole_number(error) {
+            return Self::usage(sentence);
         }
         let text = error.render().to_string();
         let text = text.split("\n\nUsage:").next().unwrap_or_default();

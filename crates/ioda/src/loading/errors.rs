@@ -5,6 +5,23 @@ use std::collections::BTreeMap;
 use std::fmt;
 use workload::Op;
 
+/// Kind of a request that is sent to a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SentKind {
+    Read,
+    Write,
+    Flush,
+}
+
+impl From<Op> for SentKind {
+    fn from(op: Op) -> Self {
+        match op {
+            Op::Read => Self::Read,
+            Op::Write => Self::Write,
+        }
+    }
+}
+
 /// How many requests were answered with which error.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Errors {
@@ -13,8 +30,12 @@ pub(crate) struct Errors {
 
 impl Errors {
     /// Counts one.
-    pub(super) fn note(&mut self, op: Op, error: u32) {
-        let what = if op == Op::Read { "reads" } else { "writes" };
+    pub(super) fn note(&mut self, kind: SentKind, error: u32) {
+        let what = match kind {
+            SentKind::Read => "reads",
+            SentKind::Write => "writes",
+            SentKind::Flush => "flushes",
+        };
         *self.counts.entry((what, error)).or_default() += 1;
     }
 
@@ -47,15 +68,16 @@ mod tests {
     fn errors_are_told_apart_by_request_and_number() {
         let mut errors = Errors::default();
         assert_eq!(errors.to_string(), "0 answered with an error");
-        for (op, error) in
-            [(Op::Write, 1), (Op::Write, 28), (Op::Read, 5), (Op::Write, 1), (Op::Read, 77)]
+        use SentKind::{Flush, Read, Write};
+        for (kind, error) in
+            [(Write, 1), (Write, 28), (Read, 5), (Write, 1), (Read, 77), (Flush, 5)]
         {
-            errors.note(op, error);
+            errors.note(kind, error);
         }
         assert_eq!(
             errors.to_string(),
-            "5 answered with an error (1 reads: EIO, a failure of the device; 1 reads: error 77; \
-             2 writes: EPERM, not permitted; 1 writes: ENOSPC, no space left)"
+            "6 answered with an error (1 flushes: EIO, a failure of the device; 1 reads: EIO, a failure of the \
+             device; 1 reads: error 77; 2 writes: EPERM, not permitted; 1 writes: ENOSPC, no space left)"
         );
     }
 }

@@ -1,7 +1,7 @@
 //! The generator: one thread, one connection, a clock.
 
-use super::errors::Errors;
-use super::permitted::{permit, takes_fua};
+use super::errors::{Errors, SentKind};
+use super::permitted::{permit, takes_flushes, takes_fua};
 use crate::exit::Failure;
 use live::clock::{Clock, Event, Interest, Spin, Waiter};
 use live::nbd::client::Client;
@@ -42,16 +42,21 @@ pub(crate) struct Loaded {
     pub(crate) length: Duration,
     /// Writes that were sent with FUA, because their trace has them so.
     pub(crate) forced: u64,
+    /// Flushes of a trace, from the intended moment of the request behind each.
+    pub(crate) flush: LatencySummary,
     /// Requests that the device answered with an error.
     pub(crate) errors: Errors,
     /// If it was asked for: of every request in the order of the workload, from the intended moment.
     pub(crate) each: Option<Vec<Duration>>,
 }
 
-/// A request that is out.
+/// The bit of the cookie of a flush. The others are the number of the request behind it, whose cookie has this bit clear.
+const FLUSH_COOKIE: u64 = 1 << 63;
+
+/// A request or flush that is out.
 #[derive(Clone, Copy)]
 struct Out {
-    op: Op,
+    kind: SentKind,
     intended: Instant,
     size_bytes: u64,
 }
@@ -102,6 +107,7 @@ pub(crate) fn load(
             written_bytes: 0,
             length: Duration::ZERO,
             forced: 0,
+            flush: LatencySummary::new(),
             errors: Errors::default(),
             each: options.keep_each.then(Vec::new),
         },
@@ -178,9 +184,14 @@ impl Generator<'_> {
 
     fn send(&mut self, request: &Request, intended: Instant) -> Result<(), Failure> {
         permit(self.client.negotiated(), request)?;
-        let Request { op, offset_bytes, size_bytes, durable, .. } = *request;
+        let Request { op, offset_bytes, size_bytes, durable, after_flush, .. } = *request;
         let cookie = self.next_cookie;
         self.next_cookie += 1;
+        if after_flush && takes_flushes(self.client.negotiated()) {
+            self.client.send_flush(cookie | FLUSH_COOKIE);
+            let flush = Out { kind: SentKind::Flush, intended, size_bytes: 0 };
+            self.out.insert(cookie | FLUSH_COOKIE, flush);
+        }
         match op {
             Op::Read => self.client.send_read(cookie, offset_bytes, size_bytes as u32),
             Op::Write => {
@@ -197,7 +208,7 @@ impl Generator<'_> {
         }
         let late = self.clock.now().since(intended);
         self.loaded.sent_late.record(late);
-        self.out.insert(cookie, Out { op, intended, size_bytes });
+        self.out.insert(cookie, Out { kind: op.into(), intended, size_bytes });
         Ok(())
     }
 
@@ -226,8 +237,10 @@ impl Generator<'_> {
     }
 
     fn record(&mut self, cookie: u64, out: Out, now: Instant, error: u32) {
-        self.progress.fetch_add(1, Ordering::Relaxed);
-        if let Some(each) = &mut self.loaded.each {
+        self.progress.fetch_add(u64::from(out.kind != SentKind::Flush), Ordering::Relaxed);
+        if out.kind != SentKind::Flush
+            && let Some(each) = &mut self.loaded.each
+        {
             let index = cookie as usize;
             if each.len() <= index {
                 each.resize(index + 1, Duration::ZERO);
@@ -235,19 +248,20 @@ impl Generator<'_> {
             each[index] = now.since(out.intended);
         }
         if error != 0 {
-            self.loaded.errors.note(out.op, error);
+            self.loaded.errors.note(out.kind, error);
             return;
         }
         let latency = now.since(out.intended);
-        match out.op {
-            Op::Read => {
+        match out.kind {
+            SentKind::Read => {
                 self.loaded.read.record(latency);
                 self.loaded.read_bytes += out.size_bytes;
             }
-            Op::Write => {
+            SentKind::Write => {
                 self.loaded.write.record(latency);
                 self.loaded.written_bytes += out.size_bytes;
             }
+            SentKind::Flush => self.loaded.flush.record(latency),
         }
     }
 }

@@ -10,5 +10,5 @@ mod permitted;
 mod shown;
 
 pub(crate) use generator::{LoadOptions, Loaded, load};
-pub(crate) use permitted::{permit_all, takes_fua};
+pub(crate) use permitted::{permit_all, takes_flushes, takes_fua};
 pub(crate) use shown::run_of;

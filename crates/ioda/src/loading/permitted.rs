@@ -27,6 +27,11 @@ pub(crate) fn takes_fua(negotiated: &Negotiated) -> bool {
     negotiated.check(command::WRITE, command_flag::FUA, 0, 0).is_ok()
 }
 
+/// Whether a server takes flushes.
+pub(crate) fn takes_flushes(negotiated: &Negotiated) -> bool {
+    negotiated.check(command::FLUSH, 0, 0, 0).is_ok()
+}
+
 /// Whether a request may be sent.
 ///
 /// # Errors
@@ -77,8 +82,15 @@ mod tests {
     use units::Instant;
 
     fn said(negotiated: Negotiated, op: Op, offset_bytes: u64, size_bytes: u64) -> Option<String> {
-        let request =
-            Request { at: Instant::ZERO, op, offset_bytes, size_bytes, device: 0, durable: false };
+        let request = Request {
+            at: Instant::ZERO,
+            op,
+            offset_bytes,
+            size_bytes,
+            device: 0,
+            durable: false,
+            after_flush: false,
+        };
         permit(&negotiated, &request).err().map(|failure| failure.to_string())
     }
 

@@ -83,6 +83,7 @@ fn answer(mut client: &UnixStream) -> Vec<RequestHeader> {
             }
             command::READ if is_even => (0, request.length_bytes as usize),
             command::READ => (5, 0),
+            command::FLUSH => (0, 0),
             _ => break,
         };
         let (cookie, data) = (request.cookie, vec![0; data]);
@@ -157,16 +158,32 @@ fn errors_are_counted_by_their_kind() {
     assert!(ran.stdout.contains(&kinds), "{kinds}: {}", ran.stdout);
 }
 
-/// Requests of a trace: a read, two writes with FUA, one without, and a flush.
+/// Requests of a trace: a read, two writes with FUA, one without, two flushes in a row, and a read.
 const DURABLE: &str = "t_us,op,offset_bytes,size_bytes\n0,R,0,4096\n100,WF,4096,4096\n200,W,8192,4096\n\
-                       300,FWFS,12288,4096\n400,F,0,0\n";
+                       300,FWFS,12288,4096\n400,F,0,0\n410,F,0,0\n500,R,0,4096\n";
 
 #[test]
-fn writes_of_a_trace_are_sent_with_fua_where_the_server_takes_it() {
-    let asked = "of the trace, 2 writes ask for stable storage (FUA, or a flush ahead) and 1 line is a flush; ";
+fn writes_with_fua_and_flushes_of_a_trace_are_sent_where_the_server_takes_them() {
+    let asked = "of the trace, 2 writes ask for stable storage (FUA, or a flush ahead) and 2 lines are flushes; ";
+    let no_flush = "; the server takes no flushes, so all were left out";
     for (flags, forced, said) in [
-        (export_flag::SEND_FUA, vec![4096, 12288], "2 writes were sent with FUA"),
-        (0, vec![], "the server takes no FUA, so all writes were sent without it"),
+        (
+            export_flag::SEND_FUA,
+            vec![4096, 12288],
+            format!("2 writes were sent with FUA{no_flush}"),
+        ),
+        (
+            0,
+            vec![],
+            format!("the server takes no FUA, so all writes were sent without it{no_flush}"),
+        ),
+        (
+            export_flag::SEND_FUA | export_flag::SEND_FLUSH,
+            vec![4096, 12288],
+            String::from(
+                "2 writes were sent with FUA; 1 flushes were sent, each ahead of the request behind it, and took ",
+            ),
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("t.csv"), DURABLE).unwrap();
@@ -181,9 +198,13 @@ fn writes_of_a_trace_are_sent_with_fua_where_the_server_takes_it() {
             .filter(|request| request.flags & command_flag::FUA != 0)
             .map(|request| request.offset_bytes)
             .collect();
-        assert_eq!((sent.len(), found), (4, forced), "{}", ran.stderr);
+        let mut commands = vec![command::READ, command::WRITE, command::WRITE, command::WRITE];
+        commands.extend((flags & export_flag::SEND_FLUSH != 0).then_some(command::FLUSH));
+        commands.push(command::READ);
+        let order: Vec<u16> = sent.iter().map(|request| request.command).collect();
+        assert_eq!((order, found), (commands, forced), "{}", ran.stderr);
         let notes = ran.json()["manifest"]["notes"].to_string();
-        let note = format!("{asked}{said}, and flushes were left out");
+        let note = format!("{asked}{said}");
         assert!(notes.contains(&note), "{notes}");
     }
 }

@@ -153,6 +153,7 @@ fn a_latency_counts_from_the_intended_arrival() {
             size_bytes: 4096,
             device: 0,
             durable: false,
+            after_flush: false,
         })
     });
     let drives = prepare_drives(&plan).unwrap();

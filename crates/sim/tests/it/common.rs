@@ -32,5 +32,13 @@ pub(crate) fn plan(drive: ssd::Config, level: Level, width: u32, policy: PolicyK
 
 /// A request of a page of 4 KiB.
 pub(crate) fn page(at: Instant, op: Op, offset_bytes: u64) -> Result<Request, Infallible> {
-    Ok(Request { at, op, offset_bytes, size_bytes: 4096, device: 0, durable: false })
+    Ok(Request {
+        at,
+        op,
+        offset_bytes,
+        size_bytes: 4096,
+        device: 0,
+        durable: false,
+        after_flush: false,
+    })
 }

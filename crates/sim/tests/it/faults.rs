@@ -39,7 +39,15 @@ pub(crate) fn run_one(
             size_bytes = size_bytes.div_ceil(page) * page;
             offset_bytes = (offset_bytes / page * page).min(span - size_bytes);
         }
-        Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes, device: 0, durable: false })
+        Ok::<_, Infallible>(Request {
+            at,
+            op,
+            offset_bytes,
+            size_bytes,
+            device: 0,
+            durable: false,
+            after_flush: false,
+        })
     });
     let drives = prepare_drives(plan).unwrap();
     match run_with_faults(plan, drives, Arrival::Open, requests, faults, &RunProgress::default()) {

@@ -46,6 +46,7 @@ fn result(plan: &Plan, share: f64) -> RunResult {
             size_bytes: plan.chunk_bytes,
             device: 0,
             durable: false,
+            after_flush: false,
         })
     });
     let drives = prepare_drives(plan).unwrap();

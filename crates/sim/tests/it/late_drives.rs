@@ -57,6 +57,7 @@ fn result(plan: &Plan, faults: &[(Instant, Fault)], ends: u64) -> RunResult {
             size_bytes,
             device: 0,
             durable: false,
+            after_flush: false,
         })
     });
     let drives = prepare_drives(plan).unwrap();
@@ -78,6 +79,7 @@ fn saturated(plan: &Plan) -> RunResult {
             size_bytes,
             device: 0,
             durable: false,
+            after_flush: false,
         })
     });
     let arrival = Arrival::Closed { iodepth: 256, runtime: None };

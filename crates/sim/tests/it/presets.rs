@@ -66,6 +66,7 @@ fn every_drive_works_under_every_policy() {
                     size_bytes,
                     device: 0,
                     durable: false,
+                    after_flush: false,
                 })
             });
             let drives = prepare_drives(&plan).unwrap();

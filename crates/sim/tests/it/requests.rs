@@ -26,7 +26,15 @@ fn requests(plan: &Plan, count: u64, gap_nanos: u64) -> Vec<Request> {
         let op = if rng.below(2) == 0 { Op::Write } else { Op::Read };
         let size_bytes = (1 + rng.below(12 * 4096)).min(capacity);
         let offset_bytes = rng.below(capacity - size_bytes + 1);
-        Request { at, op, offset_bytes, size_bytes, device: (rng.below(3)) as u32, durable: false }
+        Request {
+            at,
+            op,
+            offset_bytes,
+            size_bytes,
+            device: (rng.below(3)) as u32,
+            durable: false,
+            after_flush: false,
+        }
     };
     (0..count).map(request).collect()
 }
@@ -179,6 +187,7 @@ fn runs_end_when_their_requests_are_not_taken() {
             size_bytes: 1,
             device: 0,
             durable: false,
+            after_flush: false,
         })
     };
     let workload = || Ok((Arrival::Open, (0..u64::MAX).map(read)));
@@ -200,6 +209,7 @@ fn many_requests_come_in_parts() {
             size_bytes: 4096,
             device: 0,
             durable: false,
+            after_flush: false,
         })
         .collect();
     let plan = Plan { verify: false, ..plan };

@@ -37,7 +37,15 @@ fn workload(seed: u64) -> Workload {
         let op = if rng.below(2) == 0 { Op::Write } else { Op::Read };
         let offset_bytes = rng.below(512) * 4096;
         let size_bytes = (1 + rng.below(6)) * 4096;
-        Ok(Request { at, op, offset_bytes, size_bytes, device: 0, durable: false })
+        Ok(Request {
+            at,
+            op,
+            offset_bytes,
+            size_bytes,
+            device: 0,
+            durable: false,
+            after_flush: false,
+        })
     });
     (Arrival::Open, requests.collect::<Vec<_>>().into_iter())
 }

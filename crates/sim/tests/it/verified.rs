@@ -33,7 +33,15 @@ fn random_run(plan: &Plan, requests: u64) -> RunResult {
             offset_bytes = offset_bytes / 4096 * 4096;
         }
         let device = (at.as_nanos() % 4) as u32;
-        Ok::<_, Infallible>(Request { at, op, offset_bytes, size_bytes, device, durable: false })
+        Ok::<_, Infallible>(Request {
+            at,
+            op,
+            offset_bytes,
+            size_bytes,
+            device,
+            durable: false,
+            after_flush: false,
+        })
     });
     let arrival = if open { Arrival::Open } else { Arrival::Closed { iodepth: 16, runtime: None } };
     let drives = prepare_drives(plan).unwrap();

@@ -44,6 +44,7 @@ fn requests(plan: &Plan, phases: &[(Duration, f64)]) -> Vec<Request> {
                 size_bytes: PAGE,
                 device: 0,
                 durable: false,
+                after_flush: false,
             });
         }
         start += length;

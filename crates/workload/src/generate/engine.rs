@@ -125,6 +125,7 @@ impl Iterator for Generator {
             size_bytes,
             device,
             durable: false,
+            after_flush: false,
         })
     }
 }

@@ -327,6 +327,7 @@ mod tests {
                 size_bytes,
                 device,
                 durable: false,
+                after_flush: false,
             };
             odd.pass(&request, at, line);
         }

@@ -104,6 +104,7 @@ mod tests {
             size_bytes: 512,
             device: 0,
             durable: false,
+            after_flush: false,
         };
         Lined { request, line: 1 }
     }

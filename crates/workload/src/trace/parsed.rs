@@ -20,6 +20,8 @@ const PIECE: usize = 1 << 16;
 /// are the size without its last byte.
 const WRITES: u32 = 1 << 31;
 const IS_DURABLE: u32 = 1 << 30;
+/// The bit of [`Held::offset_and_flush`] that says that a flush comes before a request, which ends by 2^60.
+const IS_AFTER_FLUSH: u64 = 1 << 63;
 
 /// Which file exactly, for the manifest of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,33 +37,41 @@ pub struct FileIdentity {
 #[derive(Clone, Copy)]
 struct Held {
     at: Instant,
-    offset_bytes: u64,
+    offset_and_flush: u64,
     device: u32,
     size_and_op: u32,
 }
 
 impl Held {
     fn new(request: &Request) -> Self {
-        let Request { at, op, offset_bytes, size_bytes, device, durable } = *request;
+        let Request { at, op, offset_bytes, size_bytes, device, durable, after_flush } = *request;
         let write = if op == Op::Write { WRITES } else { 0 };
         let durable = if durable { IS_DURABLE } else { 0 };
+        let flush = if after_flush { IS_AFTER_FLUSH } else { 0 };
         // The reader delivers nothing empty, and nothing longer than 1 GiB.
         let size = size_bytes.saturating_sub(1) as u32;
-        Self { at, offset_bytes, device, size_and_op: size | write | durable }
+        Self {
+            at,
+            offset_and_flush: offset_bytes | flush,
+            device,
+            size_and_op: size | write | durable,
+        }
     }
 
     fn request(self) -> Request {
         let op = if self.size_and_op & WRITES == 0 { Op::Read } else { Op::Write };
         let durable = self.size_and_op & IS_DURABLE != 0;
         let size_bytes = u64::from(self.size_and_op & !(WRITES | IS_DURABLE)) + 1;
-        let Self { at, offset_bytes, device, .. } = self;
-        Request { at, op, offset_bytes, size_bytes, device, durable }
+        let offset_bytes = self.offset_and_flush & !IS_AFTER_FLUSH;
+        let after_flush = self.offset_and_flush & IS_AFTER_FLUSH != 0;
+        let Self { at, device, .. } = self;
+        Request { at, op, offset_bytes, size_bytes, device, durable, after_flush }
     }
 
     fn to_bytes(self) -> [u8; spool::RECORD] {
         let mut bytes = [0; spool::RECORD];
         bytes[..8].copy_from_slice(&self.at.as_nanos().to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.offset_bytes.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.offset_and_flush.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.device.to_le_bytes());
         bytes[20..].copy_from_slice(&self.size_and_op.to_le_bytes());
         bytes
@@ -73,7 +83,7 @@ impl Held {
         };
         Self {
             at: Instant::from_nanos(number(0, 8)),
-            offset_bytes: number(8, 8),
+            offset_and_flush: number(8, 8),
             device: number(16, 4) as u32,
             size_and_op: number(20, 4) as u32,
         }
@@ -370,10 +380,11 @@ mod tests {
     fn a_request_is_held_in_24_bytes_without_loss() {
         assert_eq!(size_of::<Held>(), 24);
         for (op, durable) in [(Op::Read, false), (Op::Write, false), (Op::Write, true)] {
-            for size_bytes in [1, 4096, 1 << 30] {
+            for (size_bytes, after_flush) in [(1, true), (4096, false), (1 << 30, true)] {
                 let at = Instant::from_nanos(u64::MAX - 1);
                 let (offset_bytes, device) = ((1 << 60) - size_bytes, (1 << 20) - 1);
-                let request = Request { at, op, offset_bytes, size_bytes, device, durable };
+                let request =
+                    Request { at, op, offset_bytes, size_bytes, device, durable, after_flush };
                 let held = Held::new(&request);
                 assert_eq!(held.request(), request);
                 assert_eq!(Held::from_bytes(&held.to_bytes()).request(), request);

@@ -56,6 +56,8 @@ pub struct TraceReader {
     gaps: Gaps,
     second: Option<Second>,
     written: Written,
+    /// Whether a flush has come since the last request.
+    flush_is_due: bool,
     /// What is impossible; none once that was judged, or where it is allowed.
     odd: Option<Odd>,
     ended: bool,
@@ -176,6 +178,7 @@ impl TraceReader {
             gaps: Gaps::new(options.close_gaps),
             second: spread.then(Second::default),
             written,
+            flush_is_due: false,
             odd: (!options.allow_odd).then_some(odd),
             ended: false,
             error: None,
@@ -367,6 +370,7 @@ impl TraceReader {
         let accepted = outcome.and_then(|parsed| match parsed {
             Parsed::Skip(reason) => {
                 self.counts.skip(reason);
+                self.flush_is_due |= reason == SkipReason::Flush;
                 Ok(())
             }
             Parsed::Requeued(raw) => {
@@ -386,7 +390,8 @@ impl TraceReader {
                 Ok(())
             }
             Parsed::Request(raw) | Parsed::Flagged(raw, _) => {
-                let request = checked(&raw, &mut self.devices)?;
+                let mut request = checked(&raw, &mut self.devices)?;
+                request.after_flush = std::mem::take(&mut self.flush_is_due);
                 self.counts.durable += u64::from(request.durable);
                 self.counts.requeued += u64::from(self.requeues.issued_again(&request));
                 if let Parsed::Flagged(_, flag) = parsed {
@@ -664,6 +669,7 @@ fn checked(raw: &RawRequest<'_>, devices: &mut Devices) -> Result<Request, LineP
         size_bytes: size_bytes as u64,
         device: number,
         durable,
+        after_flush: false,
     })
 }
 

@@ -187,6 +187,7 @@ mod tests {
             size_bytes: size,
             device: 0,
             durable: false,
+            after_flush: false,
         };
         let mut pieces = VecDeque::new();
         let moved = fitter.fit(&request, 7, &mut pieces).unwrap();
@@ -233,6 +234,7 @@ mod tests {
             size_bytes: 8_192,
             device: 0,
             durable: false,
+            after_flush: false,
         };
         let error = fitter.fit(&request, 7, &mut VecDeque::new()).unwrap_err();
         assert_eq!(

@@ -32,6 +32,8 @@ pub struct Transformed<O, I> {
     /// The last request kept, in the same time.
     last: Instant,
     number: u64,
+    /// Whether a flush has come since the last request kept.
+    flush_is_due: bool,
     pieces: VecDeque<Request>,
     replayed: Replayed,
     ended: bool,
@@ -70,6 +72,7 @@ where
             pass_start: Instant::ZERO,
             last: Instant::ZERO,
             number: 0,
+            flush_is_due: false,
             pieces: VecDeque::new(),
             replayed: Replayed { of: Some(of), ..Replayed::default() },
             ended: false,
@@ -98,6 +101,7 @@ where
             };
             let request = item?;
             self.seen_in_pass += 1;
+            self.flush_is_due |= request.after_flush;
             match self.transform.cut.judge(&request, self.in_range) {
                 Verdict::Keep => {
                     self.in_range += 1;
@@ -151,8 +155,12 @@ where
             size_bytes: self.transform.resize.apply(request),
             device: 0,
             durable: request.durable,
+            after_flush: std::mem::take(&mut self.flush_is_due),
         };
         let moved = self.fitter.fit(&folded, self.number, &mut self.pieces)?;
+        for later in self.pieces.iter_mut().skip(1) {
+            later.after_flush = false;
+        }
         self.replayed.taken += 1;
         self.replayed.split += u64::from(self.pieces.len() > 1);
         self.replayed.wrapped += u64::from(moved.wrapped);
@@ -196,6 +204,7 @@ mod tests {
     use super::*;
     use crate::{Cut, Fit, Fold, Op, Resize};
 
+    /// Ten requests, of which the second and the seventh come after a flush.
     fn trace() -> Vec<Request> {
         (0..10)
             .map(|index| Request {
@@ -205,6 +214,7 @@ mod tests {
                 size_bytes: 4_096,
                 device: (index % 2) as u32,
                 durable: false,
+                after_flush: index == 1 || index == 6,
             })
             .collect()
     }
@@ -266,6 +276,25 @@ mod tests {
              count 8"
         );
         assert_eq!(replayed.left(), Some(0));
+    }
+
+    #[test]
+    fn a_flush_stays_ahead_of_what_is_kept_and_of_its_first_piece() {
+        let cut = Cut { skip: 3, ..Cut::default() };
+        let transform = Transform { cut, fit: Fit::Wrap, ..Transform::default() };
+        let flushes = |requests: &[Request]| -> Vec<usize> {
+            let numbered = requests.iter().enumerate();
+            numbered.filter(|(_, request)| request.after_flush).map(|(number, _)| number).collect()
+        };
+        assert_eq!(flushes(&run(&transform, 1 << 30).0), [0, 3]);
+        let whole = Transform {
+            resize: Resize { read: 1.0, write: 256.0 },
+            fit: Fit::Wrap,
+            ..Transform::default()
+        };
+        let (pieces, replayed) = run(&whole, 1 << 20);
+        assert!(replayed.split > 0, "{replayed}");
+        assert_eq!(flushes(&pieces).len(), 2, "{pieces:?}");
     }
 
     #[test]

@@ -12,6 +12,12 @@ fn read(bytes: &[u8]) -> (Vec<Request>, Format, Counts) {
     (requests, reader.detected().format, reader.counts().clone())
 }
 
+/// The numbers of requests that come after a flush.
+fn after_flushes(requests: &[Request]) -> Vec<usize> {
+    let numbered = requests.iter().enumerate();
+    numbered.filter(|(_, request)| request.after_flush).map(|(number, _)| number).collect()
+}
+
 /// The numbers of requests that ask for stable storage.
 fn durable(requests: &[Request]) -> Vec<usize> {
     let numbered = requests.iter().enumerate();
@@ -40,6 +46,17 @@ t_us,op,offset_bytes,size_bytes
 100,WF,4096,4096
 200,W,8192,4096
 300,F,0,0
+400,R,0,4096
+";
+
+const IOLOG: &str = "\
+fio version 3 iolog
+0 f add
+0 f open
+1 f write 0 4096
+900 f sync 0 0
+1000 f write 4096 4096
+1500 f close
 ";
 
 const BIOSNOOP: &str = "\
@@ -51,13 +68,16 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)
 
 #[test]
 fn each_format_with_flags_tells_durable_writes_and_flushes() {
-    for (text, format, expected, flushes) in [
-        (BLKPARSE, Format::Blkparse, vec![1, 3, 4], 1),
-        (BLKREPLAY, Format::Blkreplay, vec![1], 0),
-        (CSV, Format::Csv, vec![1], 1),
-        (BIOSNOOP, Format::Csv, vec![0], 0),
+    for (text, format, expected, after) in [
+        (BLKPARSE, Format::Blkparse, vec![1, 3, 4], vec![4]),
+        (BLKREPLAY, Format::Blkreplay, vec![1], vec![]),
+        (CSV, Format::Csv, vec![1], vec![3]),
+        (BIOSNOOP, Format::Csv, vec![0], vec![]),
+        (IOLOG, Format::FioIologV3, vec![], vec![1]),
     ] {
         let (requests, found, counts) = read(text.as_bytes());
+        assert_eq!(after_flushes(&requests), after, "{text}");
+        let flushes = after.len() as u64;
         assert_eq!((found, durable(&requests)), (format, expected), "{text}");
         assert_eq!((counts.durable, counts.flushes()), (durable(&requests).len() as u64, flushes));
     }
@@ -94,11 +114,26 @@ fn the_binary_of_blktrace_tells_them_too() {
         (WRITE | FUA, 4096),
         (WRITE | FLUSH, 4096),
         (WRITE | FLUSH, 0),
+        (READ, 4096),
     ];
     let events = (1..).zip(kinds).flat_map(|(number, (kinds, bytes))| event(number, kinds, bytes));
     let (requests, format, counts) = read(&events.collect::<Vec<u8>>());
     assert_eq!((format, durable(&requests)), (Format::Blktrace, vec![2, 3]));
     assert_eq!((counts.durable, counts.flushes()), (2, 1));
+    assert_eq!(after_flushes(&requests), [4]);
+}
+
+#[test]
+fn fio_logs_keep_flushes_when_a_trace_is_written() {
+    let (requests, _, _) = read(IOLOG.as_bytes());
+    let mut writer = TraceWriter::new(Vec::new(), WriteFormat::FioIologV3).unwrap();
+    requests.iter().for_each(|request| writer.write(request).unwrap());
+    let written = String::from_utf8(writer.finish().unwrap()).unwrap();
+    assert!(
+        written.contains("\n1000 device0 sync 0 0\n1000 device0 write 4096 4096\n"),
+        "{written}"
+    );
+    assert_eq!(after_flushes(&read(written.as_bytes()).0), [1]);
 }
 
 #[test]

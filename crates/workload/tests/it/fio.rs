@@ -39,7 +39,15 @@ fn fio_waits_as_long_as_a_log_that_was_written_for_it_says() {
         let at = Instant::from_nanos(milliseconds * 1_000_000);
         let (op, offset_bytes, size_bytes) = (Op::Write, page * 4_096, 4_096);
         writer
-            .write(&Request { at, op, offset_bytes, size_bytes, device: 0, durable: false })
+            .write(&Request {
+                at,
+                op,
+                offset_bytes,
+                size_bytes,
+                device: 0,
+                durable: false,
+                after_flush: false,
+            })
             .unwrap();
     }
     writer.finish().unwrap();

@@ -28,6 +28,7 @@ fn requests(grain: u64) -> impl Strategy<Value = Vec<Request>> {
                 size_bytes,
                 device: number as u32,
                 durable: false,
+                after_flush: false,
             });
         }
         list
