@@ -6,6 +6,7 @@
 //! Results go to stdout, progress and remarks to stderr. The exit codes are in `exit`.
 
 mod address;
+mod arguments;
 mod assertion;
 mod attaching;
 mod cli;
@@ -47,6 +48,7 @@ mod simulate;
 mod survey;
 mod sweep;
 mod table;
+mod talk;
 mod typed;
 mod words;
 

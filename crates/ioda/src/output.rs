@@ -1,7 +1,7 @@
 //! Where text goes: results to stdout, remarks to stderr, documents to files.
 
-use crate::commands::Talk;
 use crate::exit::Failure;
+use crate::talk::Talk;
 use report::schema::Document;
 use std::borrow::Cow;
 use std::fs::File;

@@ -5,9 +5,6 @@ use crate::quantity::{
     ScrubAfter, Size, Span, Text, TimeWindow,
 };
 use crate::rate::{PhaseRate, RequestRate, Rerate};
-use crate::reproduce::Number;
-use crate::reproduce::lab::System;
-use crate::settings::Change;
 use live::durable::Uuid;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -98,10 +95,6 @@ impl Spelled for TimeWindow {
     const TYPE: &str = "time, or `burst`, `norm`, or a load such as `20dwpd` or `30MB/s`";
 }
 
-impl Spelled for Change {
-    const TYPE: &str = "change of windows, such as `30s=200ms` or `1m=norm`";
-}
-
 impl Spelled for Raid {
     const TYPE: &str = "RAID level: 0, 1, 4, 5, 6 or 10, with or without `raid` in front";
 }
@@ -120,15 +113,6 @@ impl Spelled for RequestRate {
 
 impl Spelled for PhaseRate {
     const TYPE: &str = "rate and time, such as `20dwpd:60s`, `burst:10s` or `500:1m`";
-}
-
-impl Spelled for Number {
-    const TYPE: &str = "metric, such as `read.p99`, `waf` or `busy2plus`; of plans such as `tw_burst_ms`; of the laboratory such as \
-         `own.p99`";
-}
-
-impl Spelled for System {
-    const TYPE: &str = "`md`, or the name of a policy, see `ioda presets policies`";
 }
 
 impl Spelled for Fit {

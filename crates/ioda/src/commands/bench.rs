@@ -4,11 +4,11 @@
 pub(crate) mod loading;
 pub(crate) mod timer;
 
-use super::Talk;
 use crate::exit::{Code, Failure};
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::table;
+use crate::talk::Talk;
 use array::Level;
 use array::policy::PolicyKind;
 use clap::{Args, ValueEnum};

@@ -1,8 +1,7 @@
 //! `ioda compare` and `ioda run`.
 
-use super::Talk;
+use crate::arguments::{OutputArgs, SimulationArgs};
 use crate::assertion::{Assertion, Bound, Few};
-use crate::cli::{OutputArgs, SimulationArgs};
 use crate::exit::{Code, Failure};
 use crate::fio_jobs;
 use crate::output::{self, Documents, remark};
@@ -11,6 +10,7 @@ use crate::requests_out;
 use crate::settings::Settings;
 use crate::setup::{self, Setup};
 use crate::simulate::{self, Outcome};
+use crate::talk::Talk;
 use crate::{
     convert,
     quantity::{Span, exact_duration},

@@ -1,9 +1,8 @@
 //! `ioda completions`.
 
-use crate::cli::Cli;
 use crate::exit::{Code, Failure};
 use crate::output;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -18,10 +17,10 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Prints the completions.
-pub(crate) fn run(args: &CompletionsArgs) -> Result<Code, Failure> {
+/// Prints the completions of `command`, the whole command line.
+pub(crate) fn run(args: &CompletionsArgs, mut command: Command) -> Result<Code, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "ioda", &mut script);
+    clap_complete::generate(args.shell, &mut command, "ioda", &mut script);
     output::print(&String::from_utf8_lossy(&script))?;
     Ok(Code::Ok)
 }

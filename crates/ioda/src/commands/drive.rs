@@ -1,9 +1,9 @@
 //! `ioda drive`: one drive that hosts attach to over NVMe/TCP.
 
-use super::Talk;
 use crate::driving::{self, DriveArgs, Prepared};
 use crate::exit::{Code, Failure};
 use crate::output::{print, remark};
+use crate::talk::Talk;
 use live::drive::{DriveServer, Ended, channel};
 use live::operate::signals;
 

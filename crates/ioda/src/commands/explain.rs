@@ -3,8 +3,7 @@
 pub(crate) mod document;
 pub(crate) mod violations;
 
-use super::Talk;
-use crate::cli::ArrayArgs;
+use crate::arguments::ArrayArgs;
 use crate::exit::{Code, Failure};
 use crate::faults::FaultArgs;
 use crate::flags::{HtmlArgs, JsonArgs};
@@ -12,6 +11,7 @@ use crate::output::{self, Documents};
 use crate::progress;
 use crate::settings::{RunSettings, Settings, WorkloadSettings};
 use crate::setup::{self, Setup};
+use crate::talk::Talk;
 use array::RequestKind;
 use array::policy::PolicyKind;
 use clap::Args;

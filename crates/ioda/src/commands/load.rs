@@ -1,13 +1,18 @@
 //! `ioda load`: an open-loop load on any NBD server.
 
-use super::Talk;
-use crate::cli::LoadArgs;
+use crate::address::Address;
+use crate::arguments::{OutputArgs, SERVED_DRIVE};
 use crate::describe;
 use crate::exit::{Code, Failure};
 use crate::fio_jobs;
 use crate::loading::{self, LoadOptions, Loaded};
 use crate::progress;
+use crate::quantity::Text;
+use crate::settings::{DriveSettings, RunSettings, Settings, WorkloadSettings};
 use crate::setup;
+use crate::talk::Talk;
+use crate::words::Wait;
+use clap::Args;
 use live::clock::Spin;
 use live::nbd::client::Client;
 use report::{Comparison, Manifest};
@@ -29,6 +34,49 @@ Examples:
       a closed loop
 
 Writes go to the device: what is on it is lost.";
+
+/// Options of `ioda load`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LoadArgs {
+    /// Where the device is served, as in `ioda serve --address`: the path of a Unix socket, a host with a
+    /// port, or a URI such as nbd://localhost:10809/NAME or nbd+unix:///NAME?socket=PATH; without a name
+    /// the server's default export [default: ioda.sock in $XDG_RUNTIME_DIR, or else in /tmp]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) address: Option<Address>,
+    /// How the device is called in the results [default: NBD]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Option<String>,
+    /// The workload.
+    #[command(flatten)]
+    pub(crate) workload: WorkloadSettings,
+    /// Seed of everything that is drawn by chance, any whole number [default: 1]
+    #[arg(long, alias = "randseed", value_name = "N")]
+    pub(crate) seed: Option<Text<u64>>,
+    /// How moments are waited for: `spin` shortly before them, which is punctual, or `block` until the kernel wakes
+    /// the generator, which is right where time is virtual [default: spin]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) wait: Option<Text<Wait>>,
+    /// The results.
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+impl LoadArgs {
+    /// The settings: the file, if any, with the flags laid over it.
+    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
+        let mut file = match &self.output.config {
+            Some(path) => crate::settings::load(path)?,
+            None => Settings::default(),
+        };
+        if file.drive == DriveSettings::default() {
+            file.drive = DriveSettings::preset(SERVED_DRIVE);
+        }
+        let run = RunSettings { seed: self.seed.clone(), ..RunSettings::default() };
+        let flags = Settings { workload: self.workload.clone(), run, ..Settings::default() };
+        let drive = file.drive.clone();
+        Ok(Settings { drive, ..file.overlaid(&flags)? })
+    }
+}
 
 /// Loads a device.
 pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<Code, Failure> {

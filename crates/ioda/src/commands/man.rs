@@ -1,10 +1,10 @@
 //! `ioda man`.
 
-use super::Talk;
 use crate::exit::{Code, Failure};
 use crate::output::{self, remark};
 use crate::reference::manual;
-use clap::Args;
+use crate::talk::Talk;
+use clap::{Args, Command};
 use std::path::PathBuf;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -20,13 +20,13 @@ pub(crate) struct ManArgs {
     folder: PathBuf,
 }
 
-/// Writes the pages.
-pub(crate) fn run(args: &ManArgs, talk: Talk) -> Result<Code, Failure> {
+/// Writes the pages of `command`, the whole command line.
+pub(crate) fn run(args: &ManArgs, command: Command, talk: Talk) -> Result<Code, Failure> {
     let ManArgs { folder } = args;
     std::fs::create_dir_all(folder).map_err(|error| {
         Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
     })?;
-    let pages = manual::pages()?;
+    let pages = manual::pages(command)?;
     for (name, text) in &pages {
         output::write(&folder.join(name), text)?;
     }

@@ -1,9 +1,9 @@
 //! `ioda survey merge` and `ioda sweep merge`: the runs of several folders in one.
 
-use super::Talk;
 use crate::exit::{Code, Failure};
 use crate::kept_runs::{self, Kept, Merged};
 use crate::output::remark;
+use crate::talk::Talk;
 use clap::Args;
 use std::path::PathBuf;
 

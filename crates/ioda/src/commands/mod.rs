@@ -22,15 +22,8 @@ pub(crate) mod trace;
 use crate::cli::{Cli, Command};
 use crate::exit::{Code, Failure};
 use crate::progress::Show;
-
-/// How much is said besides results.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Talk {
-    /// Whether and how progress is shown.
-    pub(crate) progress: Show,
-    /// No remarks.
-    pub(crate) quiet: bool,
-}
+use crate::talk::Talk;
+use clap::CommandFactory;
 
 /// Does what the command line says.
 pub(crate) fn run(cli: &Cli) -> Result<Code, Failure> {
@@ -51,8 +44,8 @@ pub(crate) fn run(cli: &Cli) -> Result<Code, Failure> {
         Command::Drive(args) => drive::run(args, talk),
         Command::Load(args) => load::run(args, talk),
         Command::Ctl(args) => ctl::run(args),
-        Command::Man(args) => man::run(args, talk),
-        Command::Schema(args) => schema::run(args, talk),
-        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args, Cli::command(), talk),
+        Command::Schema(args) => schema::run(args, Cli::command(), talk),
+        Command::Completions(args) => completions::run(args, Cli::command()),
     }
 }

@@ -4,12 +4,12 @@ pub(crate) mod document;
 pub(crate) mod lab;
 pub(crate) mod live;
 
-use super::Talk;
 use crate::exit::{Code, Failure};
 use crate::flags::{JsonArgs, SeedArgs};
 use crate::output::{self, remark};
 use crate::quantity::Text;
 use crate::reproduce::{self, Done, Event, Experiment, Group, Judged, Page, Suites, pages};
+use crate::talk::Talk;
 use crate::words::Wait;
 use clap::Args;
 use document::{Figure, PlanNumbers, Reproduction, Spool};

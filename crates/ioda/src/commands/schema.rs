@@ -5,10 +5,9 @@ use crate::names::Unknown;
 use crate::output::{self, remark};
 use crate::reference;
 use crate::schemas::{DOCUMENTS, FILES, Published};
-use clap::Args;
+use crate::talk::Talk;
+use clap::{Args, Command};
 use std::path::{Path, PathBuf};
-
-use super::Talk;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -32,10 +31,10 @@ pub(crate) struct SchemaArgs {
     markdown: Option<PathBuf>,
 }
 
-/// Prints the list or a schema, or writes the reference.
-pub(crate) fn run(args: &SchemaArgs, talk: Talk) -> Result<Code, Failure> {
+/// Prints the list or a schema, or writes the reference, with pages of `command`, the whole command line.
+pub(crate) fn run(args: &SchemaArgs, command: Command, talk: Talk) -> Result<Code, Failure> {
     match (&args.name, &args.markdown) {
-        (_, Some(folder)) => write_reference(folder, talk)?,
+        (_, Some(folder)) => write_reference(folder, command, talk)?,
         (Some(name), None) => {
             let mut all = DOCUMENTS.iter().chain(&FILES);
             let found = all.find(|published| published.name == *name).ok_or_else(|| {
@@ -56,11 +55,11 @@ fn list() -> String {
     format!("written\n{}\nread\n{}", rows(&DOCUMENTS), rows(&FILES))
 }
 
-fn write_reference(folder: &Path, talk: Talk) -> Result<(), Failure> {
+fn write_reference(folder: &Path, command: Command, talk: Talk) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| {
         Failure::internal(format!("cannot make the folder {}: {error}", folder.display()))
     })?;
-    for (name, text) in reference::pages() {
+    for (name, text) in reference::pages(command) {
         let path = folder.join(name);
         output::write(&path, &text)?;
         if !talk.quiet {

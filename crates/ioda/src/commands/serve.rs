@@ -1,10 +1,16 @@
 //! `ioda serve`: the array as a block device.
 
-use super::Talk;
-use crate::cli::ServeArgs;
+use crate::arguments::{ArrayArgs, SERVED_DRIVE};
 use crate::exit::{Code, Failure};
 use crate::output::remark;
+use crate::quantity::{PolicyName, Text};
 use crate::serving::{self, Addresses, Built, EXPORT, Paths, Warning};
+use crate::settings::{
+    DriveSettings, HostSettings, NetworkSettings, RunSettings, ServeSettings, Settings,
+};
+use crate::talk::Talk;
+use crate::words::Precondition;
+use clap::Args;
 use live::control::{Message, channel};
 use live::durable::Claimed;
 use live::nbd::uri::Uri;
@@ -12,6 +18,7 @@ use live::nbd::{Acceptor, Export};
 use live::operate;
 use live::server::Server;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -41,6 +48,65 @@ Clients:
   ioda ctl status
 
 The guide is docs/serving.md.";
+
+/// Options of `ioda serve`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ServeArgs {
+    /// TOML file with the sections serve, hosts, network, array, windows, stage, policies, drive and run; flags
+    /// override it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// How it is served.
+    #[command(flatten)]
+    pub(crate) serve: ServeSettings,
+    /// Who may attach over NVMe/TCP.
+    #[command(flatten)]
+    pub(crate) hosts: HostSettings,
+    /// Its drives, where they are on the network.
+    #[command(flatten)]
+    pub(crate) network: NetworkSettings,
+    /// The array and its drives.
+    #[command(flatten)]
+    pub(crate) array: ArrayArgs,
+    /// The policy at the start [default: ioda]
+    #[arg(long, value_name = "NAME", help_heading = "Run")]
+    pub(crate) policy: Option<Text<PolicyName>>,
+    /// State of emulated drives at the start: aged, steady or fresh [default: aged]
+    #[arg(long, value_name = "STATE", help_heading = "Run")]
+    pub(crate) precondition: Option<Text<Precondition>>,
+    /// Seed of everything that is drawn by chance, any whole number [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Run")]
+    pub(crate) seed: Option<Text<u64>>,
+}
+
+impl ServeArgs {
+    /// The settings: the file, if any, with the flags laid over it.
+    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
+        let mut file = match &self.config {
+            Some(path) => crate::settings::load(path)?,
+            None => Settings::default(),
+        };
+        if file.drive == DriveSettings::default() && self.array.drive.drive.is_none() {
+            file.drive = DriveSettings::preset(SERVED_DRIVE);
+        }
+        let run = RunSettings {
+            policy: self.policy.iter().cloned().collect(),
+            precondition: self.precondition.clone(),
+            seed: self.seed.clone(),
+            ..RunSettings::default()
+        };
+        let (serve, network) = (self.serve.clone(), self.network.clone());
+        let hosts = self.hosts.clone();
+        let others = Settings { serve, network, hosts, run, ..Settings::default() };
+        let mut settings = self.array.overlay(&file, others)?;
+        // These are for one start and never stand in a file.
+        settings.serve.create = self.serve.create;
+        settings.serve.force_assembly = self.serve.force_assembly;
+        settings.serve.take_over = self.serve.take_over;
+        settings.serve.yes = self.serve.yes;
+        Ok(settings)
+    }
+}
 
 /// Serves until it is shut down.
 pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<Code, Failure> {

@@ -1,8 +1,7 @@
 //! `ioda survey`: every policy under every workload.
 
-use super::Talk;
 use super::merge::{self, MergeArgs};
-use crate::cli::ArrayArgs;
+use crate::arguments::ArrayArgs;
 use crate::exit::{Code, Failure};
 use crate::flags;
 use crate::kept_runs::{self, Journal, Shard};
@@ -10,6 +9,7 @@ use crate::names::Unknown;
 use crate::output;
 use crate::settings::{RunSettings, Settings, WorkloadSettings};
 use crate::survey::{self, Matrix, Question};
+use crate::talk::Talk;
 use array::policy::PolicyKind;
 use clap::{Args, Subcommand};
 use sim::Measured;

@@ -1,8 +1,7 @@
 //! `ioda sweep`: one parameter or two over a range.
 
-use super::Talk;
 use super::merge::{self, MergeArgs};
-use crate::cli::ArrayArgs;
+use crate::arguments::ArrayArgs;
 use crate::exit::{Code, Failure};
 use crate::flags::{self, JsonArgs};
 use crate::kept_runs::{self, Journal, Shard};
@@ -10,6 +9,7 @@ use crate::output;
 use crate::settings::{RunSettings, Settings, WorkloadSettings};
 use crate::setup;
 use crate::sweep::{self, Matrix, Parameter, Question, Wanted};
+use crate::talk::Talk;
 use array::policy::PolicyKind;
 use clap::{Args, Subcommand};
 use sim::Measured;

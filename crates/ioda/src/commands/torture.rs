@@ -8,12 +8,12 @@ mod state;
 mod trial;
 mod work;
 
-use super::Talk;
 use crate::exit::{Code, Failure};
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::progress;
 use crate::quantity::{Raid, Span, Text};
+use crate::talk::Talk;
 use array::Level;
 use clap::Args;
 use sim::torture::{Case, Demands, History, Script};

@@ -3,13 +3,13 @@
 pub(crate) mod document;
 mod merge;
 
-use super::Talk;
 use crate::describe;
 use crate::exit::{Code, Failure};
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::rate::Rerate;
 use crate::settings::{self, WorkloadSettings};
+use crate::talk::Talk;
 use clap::{Arg, Args, Subcommand};
 use std::fs::File;
 use std::io::BufWriter;

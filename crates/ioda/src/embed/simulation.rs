@@ -2,7 +2,8 @@
 
 use super::error::Error;
 use super::words::Words;
-use crate::cli::{self, SimulationArgs};
+use crate::arguments::SimulationArgs;
+use crate::cli;
 use crate::commands::compare;
 use crate::requests_out;
 use crate::settings::{self, Settings};

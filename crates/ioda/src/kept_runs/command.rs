@@ -3,9 +3,9 @@
 use super::job::{Job, Subject};
 use super::journal::Journal;
 use super::shard::Shard;
-use crate::commands::Talk;
 use crate::exit::{Code, Failure};
 use crate::output::{self, remark};
+use crate::talk::Talk;
 use report::schema::Document;
 use std::path::Path;
 

@@ -1,15 +1,14 @@
 //! Every command with its help.
 
 use super::GENERATED;
-use crate::cli::Cli;
-use clap::{Command, CommandFactory};
+use clap::Command;
 
 /// As wide as lines of help get.
 const COLUMNS: usize = 100;
 
-/// The page.
-pub(super) fn page() -> String {
-    let mut root = Cli::command().term_width(COLUMNS);
+/// The page; `root` is the whole command line.
+pub(super) fn page(root: Command) -> String {
+    let mut root = root.term_width(COLUMNS);
     root.build();
     let mut text = format!(
         "{GENERATED}\n# Command line\n\nWhat `ioda COMMAND --help` prints. Results go to standard output, \

@@ -1,14 +1,12 @@
 //! Pages of the manual, one for each command.
 
-use crate::cli::Cli;
 use crate::exit::Failure;
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_mangen::Man;
 use std::io;
 
-/// Each page with the name of its file.
-pub(crate) fn pages() -> Result<Vec<(String, String)>, Failure> {
-    let mut root = Cli::command();
+/// Each page with the name of its file; `root` is the whole command line.
+pub(crate) fn pages(mut root: Command) -> Result<Vec<(String, String)>, Failure> {
     root.build();
     let mut pages = Vec::new();
     add(&root, &mut pages)
@@ -54,6 +52,8 @@ fn verbatim(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::Cli;
+    use clap::CommandFactory;
 
     /// The names of all commands that are shown, as `ioda-trace-inspect`.
     fn names(command: &Command, of: &str, all: &mut Vec<String>) {
@@ -67,7 +67,7 @@ mod tests {
     fn every_command_has_a_page() {
         let mut expected = Vec::new();
         names(&Cli::command(), "ioda", &mut expected);
-        let pages = pages().unwrap();
+        let pages = pages(Cli::command()).unwrap();
         let mut written: Vec<&str> =
             pages.iter().map(|(name, _)| name.strip_suffix(".1").unwrap()).collect();
         written.sort_unstable();

@@ -6,18 +6,19 @@ pub(crate) mod manual;
 mod tables;
 
 use crate::schemas::{DOCUMENTS, FILES};
+use clap::Command;
 use tables::{Parts, cell, fields, first_line};
 
 /// Says at the head of each page where it comes from.
 const GENERATED: &str = "<!-- Written by `ioda schema --markdown docs/reference`; change the code, not this page. -->\n";
 
-/// Each page with the name of its file.
-pub(crate) fn pages() -> Vec<(&'static str, String)> {
+/// Each page with the name of its file; `command` is the whole command line.
+pub(crate) fn pages(command: Command) -> Vec<(&'static str, String)> {
     vec![
         ("configuration.md", configuration()),
         ("experiments.md", experiments()),
         ("json.md", json()),
-        ("command-line.md", command_line::page()),
+        ("command-line.md", command_line::page(command)),
     ]
 }
 
@@ -94,12 +95,14 @@ fn json() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::Cli;
+    use clap::CommandFactory;
     use std::path::Path;
 
     #[test]
     fn the_reference_in_the_repository_is_what_the_program_says() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
-        for (name, text) in pages() {
+        for (name, text) in pages(Cli::command()) {
             let written = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
             assert!(
                 written == text,
@@ -111,7 +114,7 @@ mod tests {
 
     #[test]
     fn links_lead_somewhere() {
-        for (name, text) in pages() {
+        for (name, text) in pages(Cli::command()) {
             let headings: Vec<String> = text
                 .lines()
                 .filter(|line| line.starts_with('#'))

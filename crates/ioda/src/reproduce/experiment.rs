@@ -1,9 +1,9 @@
 //! What an experiment file says.
 
-use super::check::Subject;
 use super::claim::{Expectation, Over};
 use super::number::Number;
 use super::plan::Plan;
+use super::series::Subject;
 use super::series::Variant;
 use crate::exit::Failure;
 use crate::names::Unknown;

@@ -13,13 +13,13 @@ mod show;
 pub(crate) use compare::{Compared, Pair, claims};
 pub(crate) use show::tables;
 
-use crate::commands::Talk;
 use crate::exit::Failure;
 use crate::progress;
 use crate::quantity::{PolicyName, Text};
 use crate::serving;
 use crate::settings::{self, Settings, WorkloadSettings};
 use crate::setup::Setup;
+use crate::talk::Talk;
 use crate::words::Wait;
 use array::policy::PolicyKind;
 use exact::Gathered;

@@ -3,6 +3,7 @@
 use super::lab::LabNumber;
 use super::plan::Planned;
 use crate::metric::{Metric, OfDrives, UnknownMetric, three_digits};
+use crate::typed::Spelled;
 use ssd::{Printed, Promise};
 use std::fmt;
 use std::str::FromStr;
@@ -183,6 +184,11 @@ impl fmt::Display for UnknownNumber {
 }
 
 impl std::error::Error for UnknownNumber {}
+
+impl Spelled for Number {
+    const TYPE: &str = "metric, such as `read.p99`, `waf` or `busy2plus`; of plans such as `tw_burst_ms`; of the laboratory such as \
+         `own.p99`";
+}
 
 impl FromStr for Number {
     type Err = UnknownNumber;

@@ -3,8 +3,8 @@
 
 use super::runs::{self, Group, Order, Results};
 use super::{Experiment, Judged, judge};
-use crate::commands::Talk;
 use crate::exit::Failure;
+use crate::talk::Talk;
 use report::Claim;
 
 /// What has become known.

@@ -51,6 +51,16 @@ pub(crate) struct Series {
     pub(crate) source: Source,
 }
 
+/// What claims are about: tables with a column of numbers for each series.
+pub(crate) struct Subject<'a> {
+    /// The figure or section of the article.
+    pub(crate) figure: &'a str,
+    /// The names of the tables.
+    pub(crate) tables: Vec<&'a str>,
+    /// What is compared.
+    pub(crate) series: Vec<Series>,
+}
+
 /// Where the numbers of a series come from.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Source {

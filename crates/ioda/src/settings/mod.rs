@@ -26,7 +26,7 @@ pub(crate) use network::NetworkSettings;
 pub(crate) use policies::PolicyOptions;
 pub(crate) use serve::ServeSettings;
 pub(crate) use stage::WriteCacheSettings;
-pub(crate) use windows::{Change, WindowSettings};
+pub(crate) use windows::WindowSettings;
 pub(crate) use workload::{FIO, REQUESTS, WorkloadSettings};
 
 use crate::exit::Failure;

@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use crate::quantity::{Span, Text, TimeWindow, not_understood};
+use crate::typed::Spelled;
 use crate::words::Coordinator;
 use clap::Args;
 use schemars::JsonSchema;
@@ -24,6 +25,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 pub(crate) struct Change {
     after: Duration,
     window: TimeWindow,
+}
+
+impl Spelled for Change {
+    const TYPE: &str = "change of windows, such as `30s=200ms` or `1m=norm`";
 }
 
 impl FromStr for Change {

@@ -1,10 +1,10 @@
 //! `ioda bench timer`: how late answers on the real clock must be on this machine, whoever answers.
 
-use super::Talk;
 use crate::exit::Failure;
 use crate::output::{self, remark};
 use crate::progress;
 use crate::table;
+use crate::talk::Talk;
 use live::clock::{Spin, TimerFloor, WaitMethod};
 use report::schema::Document;
 use schemars::JsonSchema;

@@ -12,12 +12,12 @@ mod sentence;
 mod simulated;
 mod table;
 
-use super::Talk;
 use crate::exit::{Code, Failure};
 use crate::flags::{HtmlArgs, JsonArgs};
 use crate::output::{self, Documents};
 use crate::progress::Show;
 use crate::quantity::{Percent, Raid, Span, Text, TimeWindow};
+use crate::talk::Talk;
 use answer::Answer;
 use clap::Args;
 use load::{Load, UsableShare};

@@ -1,11 +1,11 @@
 //! `ioda reproduce lab`.
 
 use super::{ReproduceArgs, conclusion, file_name};
-use crate::commands::Talk;
 use crate::exit::{Code, Failure};
 use crate::output::{self, remark};
 use crate::reproduce::Suites;
 use crate::reproduce::lab::{self, Asked, Experiment, Failed, Jobs, Made, Place, Shelf, Twice};
+use crate::talk::Talk;
 use clap::Args;
 use report::Claim;
 use report::lab::{LabExperiment, Unjudged};

@@ -1,12 +1,12 @@
 //! `ioda reproduce live`.
 
 use super::{ReproduceArgs, conclusion};
-use crate::commands::Talk;
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::reproduce::Suites;
 use crate::reproduce::live::{self, Workload, claims, tables};
 use crate::table;
+use crate::talk::Talk;
 use report::Claim;
 use report::schema::Document;
 use schemars::JsonSchema;

@@ -3,13 +3,14 @@
 use crate::exit::Failure;
 use crate::names::Unknown;
 use crate::quantity::{PolicyName, Text};
-use crate::reproduce::check::Subject;
 use crate::reproduce::claim::Expectation;
 use crate::reproduce::experiment::{check_claims, files_in, named};
 use crate::reproduce::filter::keeps;
 use crate::reproduce::number::Number;
+use crate::reproduce::series::Subject;
 use crate::reproduce::series::{Series, Source};
 use crate::settings;
+use crate::typed::Spelled;
 use report::lab::LabSystem;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -110,6 +111,10 @@ impl System {
             Self::Policy(policy) => policy.0.name(),
         }
     }
+}
+
+impl Spelled for System {
+    const TYPE: &str = "`md`, or the name of a policy, see `ioda presets policies`";
 }
 
 impl fmt::Display for System {

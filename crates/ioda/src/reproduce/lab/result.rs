@@ -3,10 +3,11 @@
 use super::job::{Job, Made};
 use super::{Experiment, System};
 use crate::quantity::Text;
-use crate::reproduce::check::{Subject, judge};
 use crate::reproduce::claim::Expectation;
+use crate::reproduce::judge::judge;
 use crate::reproduce::number::Number;
 use crate::reproduce::runs::Results;
+use crate::reproduce::series::Subject;
 use report::lab::{LabApplication, LabExperiment, LabMeasured, LabRun, PERCENTILES, Unjudged};
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,11 +1,11 @@
 //! A plan on the real clock: served by this thread, loaded over NBD by another.
 
-use crate::commands::Talk;
 use crate::exit::Failure;
 use crate::loading::{self, LoadOptions, Loaded};
 use crate::progress;
 use crate::serving;
 use crate::settings::Settings;
+use crate::talk::Talk;
 use live::SocketAccess;
 use live::clock::Spin;
 use live::control::{self, AdminCommand, Answer, ArrayHandle, Message, Status};

@@ -5,9 +5,9 @@ mod hunt;
 mod show;
 
 use super::{TortureArgs, trial};
-use crate::commands::Talk;
 use crate::exit::{Code, Failure};
 use crate::output;
+use crate::talk::Talk;
 use array::Level;
 use engine::planted::{self, Bug};
 use hunt::{Hunt, RUNS, Run};
