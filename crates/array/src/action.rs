@@ -1,6 +1,5 @@
 //! What the array asks its driver to do.
 
-use crate::jobs::JobKind;
 use crate::members::MemberSet;
 use crate::request::{RequestId, RequestKind};
 use alloc::vec::Vec;
@@ -11,6 +10,19 @@ use units::{DriveId, Instant, Lba};
 /// is used again after [`DataAction::Close`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct OpId(pub u32);
+
+/// What is done to all stripes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum JobKind {
+    /// All members on a drive that was replaced are written again.
+    Rebuild(DriveId),
+    /// Parity that may not fit is computed anew.
+    Resync,
+    /// Parity is compared with its data.
+    Scrub,
+    /// Parity is compared with its data, and written again where it does not fit.
+    ScrubRepair,
+}
 
 /// The next thing to do.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,6 +1,6 @@
 //! The pages in a write cache: which are held for which drive, and in which order they leave.
 
-use crate::write_cache::{WriteCacheConfig, WriteCacheCounters};
+use crate::cache_config::{WriteCacheConfig, WriteCacheCounters};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use units::{DriveId, Lba};

@@ -1,4 +1,6 @@
-//! What an array promises its reads while drives take turns.
+//! What an array promises its reads while drives take turns, and what drives promise theirs.
+
+use units::Duration;
 
 /// What reads can count on as far as windows go.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -21,4 +23,13 @@ pub enum Contract {
         /// How many.
         busy_drives: u32,
     },
+}
+
+/// What reads can take at most, if nothing that changes flash is in their way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReadTimes {
+    /// From sending the read of a page to an idle drive to the answer.
+    pub alone: Duration,
+    /// What each page more in front of it, or of its own, adds at most.
+    pub each: Duration,
 }

@@ -3,8 +3,7 @@
 //! Events explain, actions order: nothing may depend on an event. An array without an observer
 //! ([`units::Unobserved`]) makes none of them.
 
-use crate::action::{Ended, OpId, PageRepair};
-use crate::jobs::JobKind;
+use crate::action::{Ended, JobKind, OpId, PageRepair};
 use crate::members::MemberSet;
 use crate::request::{RequestId, RequestKind};
 use nvme::{CollectionRight, CommandId, Opcode, PlFlag, Status};

@@ -8,6 +8,7 @@
 //! A stripe with more unreadable members than parities can replace is left as it is and counted; the job
 //! goes on with the next. A read error makes a stripe such a one if no parity is left.
 
+use crate::action::JobKind;
 use crate::availability::Availability;
 use crate::read_repairs::ReadRepairs;
 use alloc::collections::VecDeque;
@@ -16,19 +17,6 @@ use units::DriveId;
 /// Into how many parts a drive is divided of which each is told when it is rebuilt. What follows drains and
 /// syncs the array and changes its superblocks, so it should be rare; a restart repeats a part at most.
 const PARTS: u64 = 32;
-
-/// What is done to all stripes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum JobKind {
-    /// All members on a drive that was replaced are written again.
-    Rebuild(DriveId),
-    /// Parity that may not fit is computed anew.
-    Resync,
-    /// Parity is compared with its data.
-    Scrub,
-    /// Parity is compared with its data, and written again where it does not fit.
-    ScrubRepair,
-}
 
 /// A background job that is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -32,8 +32,10 @@ extern crate alloc;
 mod action;
 mod array;
 mod availability;
+mod cache_config;
 mod cached_pages;
 mod commands;
+mod config;
 mod contract;
 mod coordinate;
 mod counters;
@@ -63,25 +65,25 @@ mod timers;
 mod trust;
 mod write_cache;
 
-pub use action::{Action, DataAction, Ended, OpId, Outcome, PageRepair, Slot, Term};
+pub use action::{Action, DataAction, Ended, JobKind, OpId, Outcome, PageRepair, Slot, Term};
 pub use array::Array;
 pub use availability::{CannotReplace, DriveState};
-pub use contract::Contract;
+pub use cache_config::{WriteCacheConfig, WriteCacheCounters};
+pub use config::{Config, JOB_DEPTH, job_depth};
+pub use contract::{Contract, ReadTimes};
 pub use coordinate::{
     AdaptiveConfig, Coordination, Coordinator, SynchronizedConfig, TokenConfig, WindowConfig,
 };
 pub use counters::Counters;
 pub use drive_queues::{Queue, Queues};
 pub use event::{Event, OperationKind, Origin, Why};
-pub use jobs::{JobKind, JobProgress};
+pub use jobs::JobProgress;
 pub use layout::{Layout, LayoutError, Level, Role, Segment};
 pub use members::{MemberSet, Members};
 pub use parity::MemberSum;
 pub use read_repairs::RepairCounters;
-pub use request::{Config, JOB_DEPTH, Request, RequestId, RequestKind, job_depth};
+pub use request::{Request, RequestId, RequestKind};
 pub use switch::CannotSwitch;
-pub use trust::ReadTimes;
-pub use write_cache::{WriteCacheConfig, WriteCacheCounters};
 
 /// The code of the guide is compiled and run with the tests.
 #[cfg(doctest)]

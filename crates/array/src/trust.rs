@@ -12,6 +12,7 @@
 //! long enough; longer each time that it has come back too soon.
 
 use crate::commands::ReadFlag;
+use crate::contract::ReadTimes;
 use crate::fence;
 use crate::members::MemberSet;
 use crate::policy::Tally;
@@ -19,15 +20,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 use nvme::{PlFlag, Status};
 use units::{DriveId, Duration, Instant};
-
-/// What reads can take at most, if nothing that changes flash is in their way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ReadTimes {
-    /// From sending the read of a page to an idle drive to the answer.
-    pub alone: Duration,
-    /// What each page more in front of it, or of its own, adds at most.
-    pub each: Duration,
-}
 
 /// The longest that a read can take without being late, as a multiple of what it can take by the contract:
 /// what waits for a channel, or for a program to be interrupted, comes on top of that.

@@ -8,10 +8,7 @@
 //! counted in the order of programming: the logical blocks of a flash page, then the planes, then the
 //! pages that share cells, then the next cells.
 
-use crate::config::{Config, ConfigError, refuse};
-use crate::slc::SlcCacheConfig;
-use alloc::format;
-use alloc::string::String;
+use crate::slc_config::SlcCacheConfig;
 use units::Duration;
 
 /// Most pages that can share cells: four bits in a cell.
@@ -124,69 +121,6 @@ impl CellConfig {
     pub fn longest_program(&self) -> Duration {
         let longest = self.types().iter().map(|page| page.program).max().unwrap_or_default();
         if self.one_shot { self.program_of_all() } else { longest }
-    }
-
-    pub(crate) fn validate(&self, config: &Config) -> Result<(), ConfigError> {
-        if !(1..=PAGE_TYPES_MAX as u32).contains(&self.bits) {
-            return refuse(format!(
-                "cells hold {} bits; 1 to {PAGE_TYPES_MAX} are supported, and cells.reads and cells.programs have a time for each",
-                self.bits
-            ));
-        }
-        if self.types().iter().any(|page| page.read.is_zero() || page.program.is_zero()) {
-            return refuse(String::from(
-                "the times in cells.reads and cells.programs must be longer than zero, each of them",
-            ));
-        }
-        if config.geometry.planes_per_chip != 1 {
-            return refuse(format!(
-                "planes_per_chip is {}, but a block of this drive reaches over its {} planes (cells.planes); set planes_per_chip to 1, and blocks_per_plane to the blocks of a die",
-                config.geometry.planes_per_chip, self.planes
-            ));
-        }
-        if self.blocks_per_page == 0 || self.blocks_per_page > 64 {
-            return refuse(format!(
-                "cells.blocks_per_page is {}; it must be between 1 and 64",
-                self.blocks_per_page
-            ));
-        }
-        if self.planes == 0 || self.planes > PLANES_MAX {
-            return refuse(format!(
-                "cells.planes is {}; it must be between 1 and {PLANES_MAX}",
-                self.planes
-            ));
-        }
-        if self.read_groups == 0 || !self.planes.is_multiple_of(self.read_groups) {
-            return refuse(format!(
-                "cells.read_groups is {}; it must divide the {} planes",
-                self.read_groups, self.planes
-            ));
-        }
-        let (unit, block) = (self.unit_pages(), config.geometry.pages_per_block);
-        if !block.is_multiple_of(unit) {
-            return refuse(format!(
-                "pages_per_block is {block}; it must be a multiple of the {unit} that are programmed at a time (flash pages of {}, {} planes, {} bits)",
-                self.blocks_per_page, self.planes, self.bits
-            ));
-        }
-        let buffered = config.write_buffer.map_or(0, |buffer| buffer.pages);
-        if buffered < unit * 2 {
-            return refuse(format!(
-                "the drive programs {unit} logical blocks at a time and gathers them in its write buffer, which has {buffered}; set write_buffer to at least {} blocks",
-                unit * 2
-            ));
-        }
-        if config.rain.is_some() {
-            return refuse(String::from(
-                "cells that are programmed many pages at a time cannot be combined with rain; leave out one of them",
-            ));
-        }
-        if config.scrub.is_some() || config.collection.copyback {
-            return refuse(String::from(
-                "cells that are programmed many pages at a time cannot be combined with copyback and scrub_after; leave these out",
-            ));
-        }
-        self.slc.map_or(Ok(()), |slc| slc.validate(self, config))
     }
 }
 

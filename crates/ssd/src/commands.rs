@@ -2,6 +2,7 @@
 
 use crate::device::Ssd;
 use crate::event::Event;
+use crate::flash::BusyWith;
 use crate::link::InFlight;
 use crate::media::Media;
 use crate::ops::Task;
@@ -9,15 +10,6 @@ use crate::placement::{Location, Placement};
 use alloc::vec::Vec;
 use nvme::{Command, PlFlag, WindowScope};
 use units::{Duration, Instant, Lba, Observe};
-
-/// Work in the background that makes a drive busy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BusyWith {
-    /// A collection, or work that a collection held up.
-    Collection,
-    /// Programs of pages that hosts wrote: the flush of a write buffer, or writes of which reads are told.
-    Programs,
-}
 
 impl<O: Observe> Ssd<O> {
     /// Whether a collection holds the die that `lba` lies on.

@@ -6,7 +6,6 @@
 
 use crate::collection::Leave;
 use crate::collector::Collector;
-use crate::commands::BusyWith;
 use crate::config::{Blocking, Config, ConfigError, PreemptionScope};
 use crate::die::{Copy, Job, State};
 use crate::dies::{DieArray, StepEnd, Taken};
@@ -38,6 +37,15 @@ pub(crate) enum Outcome {
     Moved,
     /// This collection is over.
     Collected(u32),
+}
+
+/// Work in the background that makes a drive busy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BusyWith {
+    /// A collection, or work that a collection held up.
+    Collection,
+    /// Programs of pages that hosts wrote: the flush of a write buffer, or writes of which reads are told.
+    Programs,
 }
 
 /// The back end of one drive.

@@ -9,7 +9,8 @@
 use crate::config::{Allocation, CollectionUnit, Config, RangePlacement};
 use crate::divisor::Divisor;
 use crate::page::PackedPage;
-use crate::slc::{SlcBlocks, SlcCacheConfig, SlcOverflow};
+use crate::slc::SlcBlocks;
+use crate::slc_config::{SlcCacheConfig, SlcOverflow};
 use crate::space::{Mode, Space};
 use alloc::boxed::Box;
 use alloc::vec;

@@ -72,6 +72,7 @@ mod retry;
 mod rights;
 mod scrub;
 mod slc;
+mod slc_config;
 mod slc_state;
 mod slow;
 mod space;
@@ -85,7 +86,6 @@ mod violation;
 pub use cells::{CellConfig, PAGE_TYPES_MAX, PageTime};
 pub use codec::StateError;
 pub use collection::CollectionSpan;
-pub use commands::BusyWith;
 pub use config::{
     Allocation, Arbitration, Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config,
     ConfigError, ContractConfig, FlushRule, Geometry, PreemptionScope, QueueConfig, RangeConfig,
@@ -95,13 +95,14 @@ pub use config::{
 pub use counters::Counters;
 pub use device::Ssd;
 pub use event::{Event, Origin, PageOperation};
+pub use flash::BusyWith;
 pub use link::Completed;
 pub use media::Media;
 pub use outlook::{Advice, Outlook, Promise, QuietOutlook, Reason, Verdict};
 pub use precondition::Preconditioned;
 pub use rain::{RainConfig, Rotation};
 pub use retry::RetryConfig;
-pub use slc::{SlcCacheConfig, SlcOverflow};
+pub use slc_config::{SlcCacheConfig, SlcOverflow};
 pub use slow::SLOWEST;
 pub use table2::{MODELS, Printed};
 pub use violation::{Violation, ViolationCause};

@@ -8,108 +8,13 @@
 //! Knows: which blocks are in SLC mode, which of them are full, how many more may be. Does not know:
 //! where free blocks come from, when the drive is idle, who folds.
 
-use crate::cells::{CellConfig, PageTime};
-use crate::config::{CollectionUnit, Config, ConfigError, refuse};
+use crate::config::{CollectionUnit, Config};
 use crate::ftl::{Frontier, Shape};
+use crate::slc_config::SlcCacheConfig;
 use alloc::collections::VecDeque;
-use alloc::format;
-use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use units::{Duration, Instant};
-
-/// What becomes of writes that find the cache full.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SlcOverflow {
-    /// They go to ordinary blocks.
-    Bypass,
-    /// They wait until something has been folded.
-    Wait,
-}
-
-/// Blocks that are programmed with one bit in a cell, to be folded later.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SlcCacheConfig {
-    /// Sensing and programming a page of such a block, on all planes.
-    pub page: PageTime,
-    /// Most blocks of a die (or lines) that are in SLC mode at a time.
-    pub most_blocks: u32,
-    /// Blocks of each die (or lines) that are kept for the cache, however full the drive is.
-    pub fixed_blocks: u32,
-    /// The drive folds when the host has sent nothing for this long.
-    pub fold_after: Duration,
-    /// It folds under load as well while fewer blocks of a die than this could still be opened in SLC mode.
-    pub low_blocks: u32,
-    /// What becomes of writes that find the cache full.
-    pub overflow: SlcOverflow,
-}
-
-impl SlcCacheConfig {
-    /// Logical blocks that a block holds in SLC mode.
-    #[must_use]
-    pub fn pages_per_block(&self, cells: &CellConfig, pages_per_block: u32) -> u32 {
-        let row = cells.row_pages();
-        pages_per_block / cells.bits / row * row
-    }
-
-    /// Blocks of each die (or lines) that hold no more than what the cache keeps them for.
-    pub(crate) fn reserved_blocks(&self) -> u32 {
-        // One that was borrowed may be open, with nothing in it that is worth folding.
-        self.fixed_blocks + u32::from(self.most_blocks > self.fixed_blocks)
-    }
-
-    pub(crate) fn validate(&self, cells: &CellConfig, config: &Config) -> Result<(), ConfigError> {
-        if cells.bits < 2 {
-            return refuse(String::from(
-                "cells of one bit are no faster in SLC mode; leave out slc_cache, or give cells.reads and cells.programs at least two times",
-            ));
-        }
-        let least = cells.row_pages() * cells.bits * 2;
-        if config.geometry.pages_per_block < least {
-            return refuse(format!(
-                "pages_per_block is {}; with an slc_cache it must be at least {least}, so that folding a block gives something back",
-                config.geometry.pages_per_block
-            ));
-        }
-        let PageTime { read, program } = self.page;
-        if read.is_zero() || program.is_zero() {
-            return refuse(String::from(
-                "slc_cache.read and slc_cache.program must be longer than zero",
-            ));
-        }
-        if read > cells.longest_read() || program > cells.longest_program() {
-            return refuse(format!(
-                "slc_cache.read is {read} and slc_cache.program {program}; one bit in a cell must not take longer than several, which take at most {} and {}",
-                cells.longest_read(),
-                cells.longest_program()
-            ));
-        }
-        let Self { most_blocks, fixed_blocks, low_blocks, .. } = *self;
-        if most_blocks == 0 || most_blocks > config.geometry.blocks_per_die() {
-            return refuse(format!(
-                "slc_cache.most_blocks is {most_blocks}; it must be between 1 and the {} blocks of a die",
-                config.geometry.blocks_per_die()
-            ));
-        }
-        if fixed_blocks > most_blocks || low_blocks > most_blocks {
-            return refuse(format!(
-                "slc_cache.fixed_blocks is {fixed_blocks} and slc_cache.low_blocks {low_blocks}; both must be at most most_blocks, which is {most_blocks}"
-            ));
-        }
-        if self.overflow == SlcOverflow::Wait && (fixed_blocks == 0 || low_blocks == 0) {
-            return refuse(String::from(
-                "writes that wait for the cache need one, and somebody who empties it: set slc_cache.fixed_blocks and slc_cache.low_blocks to at least 1, or overflow to bypass",
-            ));
-        }
-        // A host that sends as soon as it is answered would find the drive at work again.
-        if self.fold_after.is_zero() {
-            return refuse(String::from(
-                "folding begins in no time, so that no drive would ever be idle for the host; set slc_cache.fold_after to at least 1ns",
-            ));
-        }
-        Ok(())
-    }
-}
 
 /// The blocks of one drive that are in SLC mode. A block is one of a die here, or a line; so is a *pool*
 /// a die, or the drive.

@@ -79,7 +79,7 @@ mod tests {
     use crate::cells::{CellConfig, PageTime};
     use crate::config::{CollectionUnit, WriteBufferConfig};
     use crate::presets;
-    use crate::slc::{SlcCacheConfig, SlcOverflow};
+    use crate::slc_config::{SlcCacheConfig, SlcOverflow};
     use nvme::{Command, CommandId, Opcode, PlFlag};
     use proptest::prelude::*;
     use units::{Duration, Instant, Lba, Ratio, Rng};

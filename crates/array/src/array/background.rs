@@ -2,10 +2,11 @@
 
 use super::fetching::Read;
 use super::{Array, drives, settling};
+use crate::action::JobKind;
 use crate::action::{Action, DataAction, OpId, Slot};
 use crate::event::{Event, Origin, Why};
 use crate::fetch::StripeShape;
-use crate::jobs::{JobKind, Step};
+use crate::jobs::Step;
 use crate::layout::Segment;
 use crate::members::MemberSet;
 use crate::operation::{Comparison, Phase, Settler, Work};

@@ -2,9 +2,9 @@
 
 use super::{Array, background, judging};
 use crate::action::Action;
+use crate::action::JobKind;
 use crate::availability::CannotReplace;
 use crate::event::Event;
-use crate::jobs::JobKind;
 use alloc::vec::Vec;
 use core::ops::Range;
 use units::{DriveId, Instant, Observe};

@@ -12,7 +12,7 @@
 //! collected in them and halving would go on for ever. `docs/windows.md` has what came of it.
 
 use super::staggered::StaggeredWindows;
-use crate::coordinate::Notice;
+use crate::coordinate::notice::Notice;
 use alloc::collections::VecDeque;
 use units::{Duration, Instant};
 

@@ -4,7 +4,7 @@
 //! A drive that has failed or is being rebuilt counts as busy all the time, so the others get so many fewer
 //! turns at once. The articles say nothing of it. `docs/quiet.md` has what is promised then.
 
-use crate::coordinate::{Missing, Notice};
+use crate::coordinate::notice::{Missing, Notice};
 use crate::members::MemberSet;
 use alloc::collections::VecDeque;
 use alloc::vec;

@@ -1,6 +1,6 @@
 //! Looking at all drives from time to time.
 
-use crate::coordinate::Notice;
+use crate::coordinate::notice::Notice;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -6,7 +6,7 @@
 //! it has no free blocks left.
 
 use super::status_poller::StatusPoller;
-use crate::coordinate::Notice;
+use crate::coordinate::notice::Notice;
 use alloc::collections::VecDeque;
 use nvme::{CollectionRight, DriveStatus};
 use units::{DriveId, Duration, Instant};

@@ -9,7 +9,7 @@
 //! choose the length of fixed windows.
 
 use super::status_poller::StatusPoller;
-use crate::coordinate::{Missing, Notice};
+use crate::coordinate::notice::{Missing, Notice};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use nvme::{CollectionRight, DriveStatus};

@@ -10,7 +10,9 @@
 
 use super::budget::Budget;
 use super::quantile::RunningQuantiles;
-use super::{About, Answered, DriveChanges, Hooks, Needs, Policy, PolicyKind, View, WindowUse};
+use super::{
+    About, Answered, DriveChanges, HedgeSettings, Hooks, Needs, Policy, PolicyKind, View, WindowUse,
+};
 use alloc::boxed::Box;
 use nvme::{Opcode, Untimed};
 use units::{Duration, Instant, Ratio};
@@ -43,28 +45,6 @@ pub(super) const HEDGED_QUANTILE: PolicyKind = PolicyKind::new(&About {
     needs: Needs::Redundancy,
     build: &|setup| Box::new(Hedged::new(None, &setup.settings.hedge)),
 });
-
-/// When reads are hedged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HedgeSettings {
-    /// After so long without an answer, under `hedged`. HDFS's 500 ms are for disks; this is longer
-    /// than reads take on flash that is not collecting.
-    pub delay: Duration,
-    /// Later than this share of recent reads, under `hedged-quantile`.
-    pub quantile: Ratio,
-    /// Most reads that hedges send, as a share of all reads.
-    pub budget: Ratio,
-}
-
-impl Default for HedgeSettings {
-    fn default() -> Self {
-        Self {
-            delay: Duration::from_millis(2),
-            quantile: Ratio::from_percent(99),
-            budget: Ratio::from_percent(5),
-        }
-    }
-}
 
 /// Drives have time as long as half of the reads take at most so many halves of what the fastest tenth
 /// took when it was fastest. Of drives that serve one read after the other that is true while they

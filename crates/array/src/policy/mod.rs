@@ -4,6 +4,7 @@
 //! is the same for all of them. Reads that a write needs for its parity are reads like any other
 //! (IODA §4.4, "Write Path"). `docs/writing-a-policy.md` walks through a small one.
 
+mod about;
 mod base;
 mod budget;
 mod degraded;
@@ -31,22 +32,21 @@ mod settings;
 mod sit_out;
 mod write_caching;
 
-pub use hedged::HedgeSettings;
+pub use about::{About, Build, DriveChanges, Needs, PolicyKind, PolicySetup, WindowUse};
 pub use hooks::Hooks;
 pub(crate) use hooks::Rules;
 pub use plm_light::{AllocationConfig, BaseRule, PlmLightSettings, QosClass};
-pub use registry::{About, Build, DriveChanges, Needs, PolicyKind, PolicySetup, WindowUse};
 pub use settings::{
-    DriveProfile, ParityReads, PolicySettings, QuietReads, QuietSettings, WriteCacheSettings,
+    DriveProfile, HedgeSettings, ParityReads, PolicySettings, QuietReads, QuietSettings,
+    SitOutSettings, WriteCacheSettings,
 };
-pub use sit_out::SitOutSettings;
 
+use crate::cache_config::WriteCacheConfig;
+use crate::contract::ReadTimes;
 use crate::coordinate::Coordinator;
 use crate::drive_queues::Queues;
 use crate::members::MemberSet;
 use crate::request::RequestKind;
-use crate::trust::ReadTimes;
-use crate::write_cache::WriteCacheConfig;
 use alloc::vec::Vec;
 use nvme::{CollectionReport, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Lba};

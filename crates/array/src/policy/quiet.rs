@@ -14,8 +14,8 @@ use super::{
     About, Attempt, DriveChanges, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup,
     QuietReads, QuietSettings, View, WindowUse, least_busy, members_of,
 };
-use crate::trust::ReadTimes;
-use crate::write_cache::WriteCacheConfig;
+use crate::cache_config::WriteCacheConfig;
+use crate::contract::ReadTimes;
 use alloc::boxed::Box;
 use nvme::{PlFlag, Untimed};
 use units::{DriveId, Duration, Instant, Lba};

@@ -1,8 +1,8 @@
 //! What can be set about policies.
 
-use super::{HedgeSettings, PlmLightSettings, SitOutSettings};
-use crate::write_cache::WriteCacheConfig;
-use units::Duration;
+use super::plm_light::PlmLightSettings;
+use crate::cache_config::WriteCacheConfig;
+use units::{Duration, Ratio};
 
 /// Where reads go that a write needs for its parity, under `iod3`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,6 +38,45 @@ pub struct QuietSettings {
 impl Default for QuietSettings {
     fn default() -> Self {
         Self { reads: QuietReads::default(), spares_windows_in_writes: true }
+    }
+}
+
+/// When reads are hedged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HedgeSettings {
+    /// After so long without an answer, under `hedged`. HDFS's 500 ms are for disks; this is longer
+    /// than reads take on flash that is not collecting.
+    pub delay: Duration,
+    /// Later than this share of recent reads, under `hedged-quantile`.
+    pub quantile: Ratio,
+    /// Most reads that hedges send, as a share of all reads.
+    pub budget: Ratio,
+}
+
+impl Default for HedgeSettings {
+    fn default() -> Self {
+        Self {
+            delay: Duration::from_millis(2),
+            quantile: Ratio::from_percent(99),
+            budget: Ratio::from_percent(5),
+        }
+    }
+}
+
+/// When a drive sits out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SitOutSettings {
+    /// Time between two checks of the drives.
+    pub interval: Duration,
+    /// Checks in a row at which a drive is an outlier before it sits out.
+    pub looks: u32,
+    /// For how long it does.
+    pub period: Duration,
+}
+
+impl Default for SitOutSettings {
+    fn default() -> Self {
+        Self { interval: Duration::from_millis(10), looks: 3, period: Duration::from_secs(1) }
     }
 }
 

@@ -11,15 +11,15 @@
 //! act from six on; it checks once a second and lets a drive sit out for ten minutes.
 
 use super::{
-    About, Answered, Attempt, DriveChanges, Hooks, Needs, Policy, PolicyKind, PolicySetup, View,
-    WindowUse,
+    About, Answered, Attempt, DriveChanges, Hooks, Needs, Policy, PolicyKind, PolicySetup,
+    SitOutSettings, View, WindowUse,
 };
 use crate::fence;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use nvme::{Opcode, PlFlag, Untimed};
-use units::{DriveId, Duration, Instant, Lba};
+use units::{DriveId, Instant, Lba};
 
 /// The policy.
 pub(super) const SIT_OUT: PolicyKind = PolicyKind::new(&About {
@@ -33,23 +33,6 @@ pub(super) const SIT_OUT: PolicyKind = PolicyKind::new(&About {
     needs: Needs::Redundancy,
     build: &|setup| Box::new(SitOut::new(setup)),
 });
-
-/// When a drive sits out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SitOutSettings {
-    /// Time between two checks of the drives.
-    pub interval: Duration,
-    /// Checks in a row at which a drive is an outlier before it sits out.
-    pub looks: u32,
-    /// For how long it does.
-    pub period: Duration,
-}
-
-impl Default for SitOutSettings {
-    fn default() -> Self {
-        Self { interval: Duration::from_millis(10), looks: 3, period: Duration::from_secs(1) }
-    }
-}
 
 #[derive(Clone, Copy, Default)]
 struct Member {

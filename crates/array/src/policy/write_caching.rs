@@ -10,7 +10,7 @@ use super::{
     About, Attempt, DriveChanges, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup, View,
     WindowUse, least_busy, members_of,
 };
-use crate::write_cache::WriteCacheConfig;
+use crate::cache_config::WriteCacheConfig;
 use alloc::boxed::Box;
 use nvme::{PlFlag, Untimed};
 use units::{DriveId, Duration, Instant, Lba};

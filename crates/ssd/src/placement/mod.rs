@@ -6,9 +6,11 @@
 mod buffer;
 mod buffered;
 mod direct;
+mod location;
 
 pub(crate) use buffer::{Buffer, RESERVE_SHARE};
 pub(crate) use buffered::FLUSHES_PER_DIE;
+pub(crate) use location::Location;
 
 use crate::config::{Config, WriteBufferConfig};
 use crate::flash::Flash;
@@ -21,27 +23,6 @@ use buffered::Buffered;
 use core::ops::Range;
 use direct::Direct;
 use units::{Instant, Observe};
-
-/// Where a page is that the host reads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Location {
-    /// Nowhere: it was never written.
-    Unwritten,
-    /// In this flash page.
-    Flash(u32),
-    /// In the write buffer.
-    Buffered,
-    /// On a die that collects; it is reconstructed from the rest of its stripe instead.
-    Reconstructed,
-}
-
-impl Location {
-    /// Of a page that is not in the write buffer.
-    #[inline]
-    pub(crate) fn on_flash(page: Option<u32>) -> Self {
-        page.map_or(Self::Unwritten, Self::Flash)
-    }
-}
 
 /// What becomes of a page that the host writes.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use crate::config::{
     ContractConfig, FlushRule, Geometry, PreemptionScope, RangeConfig, SchedulingConfig,
     Suspendable, SuspensionConfig, Timing, WriteBufferConfig,
 };
-use crate::slc::{SlcCacheConfig, SlcOverflow};
+use crate::slc_config::{SlcCacheConfig, SlcOverflow};
 use alloc::string::String;
 use nvme::Untimed;
 use units::{Duration, Ratio};

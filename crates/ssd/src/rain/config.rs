@@ -1,8 +1,5 @@
 //! What a drive with RAIN is made of.
 
-use crate::config::{Blocking, CollectionUnit, Config, ConfigError, FlushRule, refuse};
-use alloc::format;
-use alloc::string::String;
 use units::Duration;
 
 /// Most pages a stripe may have; a set of its pages is kept as bits.
@@ -49,61 +46,5 @@ impl RainConfig {
             xor: Duration::from_micros(3),
             wear_leveling: None,
         }
-    }
-
-    pub(crate) fn validate(&self, drive: &Config) -> Result<(), ConfigError> {
-        let channels = drive.geometry.channels;
-        let most = channels.min(WIDTH_MAX);
-        let width = self.width;
-        if width < 3 || width > most || !channels.is_multiple_of(width) {
-            return refuse(format!(
-                "rain is {width}; a stripe lies across channels, so it must be between 3 and {most} and divide the {channels} channels"
-            ));
-        }
-        if drive.collection.unit == CollectionUnit::Line {
-            return refuse(String::from(
-                "rain keeps each page on a die of its own, but lines reach over all dies; set collection_unit to block",
-            ));
-        }
-        if drive.collection.blocking == Blocking::ChannelForCopies {
-            return refuse(String::from(
-                "rain flushes where no collection holds a die, from its beginning to its end; set blocking to die or channel",
-            ));
-        }
-        if drive.ranges.count > 1 {
-            return refuse(format!(
-                "rain stripes reach over all channels, so lba_ranges must be 1, not {}",
-                drive.ranges.count
-            ));
-        }
-        let Some(buffer) = drive.write_buffer else {
-            return refuse(String::from(
-                "rain updates parity as pages leave the write buffer, and the drive has none; set write_buffer, for example to 64MiB",
-            ));
-        };
-        // A stripe that leaves the buffer whole must fit into it.
-        if buffer.pages < 2 * width {
-            return refuse(format!(
-                "the write buffer has {} pages, which is less than two stripes of rain; it needs at least {}",
-                buffer.pages,
-                2 * width
-            ));
-        }
-        if buffer.flush == FlushRule::InWindow {
-            return refuse(String::from(
-                "rain flushes stripes as collection leaves them room, not in windows; set flush to when-full",
-            ));
-        }
-        if self.rotation != Rotation::Off && drive.collection.blocking != Blocking::Die {
-            return refuse(String::from(
-                "rotating collection keeps one die of each plane group busy, but blocking is wider; set blocking to die",
-            ));
-        }
-        if self.wear_leveling == Some(0) {
-            return refuse(String::from(
-                "wear_leveling is 0 erases; it must be at least 1, or `none`",
-            ));
-        }
-        Ok(())
     }
 }

@@ -16,6 +16,7 @@ mod reconstruct;
 mod stripes;
 mod wear;
 
+pub(crate) use config::WIDTH_MAX;
 pub use config::{RainConfig, Rotation};
 pub(crate) use layout::Layout;
 

@@ -1,6 +1,5 @@
 //! Where requests go.
 
-use super::engine::bound;
 use super::scatter::Scatter;
 use super::zipf::Zipf;
 use crate::Op;
@@ -100,4 +99,9 @@ impl Addresses {
             }
         }
     }
+}
+
+/// The bound of a 64-bit draw that is met with probability `share`, 0 to 1.
+pub(super) fn bound(share: f64) -> Option<u64> {
+    (share > 0.0).then_some((share * 2f64.powi(64)) as u64)
 }

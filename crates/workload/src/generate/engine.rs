@@ -129,8 +129,3 @@ impl Iterator for Generator {
         })
     }
 }
-
-/// The bound of a 64-bit draw that is met with probability `share`, 0 to 1.
-pub(super) fn bound(share: f64) -> Option<u64> {
-    (share > 0.0).then_some((share * 2f64.powi(64)) as u64)
-}

@@ -38,8 +38,9 @@
 //! - Read or write, size, place and time are independent of each other.
 
 use super::address::Addresses;
+use super::address::bound;
 use super::arrivals::{Arrival, Clock, Gaps};
-use super::engine::{Draws, Generator, bound};
+use super::engine::{Draws, Generator};
 use super::sizes::Sizes;
 use crate::error::OptionError;
 use units::{Bytes, Duration, GIB, KIB, Ratio, Rng};

@@ -1,8 +1,9 @@
 //! A workload in fio's words.
 
 use super::address::Addresses;
+use super::address::bound;
 use super::arrivals::{Arrival, Clock, Gaps};
-use super::engine::{Draws, Generator, bound};
+use super::engine::{Draws, Generator};
 use super::parse::{parse_runtime, parse_size};
 use super::phases::{self, Phase};
 use super::scatter::Scatter;
@@ -131,6 +132,21 @@ impl Synthetic {
         Ok(())
     }
 
+    /// Refuses words that contradict phases.
+    fn check_beside_phases(&self) -> Result<(), OptionError> {
+        let contradicts = [
+            (self.rate_iops.is_some(), "each phase has a rate of its own; leave rate_iops out"),
+            (self.runtime.is_some(), "the workload ends after the last phase; leave runtime out"),
+            (self.iodepth != 1, "phases are an open loop without iodepth; leave iodepth out"),
+        ];
+        match contradicts.into_iter().find(|(contradicts, _)| *contradicts) {
+            Some((_, reason)) => {
+                Err(OptionError::Conflict { option: "phases", reason: reason.to_owned() })
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Checks every option against its limits; `capacity_bytes` is what the array holds.
     pub fn check(&self, capacity_bytes: u64) -> Result<(), OptionError> {
         let refuse = |option, value: String, limit: String| {
@@ -177,7 +193,10 @@ impl Synthetic {
             let limit = "above 0 and at most 1000000000".to_owned();
             return refuse("rate_iops", rate.to_string(), limit);
         }
-        phases::check(self)?;
+        if !self.phases.is_empty() {
+            self.check_beside_phases()?;
+            phases::check(&self.phases)?;
+        }
         if !self.offset.is_multiple_of(512) {
             let limit = "a multiple of 512 bytes".to_owned();
             return refuse("offset", format!("{} bytes", self.offset), limit);

@@ -1,7 +1,7 @@
 //! Alibaba block traces: `device,R|W,offset,length,microseconds`, bytes.
 
 use super::blkparse::Rwbs;
-use super::parser::{Parsed, RawRequest, Units};
+use super::raw::{Parsed, RawRequest, Units};
 use super::{SkipReason, fields, ops};
 use crate::error::LineProblem;
 

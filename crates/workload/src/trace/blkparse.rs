@@ -6,7 +6,7 @@
 
 use super::SkipReason;
 use super::events::Chosen;
-use super::parser::{Parsed, RawRequest, Units};
+use super::raw::{Parsed, RawRequest, Units};
 use super::{fields, messages};
 use crate::Op;
 use crate::error::LineProblem;

@@ -3,7 +3,7 @@
 use super::SkipReason;
 use super::blkparse::{Rwbs, is_durable, rwbs, unknown_flag};
 use super::fields;
-use super::parser::{Parsed, RawRequest, Units};
+use super::raw::{Parsed, RawRequest, Units};
 use crate::error::LineProblem;
 
 /// The state of the reader: whether the header is over.

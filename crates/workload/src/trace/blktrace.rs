@@ -13,7 +13,7 @@
 
 use super::events::Chosen;
 use super::input::fill;
-use super::parser::{Parsed, RawRequest, Units};
+use super::raw::{Parsed, RawRequest, Units};
 use super::{BlkparseEvent, Compression, Detected, Format, ReadOptions, SkipReason, TimeUnit};
 use crate::Op;
 use crate::error::{LineProblem, TraceError};

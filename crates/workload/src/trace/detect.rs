@@ -2,7 +2,8 @@
 
 use super::csv::{Found, Layout, Sample};
 use super::evidence::{self, Counted, Known};
-use super::parser::{Parsed, Parser, Units};
+use super::parser::Parser;
+use super::raw::{Parsed, Units};
 use super::vscsi::Version;
 use super::{Compression, Format, ReadOptions, TimeUnit};
 use super::{alibaba, csv, fio_iolog, shape, systor};

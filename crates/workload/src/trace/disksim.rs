@@ -5,7 +5,7 @@
 //! SSDSim and MSPS have several units. The replayer of IODA's artifact counts bytes, not sectors.
 
 use super::fields;
-use super::parser::{Parsed, RawRequest, Units};
+use super::raw::{Parsed, RawRequest, Units};
 use crate::Op;
 use crate::error::LineProblem;
 

@@ -9,7 +9,7 @@
 //! `utime_since_now`), and replays them so, so that is the unit unless another is given.
 
 use super::fields;
-use super::parser::{Parsed, RawRequest, Units};
+use super::raw::{Parsed, RawRequest, Units};
 use super::{SkipReason, TimeUnit};
 use crate::Op;
 use crate::error::{LineProblem, OptionError};

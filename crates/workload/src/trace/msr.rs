@@ -1,7 +1,7 @@
 //! MSR Cambridge: `filetime,host,disk,Read|Write,offset,size,response`, bytes and 100 ns ticks.
 
 use super::blkparse::Rwbs;
-use super::parser::{Parsed, RawRequest, Units};
+use super::raw::{Parsed, RawRequest, Units};
 use super::{fields, ops};
 use crate::error::LineProblem;
 

@@ -1,5 +1,6 @@
 //! A trace file that is parsed once and then shared by all who ask for its requests.
 
+use super::input::FileIdentity;
 use super::input::{self, Opened};
 use super::spool::{self, Spool, Spooled};
 use super::{Counts, Detected, Gaps, ReadOptions, TraceReader};
@@ -22,16 +23,6 @@ const WRITES: u32 = 1 << 31;
 const IS_DURABLE: u32 = 1 << 30;
 /// The bit of [`Held::offset_and_flush`] that says that a flush comes before a request, which ends by 2^60.
 const IS_AFTER_FLUSH: u64 = 1 << 63;
-
-/// Which file exactly, for the manifest of a run.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FileIdentity {
-    /// The SHA-256 of the bytes as they are on disk or come through a pipe, compressed or not, in hexadecimal. Of
-    /// several files that are read as one it is that of all, one after the other.
-    pub sha256: String,
-    /// Its length in bytes.
-    pub bytes: u64,
-}
 
 /// A request in 24 bytes.
 #[derive(Clone, Copy)]

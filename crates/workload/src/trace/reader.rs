@@ -9,7 +9,8 @@ use super::input::{self, Content};
 use super::lines::Lines;
 use super::odd::{self, ONE_LOG_EACH, OR_IN_ORDER, Odd};
 use super::order::{Arrived, Lined, Order};
-use super::parser::{Parsed, Parser, RawRequest, Units};
+use super::parser::Parser;
+use super::raw::{Parsed, RawRequest, Units};
 use super::requeues::Requeues;
 use super::vscsi::{self, Records};
 use super::{

@@ -2,7 +2,7 @@
 //! sectors, the size counts bytes.
 
 use super::fields;
-use super::parser::{Parsed, RawRequest, Units};
+use super::raw::{Parsed, RawRequest, Units};
 use crate::error::LineProblem;
 
 /// Reads one line. Columns beyond the fifth are the application's own and not used.

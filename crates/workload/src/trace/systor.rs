@@ -3,7 +3,7 @@
 //! The rows are written when a request completes, so they are not sorted by their timestamps.
 
 use super::blkparse::Rwbs;
-use super::parser::{Parsed, RawRequest, Units};
+use super::raw::{Parsed, RawRequest, Units};
 use super::{SkipReason, fields, ops};
 use crate::error::LineProblem;
 

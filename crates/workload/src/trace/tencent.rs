@@ -2,7 +2,7 @@
 //! round than DiskSim. The clock has whole seconds only.
 
 use super::fields;
-use super::parser::{Parsed, RawRequest, Units};
+use super::raw::{Parsed, RawRequest, Units};
 use crate::Op;
 use crate::error::LineProblem;
 

@@ -13,7 +13,7 @@
 
 use super::blkparse::Rwbs;
 use super::input::fill;
-use super::parser::{Parsed, RawRequest, Units};
+use super::raw::{Parsed, RawRequest, Units};
 use super::{Compression, SkipReason, ops};
 use crate::error::{LineProblem, TraceError};
 use std::io::BufRead;

@@ -3,7 +3,7 @@
 //! Counts that are averaged are kept in thousandths of a read, so that hundredths of a per cent of
 //! a window are not lost and no floating point decides.
 
-use units::Ratio;
+use units::{Duration, Ratio};
 
 /// Quality of service that a host has asked for (PLM-light §III-A).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -94,6 +94,30 @@ impl AllocationConfig {
 
 /// Thousandths of a request.
 const SCALE: u64 = 1_000;
+
+/// Settings of PLM-light.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlmLightSettings {
+    /// Length of a deterministic window that nothing ends early; not zero. 1 ms (§IV-D).
+    pub deterministic_window: Duration,
+    /// Shortest non-deterministic window. Ours.
+    pub shortest_drain: Duration,
+    /// Longest non-deterministic window: what is not drained by then waits for the next. Ours.
+    pub longest_drain: Duration,
+    /// How reads are counted out.
+    pub allocation: AllocationConfig,
+}
+
+impl Default for PlmLightSettings {
+    fn default() -> Self {
+        Self {
+            deterministic_window: Duration::from_millis(1),
+            shortest_drain: Duration::from_micros(100),
+            longest_drain: Duration::from_millis(10),
+            allocation: AllocationConfig::article(BaseRule::Prioritized),
+        }
+    }
+}
 
 /// What was seen of the classes, and what follows from it.
 #[derive(Clone, Debug)]

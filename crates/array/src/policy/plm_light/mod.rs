@@ -11,13 +11,13 @@
 
 mod allocation;
 
-pub use allocation::{AllocationConfig, BaseRule, QosClass};
+pub use allocation::{AllocationConfig, BaseRule, PlmLightSettings, QosClass};
 
 use super::{
     About, Asked, DriveChanges, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
 };
+use crate::cache_config::WriteCacheConfig;
 use crate::request::RequestKind;
-use crate::write_cache::WriteCacheConfig;
 use alloc::boxed::Box;
 use allocation::Allocation;
 use nvme::Untimed;
@@ -35,30 +35,6 @@ pub(super) const PLM_LIGHT: PolicyKind = PolicyKind::new(&About {
     needs: Needs::Nothing,
     build: &|setup| Box::new(PlmLight::new(setup)),
 });
-
-/// What can be set about it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PlmLightSettings {
-    /// Length of a deterministic window that nothing ends early; not zero. 1 ms (§IV-D).
-    pub deterministic_window: Duration,
-    /// Shortest non-deterministic window. Ours.
-    pub shortest_drain: Duration,
-    /// Longest non-deterministic window: what is not drained by then waits for the next. Ours.
-    pub longest_drain: Duration,
-    /// How reads are counted out.
-    pub allocation: AllocationConfig,
-}
-
-impl Default for PlmLightSettings {
-    fn default() -> Self {
-        Self {
-            deterministic_window: Duration::from_millis(1),
-            shortest_drain: Duration::from_micros(100),
-            longest_drain: Duration::from_millis(10),
-            allocation: AllocationConfig::article(BaseRule::Prioritized),
-        }
-    }
-}
 
 /// The fast drive: an Optane drive takes about 10 µs; writes of more than 64 KiB do not go there
 /// (§III-C).

@@ -19,7 +19,7 @@ pub(super) use settle::Found;
 
 use super::SkipReason;
 use super::blkparse::Rwbs;
-use super::parser::{Parsed, RawRequest, Units};
+use super::raw::{Parsed, RawRequest, Units};
 use super::{fields, ops};
 use crate::Op;
 use crate::error::{LineProblem, excerpt};

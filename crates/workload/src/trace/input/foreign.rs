@@ -248,9 +248,12 @@ pub(super) fn listed(members: &[String], is_all: bool) -> String {
     format!("{least}{count} member{plural} ({})", shown.join(", "))
 }
 
+/// What messages call the path `-`.
+pub(super) const STANDARD_INPUT: &str = "standard input";
+
 /// The name of the file as it is typed; what comes through a pipe has none.
 pub(in crate::trace) fn typed(name: &str) -> Cow<'_, str> {
-    if name == super::opened::STANDARD_INPUT { Cow::Borrowed("FILE") } else { quoted(name) }
+    if name == STANDARD_INPUT { Cow::Borrowed("FILE") } else { quoted(name) }
 }
 
 /// `text` as one word for a shell.

@@ -7,6 +7,7 @@ mod waiting;
 mod zip;
 
 pub(super) use foreign::{refuse_foreign, typed};
+pub use opened::FileIdentity;
 pub(super) use opened::{Content, Opened, is_pipe, open};
 pub(super) use zip::open_only_member;
 

@@ -1,9 +1,10 @@
 //! What a path leads to: a file, a pipe that is read once and hashed on the way, or nothing with an end.
 
+use super::foreign::STANDARD_INPUT;
 use super::waiting::Patience;
 use super::zip;
 use crate::error::TraceError;
-use crate::trace::{FileIdentity, blktrace};
+use crate::trace::blktrace;
 use sha2::{Digest, Sha256};
 use std::fs::{File, FileType};
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Seek};
@@ -12,8 +13,16 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What messages call the path `-`.
-pub(super) const STANDARD_INPUT: &str = "standard input";
+/// Which file exactly, for the manifest of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileIdentity {
+    /// The SHA-256 of the bytes as they are on disk or come through a pipe, compressed or not, in hexadecimal. Of
+    /// several files that are read as one it is that of all, one after the other.
+    pub sha256: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
 /// Bytes that are read at once.
 const BUFFER: usize = 1 << 16;
 
