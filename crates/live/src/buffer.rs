@@ -1,6 +1,6 @@
 //! Memory for data: whole pages, aligned so that a drive opened with `O_DIRECT` can fill them.
 
-use crate::release::{Released, Releaser};
+use crate::release::Releaser;
 use crate::storage::Region;
 use bytemuck::{Pod, Zeroable};
 use std::sync::Arc;
@@ -151,7 +151,7 @@ impl Pool {
         }
         if pages > LARGEST_KEPT_PAGES {
             if let Some(releaser) = &self.releaser {
-                releaser.give(Released::Buffer(buffer));
+                releaser.give(move || drop(buffer));
             }
             return;
         }

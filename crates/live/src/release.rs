@@ -4,71 +4,51 @@
 //! array hands over what is large and goes on. Memory of drives is given back in pieces, so that the lock of the
 //! address space is free in between.
 
-use crate::buffer::Buffer;
-use crate::nbd::{Connection, UnsentReplies};
-use crate::storage::Memory;
 use std::io;
 use std::sync::mpsc::{Sender, channel};
 
-/// What is no longer needed.
-#[derive(Debug)]
-pub(crate) enum Released {
-    /// A buffer that no other handle is to.
-    Buffer(Buffer),
-    /// Replies that their client does not take.
-    Replies(UnsentReplies),
-    /// A client that is gone, with all that it holds.
-    Client(Box<Connection>),
-    /// A drive in memory.
-    Drive(Box<Memory>),
-}
-
-impl Released {
-    fn release(self) {
-        match self {
-            Self::Buffer(buffer) => drop(buffer),
-            Self::Replies(replies) => drop(replies),
-            Self::Client(connection) => drop(connection),
-            Self::Drive(mut memory) => memory.release(),
-        }
-    }
-}
+/// What gives memory back: it drops what it holds.
+type Release = Box<dyn FnOnce() + Send>;
 
 /// A handle to the thread, which ends with the last of them.
 #[derive(Clone, Debug)]
-pub(crate) struct Releaser(Sender<Released>);
+pub(crate) struct Releaser(Sender<Release>);
 
 impl Releaser {
     /// # Errors
     ///
     /// If the system has no thread left.
     pub(crate) fn start() -> io::Result<Self> {
-        let (sender, inbox) = channel::<Released>();
+        let (sender, inbox) = channel::<Release>();
         let thread = std::thread::Builder::new().name("release".into());
-        thread.spawn(move || inbox.into_iter().for_each(Released::release))?;
+        thread.spawn(move || inbox.into_iter().for_each(|release| release()))?;
         Ok(Self(sender))
     }
 
-    /// Gives something back, by and by.
-    pub(crate) fn give(&self, released: Released) {
+    /// Gives something back, by and by: `release` drops it.
+    pub(crate) fn give(&self, release: impl FnOnce() + Send + 'static) {
         // Without the thread it is given back here.
-        let _ = self.0.send(released);
+        if let Err(kept) = self.0.send(Box::new(release)) {
+            kept.0();
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffer::Buffer;
+    use crate::storage::Memory;
     use std::sync::mpsc::TryRecvError;
 
     #[test]
     fn what_is_given_is_taken_by_another_thread_and_the_last_handle_ends_it() {
         let releaser = Releaser::start().unwrap();
         let buffer = Buffer::zeroed(32 << 20);
-        releaser.give(Released::Buffer(buffer));
+        releaser.give(move || drop(buffer));
         let mut memory = Memory::new(8 << 20).unwrap();
         memory.write(0, &vec![1; 8 << 20]);
-        releaser.clone().give(Released::Drive(Box::new(memory)));
+        releaser.clone().give(move || memory.release());
         let (sender, inbox) = channel::<()>();
         drop(releaser);
         drop(sender);

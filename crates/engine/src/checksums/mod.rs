@@ -22,12 +22,14 @@
 
 mod changes;
 mod doubts;
+mod formatting;
 mod replayed;
 mod table;
 
 pub(crate) use changes::Stamp;
+pub(crate) use formatting::format;
 pub(crate) use replayed::{TablePlace, Written, note_written};
-pub(crate) use table::{Decoded, Key, LOST, Sums, decode, format, stored};
+pub(crate) use table::{Decoded, Key, LOST, Sums, decode, stored};
 pub use table::{TableSeal, table_bytes};
 pub use units::crc32c;
 

@@ -25,10 +25,9 @@
 //! There a block of zeros was never written: all its sums are 0, those of blocks of zeros. Any other block without
 //! a seal is damaged, or was torn by a power cut.
 
+use crate::durability::Uuid;
 use crate::durability::block::{BLOCK_BYTES, array, get_u32, get_u64, is_sealed, put, seal};
-use crate::durability::{Disk, HEAD_BYTES, Uuid};
 use alloc::boxed::Box;
-use alloc::vec;
 use crc32fast::Hasher;
 use units::DriveId;
 
@@ -42,8 +41,6 @@ const SUMS_AT: usize = 40;
 const SECTOR_BYTES: usize = 512;
 const SEAL_BYTES: usize = 4;
 const SUMS_PER_SECTOR: usize = (SECTOR_BYTES - SEAL_BYTES) / 4;
-/// Bytes of a table that are formatted at once.
-const FORMATTED_BYTES: u64 = 1 << 20;
 
 /// Sums in a block of the table.
 pub(crate) const SUMS: usize = (BLOCK_BYTES - SUMS_AT) / 4;
@@ -135,7 +132,7 @@ pub(crate) fn decode(seal: TableSeal, uuid: Uuid, key: Key, block: &[u8]) -> Dec
     }
 }
 
-fn encode_sectors(uuid: Uuid, key: Key, sums: &[u32; SUMS], block: &mut [u8]) {
+pub(super) fn encode_sectors(uuid: Uuid, key: Key, sums: &[u32; SUMS], block: &mut [u8]) {
     block.fill(0);
     let identity = identity(uuid, key);
     let sectors = block.chunks_exact_mut(SECTOR_BYTES).zip(sums.chunks(SUMS_PER_SECTOR));
@@ -213,32 +210,6 @@ fn decode_block(uuid: Uuid, key: Key, block: &[u8]) -> Option<Sums> {
         *sum = get_u32(block, SUMS_AT + 4 * index);
     }
     Some(sums)
-}
-
-/// Writes the table of a drive without data. Not on stable storage before the next sync.
-///
-/// # Errors
-///
-/// If the drive says no.
-pub(crate) fn format<D: Disk>(
-    disk: &mut D,
-    uuid: Uuid,
-    drive: DriveId,
-    drive_bytes: u64,
-) -> Result<(), D::Error> {
-    let (start, length) = (HEAD_BYTES + drive_bytes, table_bytes(drive_bytes));
-    let mut bytes = vec![0; length.min(FORMATTED_BYTES) as usize];
-    let mut done = 0;
-    while done < length {
-        let part = &mut bytes[..(length - done).min(FORMATTED_BYTES) as usize];
-        for (number, block) in (done / BLOCK_BYTES as u64..).zip(part.chunks_exact_mut(BLOCK_BYTES))
-        {
-            encode_sectors(uuid, Key { drive: drive.0, number }, &[0; SUMS], block);
-        }
-        disk.write(start + done, part)?;
-        done += part.len() as u64;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@
 use super::block::{BLOCK_BYTES, array, get_u32, is_sealed, put, seal};
 use super::missed::{Missed, MissedRegions};
 use super::setup::Setup;
+use super::superblock::REGION_BYTES_MIN;
 use super::uuid::Uuid;
 use crate::planted::{Bug, Planted};
 use alloc::boxed::Box;
@@ -27,8 +28,6 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 use units::{DriveId, Duration, Instant};
 
-/// Smallest region.
-pub const REGION_BYTES_MIN: u64 = 1 << 20;
 /// Most regions of a drive.
 pub const REGIONS_MAX: u64 = 65_536;
 /// Where the record begins in the file of each drive.

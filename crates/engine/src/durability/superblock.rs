@@ -78,7 +78,8 @@ const WIDTH_MAX: usize = 64;
 pub const COPIES_AT: [u64; 2] = [0, BLOCK_BYTES as u64];
 /// Largest drive: 2^62 bytes.
 const DRIVE_BYTES_MAX: u64 = 1 << 62;
-const REGION_BYTES_MIN: u64 = super::intent::REGION_BYTES_MIN;
+/// Smallest region.
+pub const REGION_BYTES_MIN: u64 = 1 << 20;
 
 /// How an array is laid out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,9 +3,9 @@
 use super::admission::Stage;
 use super::command_buffer::{CommandBuffer, Purpose};
 use super::command_memory::{Account, CommandMemory};
+use super::limits::{CAPSULE_BYTES, RECEIVE_BYTES, TRANSFER_BYTES_MAX};
 use super::output::{Output, Sent};
 use super::subsystems::{Joined, Which};
-use super::target::{CAPSULE_BYTES, RECEIVE_BYTES, TRANSFER_BYTES_MAX};
 use crate::buffer::Pool;
 use crate::clock::Interest;
 use crate::crowd::Source;

@@ -5,10 +5,11 @@
 
 use super::admission::{Loss, Stage};
 use super::connection::{CommandName, ConnectionId, HostConnection};
+use super::limits::DISCOVERY_TIMEOUT;
 use super::listener::Listener;
 use super::powers::Computed;
 use super::subsystems::{Joined, Which};
-use super::target::{DISCOVERY_TIMEOUT, Target};
+use super::target::Target;
 use crate::clock::{Event, Group, Interest};
 use crate::crowd::Source;
 use crate::seldom::Seldom;

@@ -14,6 +14,7 @@ mod connection;
 mod counters;
 mod entrance;
 mod fence;
+mod limits;
 mod listener;
 mod names;
 mod output;
@@ -26,9 +27,10 @@ pub use admission::{CONNECTIONS_MAX, CONTROLLERS_MAX};
 pub use command_buffer::CommandBuffer;
 pub use connection::CommandName;
 pub(crate) use counters::{Counters, plain_report};
+pub use limits::{
+    BLOCK_SHIFT, CAPSULE_BYTES, COMMAND_MEMORY_BYTES_MIN, IO_QUEUES_MAX, QUEUE_ENTRIES_MAX,
+    TRANSFER_SHIFT,
+};
 pub use listener::{ListenError, Listener};
 pub use names::{SubsystemNames, listing};
-pub use target::{
-    BLOCK_SHIFT, CAPSULE_BYTES, COMMAND_MEMORY_BYTES_MIN, IO_QUEUES_MAX, QUEUE_ENTRIES_MAX,
-    TRANSFER_SHIFT, Target, TargetEvent, TargetSetup,
-};
+pub use target::{Target, TargetEvent, TargetSetup};

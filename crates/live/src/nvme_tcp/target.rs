@@ -6,6 +6,7 @@ use super::command_memory::CommandMemory;
 use super::connection::{CommandName, ConnectionId, HostConnection, Pending, Received};
 use super::entrance::Entrance;
 use super::fence::Fence;
+use super::limits::{DISCOVERY_TIMEOUT, RECEIVE_BYTES, TRANSFER_BYTES_MAX};
 use super::listener::Listener;
 use super::powers::Powers;
 use super::subsystems::{Joined, Subsystems, Which};
@@ -24,25 +25,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use units::{Duration, Instant};
 
-/// Blocks have 4 KiB, the least that storage takes.
-pub const BLOCK_SHIFT: u8 = 12;
-/// MDTS as a power of two of 4 KiB: 128 KiB.
-pub const TRANSFER_SHIFT: u8 = 5;
-pub(super) const TRANSFER_BYTES_MAX: u32 = 4096 << TRANSFER_SHIFT;
-/// Data in a capsule of an I/O queue: what Linux sends with the command.
-pub const CAPSULE_BYTES: u32 = 8192;
-/// Entries of a queue: what Linux asks for.
-pub const QUEUE_ENTRIES_MAX: u16 = 128;
-/// I/O queues of a controller. One thread serves all, so many gain nothing, and hosts ask for one per processor.
-pub const IO_QUEUES_MAX: u16 = 64;
-
-/// Most bytes that are received by one call.
-pub(super) const RECEIVE_BYTES: usize = 64 << 10;
 /// Three quarters of all memory are shares.
 const SHARES_OF_FOUR: u64 = 3;
-/// Least memory for commands: shares for some sixty connections.
-pub const COMMAND_MEMORY_BYTES_MIN: u64 = 16 << 20;
-
 /// Data that one C2HData has at most: short ones let other answers go in between.
 const CONTROLLER_DATA_BYTES: u32 = 64 << 10;
 
@@ -50,8 +34,6 @@ const CONTROLLER_DATA_BYTES: u32 = 64 << 10;
 const RECEIPTS_PER_TURN: usize = 4;
 /// Bytes that are sent over all connections in one turn of the loop.
 const SENT_BYTES_PER_TURN: u64 = 2 << 20;
-/// For how long a host of the discovery subsystem may say nothing. Hosts that stay there say more often that they are alive.
-pub(super) const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(60);
 /// For how long a host may take to read what it was sent last, and to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 

@@ -4,7 +4,7 @@ use super::client_memory::{ClientMemory, Line, Ticket, shares};
 use crate::buffer::Pool;
 use crate::clock::{Interest, Waiter};
 use crate::nbd::{Connection, Request, StrangerCounts};
-use crate::release::{Released, Releaser};
+use crate::release::Releaser;
 use std::collections::VecDeque;
 
 /// Which client asked: its slot, and how often that was used before, so that an answer never goes to
@@ -205,7 +205,7 @@ impl Clients {
             pool.give(buffer);
         }
         if let Some(unsent) = client.connection.take_unsent() {
-            self.releaser.give(Released::Replies(unsent));
+            self.releaser.give(move || drop(unsent));
         }
         let sent = client.connection.counts().sent_bytes - before;
         if client.connection.has_more_to_send() {
@@ -275,6 +275,7 @@ impl Clients {
             let all: Vec<u32> = self.line.all().collect();
             all.into_iter().for_each(|index| self.mark_dirty(index));
         }
-        self.releaser.give(Released::Client(client.connection));
+        let connection = client.connection;
+        self.releaser.give(move || drop(connection));
     }
 }

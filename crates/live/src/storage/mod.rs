@@ -57,7 +57,7 @@ pub use stored::{PlaceError, StoredDrive};
 use crate::buffer::Buffer;
 use crate::certainty::Certainty;
 use crate::clock::Clock;
-use crate::release::{Released, Releaser};
+use crate::release::Releaser;
 use discards::Discards;
 use job::{Job, Kind};
 use nvme::CollectionRight;
@@ -245,9 +245,9 @@ impl Storage {
                 remote.give_up();
                 self.take_from(drive, &mut remote);
             }
-            Some(Backing::Memory(memory)) => {
+            Some(Backing::Memory(mut memory)) => {
                 if let Some(releaser) = &self.releaser {
-                    releaser.give(Released::Drive(Box::new(memory)));
+                    releaser.give(move || memory.release());
                 }
             }
             Some(Backing::Disk(_)) | None => {}

@@ -2,34 +2,13 @@
 //! end to its arrival.
 
 use super::command::{OwnCommand, PageStep};
+use super::life::Life;
 use super::operation::{Link, LinkKind};
-use super::recorder::Life;
 use super::state::Who;
-use super::{Activity, words};
+use super::told::{Activity, Segment};
 use nvme::{Cause, Delays};
 use ssd::PageOperation;
 use units::{DriveId, Duration, Instant};
-
-/// A stretch of the longest chain.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Segment {
-    /// Its start.
-    pub from: Instant,
-    /// Its end, which is the start of the next.
-    pub until: Instant,
-    /// What it went to.
-    pub activity: Activity,
-    /// The drive that it went to, if it did.
-    pub drive: Option<DriveId>,
-}
-
-impl Segment {
-    /// What it went to, in words.
-    #[must_use]
-    pub fn words(&self) -> String {
-        words::of_segment(self)
-    }
-}
 
 /// The times of a chain, in groups that can be compared with what the run reports.
 ///

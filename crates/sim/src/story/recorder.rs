@@ -1,9 +1,11 @@
 //! Follows a run until a request is done, and keeps what belongs to its life.
 
 use super::command::{FastFailure, OwnCommand, PageStep};
+use super::life::{Die, Life, Times};
 use super::operation::{Link, LinkKind, OwnOp, Step};
-use super::state::{State, Who, Work};
-use super::{Activity, Lane, Place, Span, Story, path, sentences, words};
+use super::state::{State, Who};
+use super::told::{Activity, Lane, Place, Segment, Span, Story};
+use super::{path, sentences, words};
 use crate::plan::{Plan, PlanError};
 use crate::watch::Watch;
 use array::policy::PolicyKind;
@@ -12,116 +14,10 @@ use engine::{Drive, Event};
 use nvme::CommandId;
 use ssd::{Geometry, Origin, PageOperation};
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use units::{DriveId, Duration, Instant, Lba, Recorded};
 
 /// Most dies that get a lane.
 const DIE_LANES: usize = 24;
-
-/// How long page operations take that nothing stands in the way of.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
-    pub(super) sense: Duration,
-    transfer: Duration,
-    program: Duration,
-}
-
-impl Times {
-    pub(super) fn of(&self, operation: PageOperation) -> Duration {
-        match operation {
-            PageOperation::Program => self.transfer + self.program,
-            _ => self.sense + self.transfer,
-        }
-    }
-}
-
-/// A die that the request touches, since it does.
-#[derive(Clone, Debug)]
-struct Die {
-    drive: DriveId,
-    die: u32,
-    /// What it did, and until when.
-    spans: Vec<(Work, Instant)>,
-    now: Option<Work>,
-}
-
-impl Die {
-    /// From `at` on the die does something else, or the same.
-    fn turn_to(&mut self, at: Instant, work: Option<Work>) {
-        let same = |now: &Work, work: &Work| now.is_same(work);
-        if let (Some(now), Some(work)) = (&self.now, &work)
-            && same(now, work)
-        {
-            return;
-        }
-        if let Some(before) = self.now.take() {
-            self.end(before, at);
-        }
-        self.now = work.map(|work| Work { since: at, ..work });
-    }
-
-    fn end(&mut self, work: Work, at: Instant) {
-        match self.spans.last_mut() {
-            // One page after another of the same.
-            Some((last, until)) if last.is_same(&work) && *until == work.since => *until = at,
-            _ if at > work.since => self.spans.push((work, at)),
-            _ => {}
-        }
-    }
-}
-
-/// The life of the request as far as it has come.
-#[derive(Clone, Debug)]
-pub(super) struct Life {
-    id: RequestId,
-    pub(super) kind: RequestKind,
-    offset_bytes: u64,
-    size_bytes: u64,
-    pub(super) arrived: Instant,
-    /// When its first stripe operation began.
-    pub(super) admitted: Instant,
-    pub(super) ops: Vec<OwnOp>,
-    pub(super) commands: Vec<OwnCommand>,
-    pub(super) links: Vec<Link>,
-    pub(super) steps: Vec<(Instant, Step)>,
-    pub(super) times: Times,
-    dies: Vec<Die>,
-    /// Where each of them is in the list.
-    die_numbers: BTreeMap<(DriveId, u32), usize>,
-    /// Operations and commands that are open, with their indices.
-    open_ops: BTreeMap<OpId, usize>,
-    open_commands: BTreeMap<CommandId, usize>,
-}
-
-impl Life {
-    /// What a die did since the request came to it, and until when.
-    pub(super) fn work_on(
-        &self,
-        drive: DriveId,
-        die: u32,
-    ) -> impl Iterator<Item = (Work, Instant)> + '_ {
-        let tracked = self.die_numbers.get(&(drive, die)).map(|&number| &self.dies[number]);
-        tracked.into_iter().flat_map(|tracked| tracked.spans.iter().copied())
-    }
-
-    /// Its first byte, and its length.
-    pub(super) fn extent(&self) -> (u64, u64) {
-        (self.offset_bytes, self.size_bytes)
-    }
-
-    fn track(&mut self, state: &State, drive: DriveId, die: u32) {
-        let number = self.dies.len();
-        if let Entry::Vacant(entry) = self.die_numbers.entry((drive, die)) {
-            entry.insert(number);
-            let now = state.work(drive, die);
-            self.dies.push(Die { drive, die, spans: Vec::new(), now });
-        }
-    }
-
-    fn push(&mut self, at: Instant, step: Step) {
-        self.steps.push((at, step));
-    }
-}
 
 /// Watches a run until a request is done.
 pub(super) struct Recorder {
@@ -514,12 +410,7 @@ impl Watch for Recorder {
 }
 
 /// The lanes of host, drives and dies, and how many dies have none.
-fn lanes(
-    life: &Life,
-    state: &State,
-    path: &[path::Segment],
-    completed: Instant,
-) -> (Vec<Lane>, usize) {
+fn lanes(life: &Life, state: &State, path: &[Segment], completed: Instant) -> (Vec<Lane>, usize) {
     let host = path.iter().map(|segment| Span {
         from: segment.from,
         until: segment.until,

@@ -1,12 +1,12 @@
 //! The life of a request in sentences.
 
 use super::command::OwnCommand;
+use super::life::Life;
 use super::operation::Step;
 use super::path;
-use super::recorder::Life;
 use super::state::{State, Who};
+use super::told::{Activity, Sentence};
 use super::words::{self, count, drives, list, time};
-use super::{Activity, Sentence};
 use array::{Layout, MemberSet, OperationKind, RequestKind, Role, Why};
 use nvme::{Opcode, PlFlag, Status};
 use units::{Bytes, DriveId, Duration, Instant};

@@ -1,13 +1,20 @@
 //! How times, drives and work are called in sentences and labels.
 
-use super::Activity;
 use super::command::{OwnCommand, PageStep};
-use super::path::Segment;
 use super::state::{Who, Work};
+use super::told::{Activity, Segment};
 use array::{MemberSet, OperationKind, Why};
 use nvme::Opcode;
 use ssd::PageOperation;
 use units::Duration;
+
+impl Segment {
+    /// What it went to, in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        of_segment(self)
+    }
+}
 
 /// A time with three digits, as `52.0 µs`.
 pub(super) fn time(length: Duration) -> String {

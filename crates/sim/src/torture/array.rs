@@ -1,9 +1,9 @@
 //! The array under torture while it runs: its volume, its simulated disks, and who waits for what.
 
-use super::ahead::Looks;
 use super::collecting::{Collecting, Met};
 use super::disk::{BLOCK_BYTES, Content, SimDisk, Write};
 use super::history::Shape;
+use super::looks::Looks;
 use super::pages::{Page, Pages};
 use super::powered::Fuse;
 use engine::durability::{HEAD_BYTES, IoResult, Records};

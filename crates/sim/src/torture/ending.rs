@@ -1,10 +1,12 @@
 //! The end of a history: nothing more goes wrong, and everything must come to rest and be right.
 
+use super::constants::REST;
 use super::disk::Faults;
+use super::failure::{Done, Failure};
 use super::history::Access;
 use super::place::Row;
 use super::powered::Fuse;
-use super::world::{Done, Failure, REST, World};
+use super::world::World;
 use std::collections::BTreeSet;
 use units::Duration;
 

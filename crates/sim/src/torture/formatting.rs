@@ -2,13 +2,15 @@
 //! is left is an array, or may be created or formatted again.
 
 use super::array::Bay;
+use super::constants::UUID;
 use super::coverage::Event;
 use super::disk::{Faults, Loss, SimDisk};
+use super::failure::{Done, Failure};
 use super::history::Start;
 use super::living::without_disks;
 use super::powered::{Fuse, PoweredDisk};
 use super::transition::Transition;
-use super::world::{Done, Failure, PendingCut, UUID, World};
+use super::world::{PendingCut, World};
 use engine::Drive;
 use engine::durability::{
     OpenError, Refusal, check_join, check_return, create, prepare, prepare_return,

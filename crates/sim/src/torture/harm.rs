@@ -5,10 +5,12 @@
 //! of what was being written.
 
 use super::array::Bay;
+use super::constants::UUID;
 use super::coverage::{Event, State};
 use super::disk::{BLOCK_BYTES, Block, SECTOR_BYTES, Silent, SimDisk};
+use super::failure::Done;
 use super::history::Fault;
-use super::world::{Done, UUID, World};
+use super::world::World;
 use array::{JobKind, MemberSet};
 use engine::durability::intent::INTENT_OFFSET_BYTES;
 use engine::durability::journal::JOURNAL_OFFSET_BYTES;
@@ -27,20 +29,6 @@ const TELLING_TABLES: u64 = 4;
 const RECORD_MAGIC: &[u8; 8] = b"ioda\0log";
 /// Where numbers grow in the blocks of heads: generations of superblocks, numbers of headers and of records.
 const NUMBER_AT: usize = 32;
-
-/// Damage that was done, and is not known to be repaired.
-#[derive(Debug, Default)]
-pub(super) struct Harms {
-    /// What strikes when the power is off.
-    pub(super) waiting: Vec<(DriveId, Fault)>,
-    /// Drives whose checksums were damaged since a scrub began that has ended, as bits. A block of them that was written
-    /// again may still lack sums.
-    pub(super) unscrubbed: u64,
-    /// Nothing was damaged since the scrub that is running began.
-    pub(super) scrubs_all: bool,
-    /// Damage so far.
-    pub(super) count: u64,
-}
 
 /// Where what is on a drive of a history, in blocks from the start of its file.
 #[derive(Clone, Debug)]

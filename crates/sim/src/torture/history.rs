@@ -5,9 +5,9 @@
 
 mod sizes;
 
+use super::constants::QUIET_FOR;
 use super::disk::Loss;
 use super::play::{Play, possible};
-use super::world::QUIET_FOR;
 use array::Level;
 use array::policy::PolicyKind;
 use engine::durability::{Journalled, Setup};

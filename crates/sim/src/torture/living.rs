@@ -1,15 +1,17 @@
 //! How an array under torture is created, goes on, loses its power, and starts again.
 
-use super::ahead::Looks;
 use super::array::{Bay, Happened, Running};
+use super::constants::{PAGE_BYTES, PATIENCE, REST};
 use super::coverage::{Event, State};
 use super::disk::{DiskError, Faults, Loss, SimDisk};
+use super::failure::{Done, Failure};
 use super::history::Start;
 use super::look::Look;
+use super::looks::Looks;
 use super::model::Moment;
 use super::powered::{Fuse, PoweredDisk};
 use super::transition::{Transition, count_cut, count_opened, count_running};
-use super::world::{Done, Failure, PAGE_BYTES, PATIENCE, PendingCut, REST, Waiting, World};
+use super::world::{PendingCut, Waiting, World};
 use array::{JobKind, PageRepair};
 use engine::Drive;
 use engine::durability::{DriveSet, OpenError, Opened, Refusal, StopReason, open};

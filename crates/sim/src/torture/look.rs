@@ -7,15 +7,15 @@
 
 use super::array::Bay;
 use super::disk::{BLOCK_BYTES, Block, SECTOR_BYTES};
+use super::failure::{Done, Failure};
 use super::field::{add, inverse, scale, weight};
+use super::memo::{Memo, Seen};
 use super::model::{Model, Moment, PAGE_SECTORS, Versions, Wrong, versions_of};
 use super::place::Row;
-use super::world::{Done, Failure};
 use array::{Layout, Role};
 use engine::durability::{Geometry, HEAD_BYTES};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
 use units::DriveId;
 
 /// A page of a drive.
@@ -47,33 +47,6 @@ pub(super) struct Look<'a> {
     pub(super) doubtful: Option<&'a [Range<u64>]>,
     /// What clients may find.
     pub(super) moment: Moment,
-}
-
-/// Rows that were looked at and fit together, so that they are not computed again as long as nothing has changed there.
-#[derive(Debug, Default)]
-pub(super) struct Memo(BTreeMap<Row, Seen>);
-
-/// A row whose members fit.
-#[derive(Debug)]
-struct Seen {
-    /// What each member has.
-    blocks: Vec<Block>,
-    /// Their checksums.
-    sums: Vec<u32>,
-    /// The pages of the array in the row, and what they hold.
-    pages: Vec<(u64, Versions)>,
-}
-
-impl Seen {
-    /// Whether these are the remembered blocks, by identity and not by content.
-    fn is_of(&self, blocks: &[&Block]) -> bool {
-        let same = |one: &Block, other: &Block| match (one, other) {
-            (None, None) => true,
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            _ => false,
-        };
-        self.blocks.iter().zip(blocks).all(|(one, other)| same(one, other))
-    }
 }
 
 /// A row that is looked at.
@@ -323,6 +296,7 @@ mod tests {
     use super::*;
     use array::Level;
     use engine::durability::Journalled;
+    use std::sync::Arc;
     use units::Rng;
 
     const CHUNK_PAGES: u32 = 2;

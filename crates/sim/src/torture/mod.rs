@@ -8,15 +8,19 @@
 mod ahead;
 mod array;
 mod collecting;
+mod constants;
 mod coverage;
 mod disk;
 mod ending;
+mod failure;
 mod field;
 mod formatting;
 mod harm;
 mod history;
 mod living;
 mod look;
+mod looks;
+mod memo;
 mod model;
 mod pages;
 mod place;
@@ -29,12 +33,13 @@ mod world;
 
 pub use coverage::{Coverage, Event, State, Times};
 pub use disk::Loss;
+pub use failure::Failure;
 pub use history::{Access, Fault, History, Order, Shape, Start, Step};
 pub use play::{Coordinated, Play};
 pub use shrink::{shrink, shrink_while};
 pub use sweep::{Act, Case, CaseError, Cutting, Script};
 pub use transition::Transition;
-pub use world::{Counts, Failure};
+pub use world::Counts;
 
 use world::World;
 

@@ -5,10 +5,10 @@
 //! answer at which the power can go and every way in which it can go. The drives are tiny, so that
 //! all of a rebuild has few such moments.
 
+use super::constants::QUIET_FOR;
 use super::disk::Loss;
 use super::history::{Access, History, Order, Shape, Start, Step};
 use super::play::Play;
-use super::world::QUIET_FOR;
 use array::Level;
 use array::policy::PolicyKind;
 use engine::durability::{Journalled, Setup};

@@ -1,135 +1,24 @@
 //! One history, from the creation of the array to the check of every sector.
 
 use super::array::Running;
+use super::constants::{PAGE_BYTES, PATIENCE};
 use super::coverage::{Coverage, Event, State};
 use super::disk::{Loss, SECTOR_BYTES, SimDisk};
-use super::harm::Harms;
+use super::failure::Done;
 use super::history::{Access, Fault, History, Order, Shape, Start, Step};
-use super::look::Memo;
+use super::memo::Memo;
 use super::model::{Model, PAGE_SECTORS, Version, ZEROS, fill};
 use super::place::Row;
 use super::powered::Fuse;
 use super::transition::{Transition, count_running};
 use array::{JobKind, Layout};
-use engine::durability::{Geometry, HEAD_BYTES, MemberState, Uuid};
+use engine::durability::{Geometry, HEAD_BYTES, MemberState};
 use engine::volume::{ShutdownEnd, Token};
 use engine::{ByteRequest, ByteRequestKind};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use units::{DriveId, Duration, Instant, Rng};
-
-pub(super) const UUID: Uuid = Uuid([7; 16]);
-pub(super) const PAGE_BYTES: u32 = 4096;
-/// How long a region of the intent record is quiet before it is clean.
-pub(super) const QUIET_FOR: Duration = Duration::from_secs(5);
-/// Longest that a shutdown waits for requests.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// Longest that the array may take to come to rest when nothing more goes wrong.
-pub(super) const REST: Duration = Duration::from_secs(600);
-
-/// What an array did that it must not.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Failure {
-    /// A read brought what cannot be there.
-    WrongData {
-        /// The first sector that is wrong.
-        sector: u64,
-        /// The number of the write that was found; none if it is no write of this sector.
-        found: Option<u32>,
-        /// The numbers of the writes that may be there; 0 are zeros.
-        allowed: Vec<u32>,
-    },
-    /// A request was answered with an error although enough drives were there.
-    RequestFailed {
-        /// First sector.
-        sector: u64,
-    },
-    /// The array did not start although enough drives were there.
-    NotStarted(String),
-    /// The array took no requests any more although enough drives were there.
-    Stopped(String),
-    /// Not every request was answered, or not every drive came back, after the faults had ended.
-    NoRest(String),
-    /// Parity did not fit data at the end.
-    Parity {
-        /// Stripes.
-        mismatches: u64,
-    },
-    /// The array ended cleanly, and did not say so at the next start.
-    NotClean,
-    /// More members of a stripe were in their busy windows at once than it can miss.
-    TooManyBusy {
-        /// These drives, as bits.
-        drives: u64,
-    },
-    /// Members of a row do not fit each other on the disks, and nothing is to make them fit.
-    Torn {
-        /// The stripe.
-        stripe: u64,
-        /// The row of it.
-        row: u32,
-    },
-    /// The checksum of a page does not fit on its disk, and nobody was writing there.
-    Sum {
-        /// The drive.
-        drive: u8,
-        /// The page of the drive.
-        page: u64,
-    },
-}
-
-impl Failure {
-    /// Whether this is a failure of the same kind.
-    #[must_use]
-    pub fn is_like(&self, other: &Self) -> bool {
-        core::mem::discriminant(self) == core::mem::discriminant(other)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::WrongData { sector, found: Some(found), allowed } => {
-                write!(f, "sector {sector} holds write {found}, and may hold {allowed:?}")
-            }
-            Self::WrongData { sector, found: None, allowed } => write!(
-                f,
-                "sector {sector} holds what was never written there, and may hold {allowed:?}"
-            ),
-            Self::RequestFailed { sector } => {
-                write!(f, "a request for sector {sector} failed although enough drives were there")
-            }
-            Self::NotStarted(why) => write!(f, "the array did not start: {why}"),
-            Self::Stopped(why) => write!(f, "the array has stopped: {why}"),
-            Self::NoRest(why) => write!(f, "the array does not come to rest: {why}"),
-            Self::Parity { mismatches } => {
-                write!(f, "{mismatches} parities do not fit their data at the end")
-            }
-            Self::TooManyBusy { drives } => {
-                let names: Vec<String> = (0..64)
-                    .filter(|drive| drives >> drive & 1 == 1)
-                    .map(|drive| drive.to_string())
-                    .collect();
-                write!(
-                    f,
-                    "drives {} of one stripe are in their busy windows at once, more than it can miss",
-                    names.join(" and ")
-                )
-            }
-            Self::NotClean => f.write_str("a clean shutdown was not found clean"),
-            Self::Torn { stripe, row } => write!(
-                f,
-                "row {row} of stripe {stripe} does not fit together on the disks, and is not to be resynced"
-            ),
-            Self::Sum { drive, page } => write!(
-                f,
-                "the checksum of page {page} of drive {drive} does not fit on the disk, and is not in doubt"
-            ),
-        }
-    }
-}
+use units::{DriveId, Instant, Rng};
 
 /// What was done in a history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -206,6 +95,20 @@ pub(super) struct PendingCut {
     pub(super) start: Start,
 }
 
+/// Damage that was done, and is not known to be repaired.
+#[derive(Debug, Default)]
+pub(super) struct Harms {
+    /// What strikes when the power is off.
+    pub(super) waiting: Vec<(DriveId, Fault)>,
+    /// Drives whose checksums were damaged since a scrub began that has ended, as bits. A block of them that was written
+    /// again may still lack sums.
+    pub(super) unscrubbed: u64,
+    /// Nothing was damaged since the scrub that is running began.
+    pub(super) scrubs_all: bool,
+    /// Damage so far.
+    pub(super) count: u64,
+}
+
 /// See the module.
 pub(super) struct World {
     pub(super) shape: Shape,
@@ -261,8 +164,6 @@ pub(super) struct Report {
     /// What happened, if that was asked for.
     pub(super) story: Option<Vec<String>>,
 }
-
-pub(super) type Done<T = ()> = Result<T, Failure>;
 
 impl World {
     /// Creates the array of a history.

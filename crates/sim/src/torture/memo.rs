@@ -1,0 +1,34 @@
+//! What was looked at and fit.
+
+use super::disk::Block;
+use super::model::Versions;
+use super::place::Row;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Rows that were looked at and fit together, so that they are not computed again as long as nothing has changed there.
+#[derive(Debug, Default)]
+pub(super) struct Memo(pub(super) BTreeMap<Row, Seen>);
+
+/// A row whose members fit.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// What each member has.
+    pub(super) blocks: Vec<Block>,
+    /// Their checksums.
+    pub(super) sums: Vec<u32>,
+    /// The pages of the array in the row, and what they hold.
+    pub(super) pages: Vec<(u64, Versions)>,
+}
+
+impl Seen {
+    /// Whether these are the remembered blocks, by identity and not by content.
+    pub(super) fn is_of(&self, blocks: &[&Block]) -> bool {
+        let same = |one: &Block, other: &Block| match (one, other) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        };
+        self.blocks.iter().zip(blocks).all(|(one, other)| same(one, other))
+    }
+}
