@@ -29,7 +29,6 @@ mod log;
 mod memory;
 mod metric;
 mod names;
-mod old_spellings;
 mod output;
 mod pace;
 mod planned;
@@ -60,14 +59,10 @@ use std::ffi::OsString;
 /// Does what `arguments` say, the first of which is the name of the program. Prints results to stdout, and
 /// everything else, also what went wrong, to stderr.
 pub fn command(arguments: impl IntoIterator<Item = OsString>) -> Code {
-    let (arguments, remarks) = old_spellings::replaced(arguments);
     let cli = match cli::Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return exit::arguments(&error),
     };
-    if !cli.quiet {
-        remarks.iter().for_each(|text| output::remark(text));
-    }
     if let Err(failure) = log::start(&cli.log, cli.quiet) {
         return exit::report(&failure);
     }

@@ -35,7 +35,7 @@ pub(crate) struct DriveArgs {
     /// Where hosts connect: a host with a port such as 127.0.0.1:4420, a port alone, which is on the loopback
     /// interface, or nvme+tcp://127.0.0.1:4420; repeatable. Port 0 lets the system choose [default:
     /// 127.0.0.1:4420]
-    #[arg(long, alias = "listen", value_name = "ADDRESS", value_delimiter = ',')]
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     pub(crate) address: Vec<TargetAddress>,
     /// Where the drive keeps its bytes: `memory`, or a file or block device [default: memory]
     #[arg(long, value_name = "WHERE")]

@@ -18,7 +18,7 @@ pub(crate) struct ServeSettings {
     /// nvme+tcp://127.0.0.1:4420 or nvme+tcp://127.0.0.1:4420/NQN for NVMe/TCP; repeatable, and two for
     /// NVMe/TCP are two paths. A port alone is for NBD on the loopback interface [default: ioda.sock in $XDG_RUNTIME_DIR, or else in /tmp]
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
-    #[serde(skip_serializing_if = "Vec::is_empty", alias = "listen")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) address: Vec<String>,
     /// Where the drives keep their bytes: `memory`, a directory that has a file per drive, or a
     /// list with the file, the block device or the address of each, such as

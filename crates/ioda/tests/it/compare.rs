@@ -444,12 +444,6 @@ fn pages_and_documents_are_written_where_they_should_be() {
         assert_eq!((ran.code, ran.stderr.as_str()), (0, said));
         assert_eq!(ran.stdout, none.stdout, "the page is written beside the table");
     }
-    let old = run(&["--no-html"]);
-    assert!(
-        old.code == 0 && old.stderr.starts_with("note: leave out `--no-html`"),
-        "{}",
-        old.stderr
-    );
     let page = std::fs::read_to_string(folder.path().join("ioda-report.html")).unwrap();
     assert!(page.starts_with("<!doctype html>"));
     assert_eq!(run(&["--html=x.html", "--json=x.json", "--fio-json", "f.json"]).code, 0);

@@ -92,8 +92,6 @@ fn orders_are_given_and_answers_told() {
     let network = ioda(&["ctl", "status", "--address", "nbd://127.0.0.1:10809"]);
     assert_eq!((network.code, network.stdout.as_str()), (2, ""));
     assert!(network.stderr.contains("at its control socket only"), "{}", network.stderr);
-    let old = ioda(&["ctl", "status", "--socket", socket.to_str().unwrap()]);
-    assert!(old.code == 4 && old.stderr.starts_with("note: write `--control`"), "{}", old.stderr);
     assert!(nobody.stderr.starts_with("error: no array can be reached at "), "{}", nobody.stderr);
 }
 

@@ -106,8 +106,4 @@ fn errors_and_refusals_are_said_all_the_same() {
     assert!(nobody.code == 4 && nobody.stderr.starts_with("error: "), "{}", nobody.stderr);
     let nobody = ioda(&["load", "--quiet", "--address", "/nowhere/array.sock"]);
     assert!(nobody.code == 2 && nobody.stderr.starts_with("error: "), "{}", nobody.stderr);
-    // Old spellings are remarks.
-    let old = ioda(&["presets", "drives", "--quiet", "--json", "-"]);
-    assert_eq!((old.code, old.stderr.as_str()), (0, ""));
-    assert!(ioda(&["presets", "drives", "--json", "-"]).stderr.starts_with("note: write `--json`"));
 }

@@ -292,8 +292,7 @@ fn one_address_serves_administers_and_loads() {
         assert_eq!((loaded.code, loaded.stderr.as_str()), (0, ""), "{address}");
         assert!(loaded.stdout.contains("40 requests sent"), "{}", loaded.stdout);
     }
-    // The options of these commands as they were.
-    let old = common::ioda(&["ctl", "--socket", &format!("{path}.ctl"), "status"]);
-    assert!(old.code == 0 && old.stderr.starts_with("note: write `--control`"), "{}", old.stderr);
+    let by_control = common::ioda(&["ctl", "--control", &format!("{path}.ctl"), "status"]);
+    assert_eq!((by_control.code, by_control.stderr.as_str()), (0, ""));
     assert!(served.terminate());
 }

@@ -201,9 +201,9 @@ fn named_commands_are_found() {
 #[test]
 fn options_are_replaced_or_added() {
     for (command, options, expected) in [
-        ("ioda a --requests 5 --b", "--requests 2 --no-html", "ioda a --requests 2 --b --no-html"),
+        ("ioda a --requests 5 --b", "--requests 2 --quiet", "ioda a --requests 2 --b --quiet"),
         ("fio --runtime=60 --x=1", "--runtime=1", "fio --runtime=1 --x=1"),
-        ("ioda a --no-html", "--no-html", "ioda a --no-html"),
+        ("ioda a --quiet", "--quiet", "ioda a --quiet"),
     ] {
         assert_eq!(with_options(command, options), expected);
     }

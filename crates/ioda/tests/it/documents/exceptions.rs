@@ -151,7 +151,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     ),
     on(README, "ioda trace merge", After(&[JOBS]), OWN),
     on(README, "ioda trace inspect mine.csv", After(&[MINE_CSV]), OWN),
-    on(README, "ioda load azure", Options("--requests 1000 --no-html"), LONG),
+    on(README, "ioda load azure", Options("--requests 1000"), LONG),
     on(TODAY, "ioda presets drives --calibration", Read, LONG),
     on(TODAY, "ioda compare azure --drive 7450-960", Read, LONG),
     on(DRIVES, "ioda compare dtrs", Options("--requests 1000"), LONG),
@@ -220,7 +220,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         SERVING,
         "INFO 61 records",
         Form(&[
-            "(ioda load synthetic --rw randwrite --bs 4k --rate_iops 2000 --runtime 60s --no-html & \
+            "(ioda load synthetic --rw randwrite --bs 4k --rate_iops 2000 --runtime 60s & \
              until ioda ctl status | grep -Eq '^ write +[1-9]'; do :; done; sleep 1; kill -9 $SERVER; wait) > load 2>&1",
             "ioda serve --storage /tmp/array",
         ]),
