@@ -14,8 +14,8 @@ use pyo3::types::{PyBytes, PyList};
 use pyo3_arrow::PyTable;
 use std::sync::Arc;
 
-/// A table with the Arrow PyCapsule interface, of pairs of a name and a column: a list of texts, or an array of float64,
-/// int64, uint64 or bool. All have the same length.
+/// A table with the Arrow PyCapsule interface, of pairs of a name and a column: a list of texts, or
+/// an array of float64, int64, uint64 or bool. All have the same length.
 #[pyfunction]
 pub(crate) fn arrow(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<PyTable> {
     let (mut fields, mut arrays) = (Vec::new(), Vec::new());
@@ -30,8 +30,8 @@ pub(crate) fn arrow(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<PyTabl
     PyTable::try_new(vec![batch], schema)
 }
 
-/// The columns of anything with the Arrow PyCapsule interface: a name, and a list of texts or None, or the bytes of
-/// numbers and what they are in NumPy's words (`<f8`, `<i8` or `<u8`).
+/// The columns of anything with the Arrow PyCapsule interface: a name, and a list of texts or None,
+/// or the bytes of numbers and what they are in NumPy's words (`<f8`, `<i8` or `<u8`).
 #[pyfunction]
 pub(crate) fn columns<'py>(py: Python<'py>, frame: PyTable) -> PyResult<Vec<Exported<'py>>> {
     let (batches, schema) = frame.into_inner();

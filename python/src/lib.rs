@@ -1,7 +1,8 @@
 //! The Python module `ioda._native`: conversions, and nothing else.
 //!
-//! Knows: Python's types, its interpreter lock and its signals. Does not know: what an option means, how a run is
-//! made, how a result is shown. The first two are asked of `ioda::embed`; the last is Python, in the folder `ioda`.
+//! Knows: Python's types, its interpreter lock and its signals. Does not know: what an option
+//! means, how a run is made, how a result is shown. The first two are asked of `ioda::embed`; the
+//! last is Python, in the folder `ioda`.
 
 mod columns;
 mod error;
@@ -33,8 +34,8 @@ mod _native {
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 }
 
-/// Does what a command line says, as the program does; the first of `arguments` is the name of the program. Returns
-/// the exit code.
+/// Does what a command line says, as the program does; the first of `arguments` is the name of the
+/// program. Returns the exit code.
 #[pyfunction]
 fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
     py.detach(|| ioda::command(arguments) as u8)

@@ -28,9 +28,9 @@ struct Description {
     untimed: Untimed,
 }
 
-/// A policy as the registry has them, which stands for whatever class of this description runs. The array knows
-/// policies by a reference that is good for ever, so these are never freed: one for each description, and for each
-/// run with it at the same time.
+/// A policy as the registry has them, which stands for whatever class of this description runs. The
+/// array knows policies by a reference that is good for ever, so these are never freed: one for
+/// each description, and for each run with it at the same time.
 struct Slot {
     description: Description,
     kind: OnceLock<PolicyKind>,
@@ -274,8 +274,8 @@ impl OwnPolicy {
         Self { object, state, hooks, handled: Instant::ZERO }
     }
 
-    /// What the class answers to the question `name`; `usual` if it does not define it, answers None, or has raised an
-    /// exception before, after which the run ends soon.
+    /// What the class answers to the question `name`; `usual` if it does not define it, answers
+    /// None, or has raised an exception before, after which the run ends soon.
     fn ask<T>(
         &self,
         name: &'static str,

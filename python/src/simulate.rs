@@ -21,15 +21,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Values in nanoseconds and how often each was measured, both as bytes of 64-bit numbers.
 type Histogram<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
-/// The document as JSON; for each run the histograms of reads and of writes; what came of each assertion; for each run
-/// its requests, if they were kept.
+/// The document as JSON; for each run the histograms of reads and of writes; what came of each
+/// assertion; for each run its requests, if they were kept.
 type Answer<'py> =
     (String, Vec<(Histogram<'py>, Histogram<'py>)>, Vec<(Option<bool>, String)>, Vec<Requests>);
 
 /// Makes the runs of `ioda run` or `ioda compare`.
 ///
-/// `policies` are texts and policies in Python, as `ioda._policy` describes them. `progress` is called with the
-/// requests that are done, and with the requests of all runs or None.
+/// `policies` are texts and policies in Python, as `ioda._policy` describes them. `progress` is
+/// called with the requests that are done, and with the requests of all runs or None.
 #[pyfunction]
 #[pyo3(signature = (command, workload, options, configuration, policies, progress, keep_requests))]
 #[expect(clippy::too_many_arguments, reason = "everything that a question has")]
@@ -121,9 +121,9 @@ fn histogram<'py>(py: Python<'py>, latency: &LatencySummary) -> Histogram<'py> {
     (PyBytes::new(py, &values), PyBytes::new(py, &counts))
 }
 
-/// Does `work` on another thread, without the interpreter lock. Meanwhile `tell` is called now and then; where it
-/// fails or a signal raises an exception, `interrupt` is called, and the exception is raised when the work has ended,
-/// or at a second signal.
+/// Does `work` on another thread, without the interpreter lock. Meanwhile `tell` is called now and
+/// then; where it fails or a signal raises an exception, `interrupt` is called, and the exception
+/// is raised when the work has ended, or at a second signal.
 pub(crate) fn interruptible<'py, T: Send + 'static>(
     py: Python<'py>,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,

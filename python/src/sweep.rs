@@ -24,8 +24,9 @@ impl Maker {
         Self(Arc::default())
     }
 
-    /// Makes the run with these options under `policy`, unless its key is one of those that `known` has: a callable
-    /// that takes a key and says whether it is. `point` says in a few words what is varied.
+    /// Makes the run with these options under `policy`, unless its key is one of those that `known`
+    /// has: a callable that takes a key and says whether it is. `point` says in a few words what is
+    /// varied.
     #[expect(clippy::too_many_arguments, reason = "everything that determines a run")]
     fn make(
         &self,
@@ -103,7 +104,8 @@ fn closed() -> PyErr {
     PyRuntimeError::new_err("the store is closed")
 }
 
-/// The first of so many runs that the shard `text` has, such as 3/64, and the first that it does not have any more.
+/// The first of so many runs that the shard `text` has, such as 3/64, and the first that it does
+/// not have any more.
 #[pyfunction]
 pub(crate) fn shard(py: Python<'_>, text: &str, runs: usize) -> PyResult<(usize, usize)> {
     let range = ioda::embed::shard(text, runs).map_err(|error| raised(py, &error))?;

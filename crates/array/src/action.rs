@@ -60,8 +60,8 @@ pub enum Action {
     },
     /// Move or combine data. Never given unless data actions are on.
     Data(DataAction),
-    /// Compare `target` with `Σ terms`, and answer with [`crate::Array::handle_checked`]. Nothing is
-    /// changed. Never given unless data actions are on.
+    /// Compare `target` with `Σ terms`, and answer with [`crate::Array::handle_checked`]. Nothing
+    /// is changed. Never given unless data actions are on.
     Check {
         /// The operation.
         op: OpId,
@@ -71,7 +71,8 @@ pub enum Action {
         terms: Vec<Term>,
     },
     /// Compare two members of the operation as they were read, and answer with
-    /// [`crate::Array::handle_checked`] for `member`. Nothing is changed. Never given unless data actions are on.
+    /// [`crate::Array::handle_checked`] for `member`. Nothing is changed. Never given unless data
+    /// actions are on.
     Compare {
         /// The operation.
         op: OpId,
@@ -91,14 +92,15 @@ pub enum Action {
     },
     /// A request is done.
     Complete(Outcome),
-    /// The array treats a drive as failed: nothing is sent to it from now on, and all later actions rely
-    /// on the other drives alone. A driver that writes down which drives are missing does so
+    /// The array treats a drive as failed: nothing is sent to it from now on, and all later actions
+    /// rely on the other drives alone. A driver that writes down which drives are missing does so
     /// before it goes on with the actions behind this one.
     DriveFailed {
         /// The drive.
         drive: DriveId,
     },
-    /// All stripes of a drive before this one hold their data. Comes now and then while it is rebuilt.
+    /// All stripes of a drive before this one hold their data. Comes now and then while it is
+    /// rebuilt.
     RebuiltBefore {
         /// The drive.
         drive: DriveId,
@@ -109,8 +111,9 @@ pub enum Action {
     JobEnded {
         /// The job.
         job: JobKind,
-        /// Stripes that could not be rebuilt, resynced or compared, because too many of their members
-        /// are unreadable. They stay as they are: a read or write that needs an unreadable member fails.
+        /// Stripes that could not be rebuilt, resynced or compared, because too many of their
+        /// members are unreadable. They stay as they are: a read or write that needs an unreadable
+        /// member fails.
         skipped: u64,
     },
 }
@@ -211,7 +214,8 @@ pub enum DataAction {
         /// The operation.
         op: OpId,
     },
-    /// The new rows of a member go into the write cache in front of its drive and replace what is there.
+    /// The new rows of a member go into the write cache in front of its drive and replace what is
+    /// there.
     Cache {
         /// The operation.
         op: OpId,
@@ -222,8 +226,8 @@ pub enum DataAction {
         /// Where row 0 lies on the drive.
         lba: Lba,
     },
-    /// Some rows of a read come from the write cache, as it is now: what the drive brings for them is
-    /// older. If it is all of them, the command is not sent to the drive.
+    /// Some rows of a read come from the write cache, as it is now: what the drive brings for them
+    /// is older. If it is all of them, the command is not sent to the drive.
     ReadCache {
         /// The command.
         command: CommandId,
@@ -255,9 +259,9 @@ pub enum DataAction {
 pub enum Ended {
     /// All of it.
     Done,
-    /// Not all of it: more members of a stripe are missing than can be reconstructed. Of a read nothing may
-    /// be used. Of a write each page may hold what it held, or what was written; where only drives that
-    /// were missing before stood in the way, it holds what it held.
+    /// Not all of it: more members of a stripe are missing than can be reconstructed. Of a read
+    /// nothing may be used. Of a write each page may hold what it held, or what was written; where
+    /// only drives that were missing before stood in the way, it holds what it held.
     Failed,
 }
 

@@ -1,21 +1,22 @@
-//! Which drives are absent and which members unreadable: pure queries, and the few events that change
-//! the answers.
+//! Which drives are absent and which members unreadable: pure queries, and the few events that
+//! change the answers.
 //!
-//! Of a stripe a member may be *unreadable*: its drive is absent, or was replaced and this stripe is not
-//! rebuilt yet, or it is a parity that may not match its data since a crash. It is *unwritable* in the
-//! first two cases only: a parity that may not match is computed from all data with every write, and
-//! written.
+//! Of a stripe a member may be *unreadable*: its drive is absent, or was replaced and this stripe
+//! is not rebuilt yet, or it is a parity that may not match its data since a crash. It is
+//! *unwritable* in the first two cases only: a parity that may not match is computed from all data
+//! with every write, and written.
 //!
-//! * An unreadable member is never read; it is reconstructed, as after a read that failed fast. The policy
-//!   is not asked about it. Only stripes without unreadable members are hedged or raced.
-//! * A read that ends with a media error is not sent again: the member is unreadable for that operation
-//!   alone. A drive that fails a write is treated as failed.
-//! * If more members are unreadable than there are parities, reads of the other members are served, and all
-//!   else fails. A write is refused before it has changed anything; if drives fail while it is being
-//!   written, it is reported as failed.
-//! * Commands in flight to a drive that fails complete sooner or later, and their results are ignored.
-//!   The drive cannot be replaced before the last of them has completed.
-//! * No chunk is relocated while a member is unreadable. Chunks relocated before stay where they are.
+//! * An unreadable member is never read; it is reconstructed, as after a read that failed fast. The
+//!   policy is not asked about it. Only stripes without unreadable members are hedged or raced.
+//! * A read that ends with a media error is not sent again: the member is unreadable for that
+//!   operation alone. A drive that fails a write is treated as failed.
+//! * If more members are unreadable than there are parities, reads of the other members are served,
+//!   and all else fails. A write is refused before it has changed anything; if drives fail while it
+//!   is being written, it is reported as failed.
+//! * Commands in flight to a drive that fails complete sooner or later, and their results are
+//!   ignored. The drive cannot be replaced before the last of them has completed.
+//! * No chunk is relocated while a member is unreadable. Chunks relocated before stay where they
+//!   are.
 
 use crate::layout::Layout;
 use crate::members::MemberSet;
@@ -110,8 +111,9 @@ impl Availability {
         stripes
     }
 
-    /// The parity of these stripes may not match their data, or copies may differ. If data of a stripe is missing, its parity cannot
-    /// be computed again and is assumed to match. Returns how many stripes are left.
+    /// The parity of these stripes may not match their data, or copies may differ. If data of a
+    /// stripe is missing, its parity cannot be computed again and is assumed to match. Returns how
+    /// many stripes are left.
     pub(crate) fn begin_resync(
         &mut self,
         layout: &Layout,
@@ -203,7 +205,8 @@ impl Availability {
         relocation.members_on(layout, stripe, drives)
     }
 
-    /// Members of `stripe` that cannot be read. Copies that may differ can be, once their rows are settled.
+    /// Members of `stripe` that cannot be read. Copies that may differ can be, once their rows are
+    /// settled.
     pub(crate) fn unreadable(
         &self,
         layout: &Layout,
@@ -256,8 +259,8 @@ pub enum DriveState {
         /// Stripes that it has yet to get back.
         stripes: u64,
     },
-    /// It was replaced, and these stripes could not be rebuilt, because too many of their members are
-    /// unreadable: their data is lost unless other drives come back.
+    /// It was replaced, and these stripes could not be rebuilt, because too many of their members
+    /// are unreadable: their data is lost unless other drives come back.
     Incomplete {
         /// How many.
         stripes: u64,

@@ -11,8 +11,8 @@ pub struct WriteCacheConfig {
     pub read_latency: Duration,
     /// From a write to its answer, of any size.
     pub write_latency: Duration,
-    /// Largest request whose writes are cached; all of a larger one, its parity included, goes straight to
-    /// the drives, however small the piece of each (PLM-light §III-C.2: 64 KiB).
+    /// Largest request whose writes are cached; all of a larger one, its parity included, goes
+    /// straight to the drives, however small the piece of each (PLM-light §III-C.2: 64 KiB).
     pub largest_write_bytes: u64,
     /// Most drain commands that a drive has at once; at least 1.
     pub drain_depth: u32,

@@ -9,7 +9,8 @@ use units::{DriveId, Lba};
 /// what one command holds up, and nothing else.
 const MOST_BLOCKS: u32 = 16;
 
-/// Pages that may wait for a drive before its rebuild waits for them: enough to keep the drive at work.
+/// Pages that may wait for a drive before its rebuild waits for them: enough to keep the drive at
+/// work.
 const REBUILD_PAGES: usize = 1024;
 
 /// A page that is held.
@@ -87,9 +88,9 @@ impl CachedPages {
         assert_eq!(held as u64, self.held_pages);
     }
 
-    /// Whether a command of so many pages is cached, rather than sent to its drive. The request that it
-    /// serves writes `requested_bytes`, to this drive and others; none for a command that serves none,
-    /// which counts by itself.
+    /// Whether a command of so many pages is cached, rather than sent to its drive. The request
+    /// that it serves writes `requested_bytes`, to this drive and others; none for a command that
+    /// serves none, which counts by itself.
     pub(crate) fn takes(&self, blocks: u32, requested_bytes: Option<u64>) -> bool {
         let pages = u64::from(blocks);
         let size_bytes = requested_bytes.unwrap_or(pages * self.page_bytes);
@@ -153,8 +154,8 @@ impl CachedPages {
         self.counters.peak_bytes = self.counters.peak_bytes.max(held_bytes);
     }
 
-    /// The pages that are drained to `drive` next: the oldest, and those behind it on the drive that
-    /// wait as well. Their drain begins.
+    /// The pages that are drained to `drive` next: the oldest, and those behind it on the drive
+    /// that wait as well. Their drain begins.
     pub(crate) fn begin_drain(&mut self, drive: DriveId) -> Option<(Lba, u32)> {
         let held = &mut self.drives[drive.index()];
         if held.draining >= self.config.drain_depth {
@@ -201,8 +202,8 @@ impl CachedPages {
         left
     }
 
-    /// The drive has failed: nothing is held for it any more. Drains that are out still end. Returns the
-    /// pages that left.
+    /// The drive has failed: nothing is held for it any more. Drains that are out still end.
+    /// Returns the pages that left.
     pub(crate) fn abandon(&mut self, drive: DriveId) -> Vec<Lba> {
         let held = &mut self.drives[drive.index()];
         held.order.clear();
@@ -237,7 +238,8 @@ impl CachedPages {
         pages.range(lba.0..lba.0 + u64::from(blocks)).any(|(_, page)| page.draining != 0)
     }
 
-    /// The write that went past the cache is done: older versions leave. Returns the pages that left.
+    /// The write that went past the cache is done: older versions leave. Returns the pages that
+    /// left.
     pub(crate) fn end_supersede(&mut self, drive: DriveId, lba: Lba, blocks: u32) -> Vec<Lba> {
         let pages = &mut self.drives[drive.index()].pages;
         let range = lba.0..lba.0 + u64::from(blocks);

@@ -9,8 +9,8 @@ use units::{DriveId, Instant, Lba, Slab};
 /// What a command is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
-    /// A member of a stripe operation. Of a read, the round of its fetch, and whether it serves only to
-    /// reconstruct others.
+    /// A member of a stripe operation. Of a read, the round of its fetch, and whether it serves
+    /// only to reconstruct others.
     Member { op: OpId, member: u8, round: u8, for_others: bool },
     /// Pages that leave the write cache.
     Drain,
@@ -36,7 +36,8 @@ const CALM_BLOCKS: u32 = 32;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadFlag {
     pub(crate) pl: PlFlag,
-    /// Blocks that were to be read from the drive before it; `u8::MAX` if they are too many to be counted.
+    /// Blocks that were to be read from the drive before it; `u8::MAX` if they are too many to be
+    /// counted.
     pub(crate) ahead: u8,
 }
 

@@ -7,7 +7,8 @@ use units::Duration;
 pub enum Contract {
     /// Nothing: drives take no turns.
     None,
-    /// The whole contract: so many drives are busy at once at most, and every stripe can do without them.
+    /// The whole contract: so many drives are busy at once at most, and every stripe can do without
+    /// them.
     Whole {
         /// How many.
         busy_drives: u32,
@@ -17,8 +18,8 @@ pub enum Contract {
         /// How many.
         busy_drives: u32,
     },
-    /// Nothing for stripes that miss a member: so many drives are busy at once at most, and a read that needs one
-    /// of them waits for it.
+    /// Nothing for stripes that miss a member: so many drives are busy at once at most, and a read
+    /// that needs one of them waits for it.
     Suspended {
         /// How many.
         busy_drives: u32,

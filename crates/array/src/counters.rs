@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 pub struct Counters {
     /// Reads of (part of) a stripe that the host asked for.
     pub stripe_reads: u64,
-    /// How many of their sub-I/Os met a collection, including those of a reconstruction: index 0 to the
-    /// array's width.
+    /// How many of their sub-I/Os met a collection, including those of a reconstruction: index 0 to
+    /// the array's width.
     pub busy_sub_ios: Vec<u64>,
     /// Pages that the host read.
     pub host_read_pages: u64,

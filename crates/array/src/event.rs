@@ -29,7 +29,8 @@ pub enum OperationKind {
     Write,
     /// Part of a deallocation.
     Deallocate,
-    /// A stripe of a rebuild or a resync: writes members that were lost, or parity that may be wrong.
+    /// A stripe of a rebuild or a resync: writes members that were lost, or parity that may be
+    /// wrong.
     Repair,
     /// A stripe of a scrub: compares parity with data.
     Check,

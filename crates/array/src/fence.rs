@@ -6,8 +6,8 @@ use units::Duration;
 /// Tukey's factor for values that are far out.
 const FENCE: u64 = 2;
 
-/// A running mean of latencies with another one in it: each new one is an eighth of it. The first is taken
-/// as it is; a mean of 0 is none.
+/// A running mean of latencies with another one in it: each new one is an eighth of it. The first
+/// is taken as it is; a mean of 0 is none.
 pub(crate) const fn mean_with_first(mean_nanos: u64, latency: Duration) -> u64 {
     match mean_nanos {
         0 => latency.as_nanos(),
@@ -20,9 +20,9 @@ pub(crate) const fn mean_with(mean_nanos: u64, latency: Duration) -> u64 {
     mean_nanos - mean_nanos / 8 + latency.as_nanos() / 8
 }
 
-/// Whether the mean latency of one drive lies beyond the fence of its `peers`, of which those that have
-/// none do not count: the highest quartile and twice the range between the quartiles more, and at least
-/// twice their highest quartile.
+/// Whether the mean latency of one drive lies beyond the fence of its `peers`, of which those that
+/// have none do not count: the highest quartile and twice the range between the quartiles more, and
+/// at least twice their highest quartile.
 pub(crate) fn is_beyond(mean_nanos: u64, peers: impl Iterator<Item = u64>) -> bool {
     let mut peers: Vec<u64> = peers.filter(|&mean| mean > 0).collect();
     if peers.len() < 2 {

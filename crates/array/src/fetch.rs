@@ -1,14 +1,15 @@
 //! What is known of a stripe by one operation, what is on its way, and what to do next.
 //!
-//! A fetch gets the members that its operation *wants*: each is read, or reconstructed from the others.
-//! Its state changes by what happens (a read was sent, came back, was failed fast, could not be done),
-//! and [`Fetch::decide`] says what follows from the state, for every policy alike: a pure function. The
-//! router carries the decision out, reports the result to the fetch, and asks again.
+//! A fetch gets the members that its operation *wants*: each is read, or reconstructed from the
+//! others. Its state changes by what happens (a read was sent, came back, was failed fast, could
+//! not be done), and [`Fetch::decide`] says what follows from the state, for every policy alike: a
+//! pure function. The router carries the decision out, reports the result to the fetch, and asks
+//! again.
 //!
-//! Members that cannot be read in time are of three kinds. Those *to reconstruct*: their drives failed the
-//! read fast (IODA §4.2), or the policy avoided them. *Unreadable* ones among them, which cannot be read at
-//! all. And in a *race* all members that have not answered yet are to be reconstructed: whichever comes
-//! first, the answer or the reconstruction, is taken.
+//! Members that cannot be read in time are of three kinds. Those *to reconstruct*: their drives
+//! failed the read fast (IODA §4.2), or the policy avoided them. *Unreadable* ones among them,
+//! which cannot be read at all. And in a *race* all members that have not answered yet are to be
+//! reconstructed: whichever comes first, the answer or the reconstruction, is taken.
 
 use crate::members::MemberSet;
 use crate::policy::Failure;
@@ -41,8 +42,8 @@ pub(crate) enum Decision {
     Read(MemberSet),
     /// Compute the members that are to be reconstructed.
     Reconstruct,
-    /// More have failed than can be reconstructed: read one again, without the flag, so that it cannot
-    /// fail again (IODA §4.2.2).
+    /// More have failed than can be reconstructed: read one again, without the flag, so that it
+    /// cannot fail again (IODA §4.2.2).
     Resend(Resend),
     /// What is wanted cannot be had.
     Fail,
@@ -51,8 +52,8 @@ pub(crate) enum Decision {
 /// Which member to read again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Resend {
-    /// One of those that failed, whichever the policy says: IODA waits for the one with the shortest busy
-    /// remaining time.
+    /// One of those that failed, whichever the policy says: IODA waits for the one with the
+    /// shortest busy remaining time.
     OneOfTheFailed,
     /// This one, which the policy had avoided.
     Avoided(u8),
@@ -113,15 +114,18 @@ struct Detour {
     unsynced: MemberSet,
     /// Members that are read only if there is no other way: their drives answer late.
     shunned: MemberSet,
-    /// All members whose reads are still out are to be reconstructed as well; whatever comes first is taken.
+    /// All members whose reads are still out are to be reconstructed as well; whatever comes first
+    /// is taken.
     races: bool,
-    /// Reads that were sent before the stripe was stable: their data may be older than the other members.
+    /// Reads that were sent before the stripe was stable: their data may be older than the other
+    /// members.
     to_discard: MemberSet,
     /// Reads that were failed fast, in the order of failing.
     failures: Vec<Failure>,
     /// The delays up to the moment at which each round of reads was sent; none for the first round.
     rounds: Vec<Delays>,
-    /// The round that the reads of a reconstruction belong to that waits for a write, and since when.
+    /// The round that the reads of a reconstruction belong to that waits for a write, and since
+    /// when.
     parked: Option<(u8, Instant)>,
     /// Reads that a hedge sent.
     hedge_reads: u32,
@@ -143,8 +147,8 @@ impl Fetch {
         }
     }
 
-    /// What follows from the state, on a stripe of this shape. `goes_on` is false while the operation
-    /// waits for a write: then it only makes sure that it will be able to go on.
+    /// What follows from the state, on a stripe of this shape. `goes_on` is false while the
+    /// operation waits for a write: then it only makes sure that it will be able to go on.
     pub(crate) fn decide(&self, shape: &StripeShape, goes_on: bool) -> Decision {
         if let Review::TooMany { .. } = self.review {
             if self.to_reconstruct().len() > shape.parities
@@ -206,8 +210,8 @@ impl Fetch {
         readable.first().map(Resend::Avoided)
     }
 
-    /// What must be read for the reconstruction: the rest of the data, and a parity for each data member
-    /// to reconstruct, those first that are known or on their way.
+    /// What must be read for the reconstruction: the rest of the data, and a parity for each data
+    /// member to reconstruct, those first that are known or on their way.
     fn survivors(&self, shape: &StripeShape) -> MemberSet {
         let coming = self.known | self.outstanding;
         let to_reconstruct = self.to_reconstruct();
@@ -238,8 +242,8 @@ impl Fetch {
         self.wanted - self.known
     }
 
-    /// Whether it does nothing but read what it wants, so that [`Fetch::decide`] could only say that it is
-    /// done, or has to wait.
+    /// Whether it does nothing but read what it wants, so that [`Fetch::decide`] could only say
+    /// that it is done, or has to wait.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.detour.is_none() && self.review == Review::Nothing
@@ -319,8 +323,8 @@ impl Fetch {
         self.wanted = wanted;
     }
 
-    /// Begins to get members all of which are unreadable, on a stripe of which so much is. The members of
-    /// `spared` are not read either.
+    /// Begins to get members all of which are unreadable, on a stripe of which so much is. The
+    /// members of `spared` are not read either.
     pub(crate) fn begin_lost(
         &mut self,
         unreadable: MemberSet,
@@ -420,8 +424,9 @@ impl Fetch {
         Kept::New
     }
 
-    /// A read was failed fast, or could not be done (`busy_remaining` is none). Returns whether the member
-    /// is to be reconstructed from now on: not if a write in flight has brought it meanwhile.
+    /// A read was failed fast, or could not be done (`busy_remaining` is none). Returns whether the
+    /// member is to be reconstructed from now on: not if a write in flight has brought it
+    /// meanwhile.
     pub(crate) fn read_failed(
         &mut self,
         member: u8,
@@ -441,7 +446,8 @@ impl Fetch {
         true
     }
 
-    /// A read of a member has brought nothing. It is to be reconstructed from now on, unless it is known.
+    /// A read of a member has brought nothing. It is to be reconstructed from now on, unless it is
+    /// known.
     fn go_without(&mut self, member: u8) -> Option<&mut Detour> {
         let is_known = self.known.contains(member);
         if !is_known {
@@ -462,8 +468,8 @@ impl Fetch {
         self.detour().broken.insert(member);
     }
 
-    /// Members of the stripe cannot be read, as far as they are not known. Those in `unsynced` are parities that can
-    /// as soon as the stripe is resynced.
+    /// Members of the stripe cannot be read, as far as they are not known. Those in `unsynced` are
+    /// parities that can as soon as the stripe is resynced.
     pub(crate) fn note_unreadable(&mut self, unreadable: MemberSet, unsynced: MemberSet) {
         if let Some(detour) = &mut self.detour {
             let synced = detour.unsynced - unsynced;
@@ -523,9 +529,9 @@ impl Fetch {
         failure.member
     }
 
-    /// The stripe stands still for this fetch from now on. If it moved since the fetch began, what was
-    /// read before may not fit what is read now: parity needs all members of one moment. Returns whether
-    /// it moved.
+    /// The stripe stands still for this fetch from now on. If it moved since the fetch began, what
+    /// was read before may not fit what is read now: parity needs all members of one moment.
+    /// Returns whether it moved.
     pub(crate) fn settle(&mut self, commits: u32) -> bool {
         if self.commits == commits {
             return false;
@@ -536,14 +542,16 @@ impl Fetch {
         let detour = self.detour();
         detour.to_discard = outstanding;
         if core::mem::take(&mut detour.races) {
-            // What a race has brought is of no use any more: all is asked for again that did not fail.
+            // What a race has brought is of no use any more: all is asked for again that did not
+            // fail.
             let failed = failed_members(&detour.failures);
             detour.to_reconstruct = (failed - outstanding) | detour.unreadable;
         }
         true
     }
 
-    /// The fetch may compute with the stripe. `is_intact` says that nothing of the stripe is unreadable.
+    /// The fetch may compute with the stripe. `is_intact` says that nothing of the stripe is
+    /// unreadable.
     pub(crate) fn settled(&mut self, is_intact: bool) {
         self.review = match is_intact && self.unreadable().is_empty() {
             true => Review::Survivors,
@@ -551,8 +559,9 @@ impl Fetch {
         };
     }
 
-    /// A write in flight has these members in memory, and makes those parities `outdated` that it does not
-    /// write. All of it counts, known or not: the rows of parity and data must be of one moment.
+    /// A write in flight has these members in memory, and makes those parities `outdated` that it
+    /// does not write. All of it counts, known or not: the rows of parity and data must be of one
+    /// moment.
     pub(crate) fn take_from_write(&mut self, in_memory: MemberSet, outdated: MemberSet) {
         self.known = (self.known | in_memory) - outdated;
         if self.detour.is_none() && outdated.is_empty() {

@@ -1,12 +1,12 @@
 //! Background jobs: rebuild of a replaced drive, resync of parity after a crash, and scrub.
 //!
-//! A job goes stripe by stripe and takes all rows of the chunks. Its stripe operation takes its turn
-//! among the writes of the stripe, so no write changes the stripe meanwhile, and later writes find it
-//! rebuilt or resynced. Reads do not wait: they do not use the members that are being written. The
-//! commands of a job carry no flag, because no host waits for them.
+//! A job goes stripe by stripe and takes all rows of the chunks. Its stripe operation takes its
+//! turn among the writes of the stripe, so no write changes the stripe meanwhile, and later writes
+//! find it rebuilt or resynced. Reads do not wait: they do not use the members that are being
+//! written. The commands of a job carry no flag, because no host waits for them.
 //!
-//! A stripe with more unreadable members than parities can replace is left as it is and counted; the job
-//! goes on with the next. A read error makes a stripe such a one if no parity is left.
+//! A stripe with more unreadable members than parities can replace is left as it is and counted;
+//! the job goes on with the next. A read error makes a stripe such a one if no parity is left.
 
 use crate::action::JobKind;
 use crate::availability::Availability;
@@ -14,8 +14,9 @@ use crate::read_repairs::ReadRepairs;
 use alloc::collections::VecDeque;
 use units::DriveId;
 
-/// Into how many parts a drive is divided of which each is told when it is rebuilt. What follows drains and
-/// syncs the array and changes its superblocks, so it should be rare; a restart repeats a part at most.
+/// Into how many parts a drive is divided of which each is told when it is rebuilt. What follows
+/// drains and syncs the array and changes its superblocks, so it should be rare; a restart repeats
+/// a part at most.
 const PARTS: u64 = 32;
 
 /// A background job that is under way.

@@ -26,8 +26,8 @@ pub(crate) enum LastWriters {
 }
 
 impl LastWriters {
-    /// `new` comes to its rows. `found` is told who were the last writers of some of them until now, in the
-    /// order of rows.
+    /// `new` comes to its rows. `found` is told who were the last writers of some of them until
+    /// now, in the order of rows.
     #[inline]
     pub(crate) fn replace(&mut self, new: LastWriter, mut found: impl FnMut(&LastWriter)) {
         match self {

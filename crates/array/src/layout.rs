@@ -1,4 +1,5 @@
-//! Where the pages of the array are: levels, chunks, parity rotation, stripes narrower than the array.
+//! Where the pages of the array are: levels, chunks, parity rotation, stripes narrower than the
+//! array.
 
 use crate::members::MemberSet;
 use core::fmt;
@@ -27,8 +28,8 @@ impl Level {
     pub const ALL: [Self; 6] =
         [Self::Raid0, Self::Raid1, Self::Raid4, Self::Raid5, Self::Raid6, Self::Raid10];
 
-    /// Number of members that a stripe of `stripe_width` members can miss, `k`: its parities, or the
-    /// copies of its data chunk.
+    /// Number of members that a stripe of `stripe_width` members can miss, `k`: its parities, or
+    /// the copies of its data chunk.
     #[must_use]
     pub const fn parities(self, stripe_width: u32) -> u32 {
         match self {
@@ -189,9 +190,9 @@ impl core::error::Error for LayoutError {}
 ///
 /// Stripes may be narrower than the array (the channels of Sha et al., "Degraded mode-benefited I/O
 /// scheduling", §3.2). The chunks of all stripes are then dealt to the drives in turn: chunk `q`,
-/// counted from the first of stripe 0, is on drive `q % width`, the `q / width`-th there. So a stripe
-/// lies on neighbouring drives (the last and the first are neighbours), and its members may differ in
-/// where on their drive it is.
+/// counted from the first of stripe 0, is on drive `q % width`, the `q / width`-th there. So a
+/// stripe lies on neighbouring drives (the last and the first are neighbours), and its members may
+/// differ in where on their drive it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     level: Level,
@@ -238,7 +239,8 @@ impl Layout {
         Self::striped(level, width, level.usual_stripe_width(width), chunk_pages, drive_pages)
     }
 
-    /// An array of `width` drives of `drive_pages` pages each, with stripes of `stripe_width` members.
+    /// An array of `width` drives of `drive_pages` pages each, with stripes of `stripe_width`
+    /// members.
     ///
     /// # Errors
     ///
@@ -451,8 +453,8 @@ impl Layout {
         }
         let first = self.first_drive(stripe);
         let from_first = (u64::MAX >> (64 - self.stripe_width)) << first;
-        // Members past the last drive are the first drives. At least one drive is no member here, so
-        // the stripe has fewer than 64 and no shift is too long.
+        // Members past the last drive are the first drives. At least one drive is no member here,
+        // so the stripe has fewer than 64 and no shift is too long.
         let past_the_last = (first + self.stripe_width).saturating_sub(self.width);
         (from_first | ((1 << past_the_last) - 1)) & self.drives().bits()
     }
@@ -463,8 +465,8 @@ impl Layout {
         self.drives_to_spare(drives).is_some()
     }
 
-    /// How many drives besides these, given as bits, may be missing whichever they are; none if too many
-    /// are missing already.
+    /// How many drives besides these, given as bits, may be missing whichever they are; none if too
+    /// many are missing already.
     #[must_use]
     pub fn drives_to_spare(&self, drives: u64) -> Option<u32> {
         // Stripes are dealt in turn, so their places repeat.
@@ -631,7 +633,8 @@ mod tests {
         assert_eq!(layout.parity_mask(0), 0b110);
     }
 
-    /// Every level, on up to 17 drives and on 64, with stripes of every width up to 8 and the widest.
+    /// Every level, on up to 17 drives and on 64, with stripes of every width up to 8 and the
+    /// widest.
     fn layouts() -> impl Iterator<Item = Layout> {
         let widths = (1..=17).chain([63, WIDTH_MAX]);
         widths.flat_map(|width| {

@@ -2,8 +2,8 @@
 //!
 //! Knows: layouts (RAID-0, 1, 4, 5, 6, 10), stripe reads and writes, reconstruction of pages that a
 //! drive is too busy to read, the policies that choose between waiting and reconstruction, and the
-//! coordination that decides when each drive may collect. Does not know: what a page or a block erase is, clocks, threads, sockets, or the
-//! data.
+//! coordination that decides when each drive may collect. Does not know: what a page or a block
+//! erase is, clocks, threads, sockets, or the data.
 //!
 //! # Contract
 //!
@@ -15,16 +15,16 @@
 //!   happens.
 //! * Same inputs, same outputs: bit for bit, on every machine.
 //! * The array decides *what* to combine or copy; the driver does it. With data actions on, every
-//!   parity and every reconstructed page is an explicit [`DataAction`]; with them off (fast simulation)
-//!   there is no data action, and everything else is the same.
+//!   parity and every reconstructed page is an explicit [`DataAction`]; with them off (fast
+//!   simulation) there is no data action, and everything else is the same.
 //!
 //! # What a write may assume
 //!
 //! Writes that share pages of a stripe run one after the other. A write reads what its parity
-//! needs, computes, waits until no reconstruction still reads the old stripe, and then writes data and
-//! parity. Until it is done its new data is in memory, and a reconstruction on the same rows uses that
-//! instead of waiting for the drives. A read that overlaps a write in flight may return the old or
-//! the new data, as with any drive.
+//! needs, computes, waits until no reconstruction still reads the old stripe, and then writes data
+//! and parity. Until it is done its new data is in memory, and a reconstruction on the same rows
+//! uses that instead of waiting for the drives. A read that overlaps a write in flight may return
+//! the old or the new data, as with any drive.
 #![no_std]
 
 extern crate alloc;

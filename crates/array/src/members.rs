@@ -5,7 +5,8 @@ use core::ops::{BitAnd, BitOr, BitOrAssign, Sub, SubAssign};
 
 /// A set of members of a stripe, or of drives: an array has at most 64.
 ///
-/// A member of a stripe is named by the drive that the layout gives it, so one type serves for both.
+/// A member of a stripe is named by the drive that the layout gives it, so one type serves for
+/// both.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct MemberSet(u64);
 

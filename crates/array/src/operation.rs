@@ -46,13 +46,14 @@ pub(crate) enum Work {
     Write { request: RequestSlot, writer: StripeWriter },
     /// Part of a deallocation: all data of its rows.
     Deallocate { request: RequestSlot },
-    /// Of a job: writes members that were lost, or parity that may be wrong. `drive_failures` is how often a drive had been given up
-    /// when it was planned.
+    /// Of a job: writes members that were lost, or parity that may be wrong. `drive_failures` is
+    /// how often a drive had been given up when it was planned.
     Repair { job: u32, drive_failures: u32 },
-    /// Of a job: has parity compared with its data. `rewrites`: parity that does not fit is written again.
+    /// Of a job: has parity compared with its data. `rewrites`: parity that does not fit is written
+    /// again.
     Check { job: u32, rewrites: bool, compared: Comparison },
-    /// Writes members of a row again that could not be read. An operation that waits for it and has its turn
-    /// on the row lends it that.
+    /// Writes members of a row again that could not be read. An operation that waits for it and has
+    /// its turn on the row lends it that.
     Rewrite { members: MemberSet, waiter: Option<Waiter> },
     /// Makes the copies of a mirror equal that a crash may have left different.
     Settle { owner: Settler, drive_failures: u32, compared: Comparison },

@@ -61,8 +61,8 @@ fn data_weight(layout: &Layout, stripe: u64, parity: Role, member: u8) -> u8 {
 /// The stripe satisfies one equation per parity, `parity + Σ weight × data = 0`. Members that are
 /// neither missing nor present must be parities: their equations are left out. What remains is
 /// solved by elimination; P and Q of RAID-6 make every system of two equations in two unknowns
-/// solvable (Anvin, "The mathematics of RAID-6"), and of mirrors every equation has the datum and one
-/// copy.
+/// solvable (Anvin, "The mathematics of RAID-6"), and of mirrors every equation has the datum and
+/// one copy.
 pub(crate) fn reconstruct(
     layout: &Layout,
     stripe: u64,
@@ -119,8 +119,8 @@ pub(crate) fn reconstruct(
 pub type MemberSum = (DriveId, Vec<(u8, DriveId)>);
 
 impl Layout {
-    /// Each member of `stripe` that is not in `known`, as a sum over known ones. `None` if more members are unknown
-    /// than the stripe can miss.
+    /// Each member of `stripe` that is not in `known`, as a sum over known ones. `None` if more
+    /// members are unknown than the stripe can miss.
     #[must_use]
     pub fn reconstruction(&self, stripe: u64, known: MemberSet) -> Option<Vec<MemberSum>> {
         let all = self.member_set(stripe);

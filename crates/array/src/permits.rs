@@ -1,7 +1,8 @@
 //! Permits: which drive may collect when, and whether the drives are told.
 //!
-//! The coordination decides; this is the only place where it is decided whether the drives are told. Under
-//! a policy whose windows are imagined the array acts as if the drives kept them, but sends no permit.
+//! The coordination decides; this is the only place where it is decided whether the drives are
+//! told. Under a policy whose windows are imagined the array acts as if the drives kept them, but
+//! sends no permit.
 
 use crate::commands::Commands;
 use crate::contract::Contract;
@@ -83,12 +84,14 @@ impl Permits {
         Missing { drives: self.missing, parities_left }
     }
 
-    /// Whether drives that take turns need none where stripes can miss nothing more, because reads interrupt them.
+    /// Whether drives that take turns need none where stripes can miss nothing more, because reads
+    /// interrupt them.
     pub(crate) fn can_do_without_turns(&self) -> bool {
         self.coordinator.can_do_without_turns()
     }
 
-    /// These drives have failed or are being rebuilt, or are treated as such, and no others. Returns whether that is new.
+    /// These drives have failed or are being rebuilt, or are treated as such, and no others.
+    /// Returns whether that is new.
     pub(crate) fn set_missing(&mut self, now: Instant, drives: MemberSet) -> bool {
         if drives == self.missing {
             return false;
@@ -121,8 +124,8 @@ impl Permits {
         }
     }
 
-    /// Passes on what the coordination has decided: every status request, and permits if they are sent at
-    /// all.
+    /// Passes on what the coordination has decided: every status request, and permits if they are
+    /// sent at all.
     fn publish(&mut self) {
         while let Some(notice) = self.decided.pop_front() {
             match notice {
@@ -140,8 +143,8 @@ impl Permits {
         self.notices.push_back(Notice::Permit { drive, right });
     }
 
-    /// A drive was replaced. Where drives take turns it may work when it likes until it is rebuilt: nobody counts
-    /// on it. Else the new one is sent the last permit of the old one.
+    /// A drive was replaced. Where drives take turns it may work when it likes until it is rebuilt:
+    /// nobody counts on it. Else the new one is sent the last permit of the old one.
     pub(crate) fn drive_replaced(&mut self, drive: DriveId) {
         let turns = self.coordinator.busy_drives().filter(|_| self.is_announced());
         match (turns, self.announced[drive.index()]) {

@@ -1,14 +1,16 @@
 //! Pages that a drive could not read, on their way to be written again.
 //!
-//! A page that ends with a media error is reconstructed for whoever wanted it. That leaves it unreadable: each
-//! later read has to reconstruct it again, and with one more such page its row is lost. So every row of which a
-//! member could not be read is repaired afterwards, by an operation that takes its turn among the writers of
-//! the row: it reads the member again, reconstructs it if that fails as well, and writes it back to its drive.
+//! A page that ends with a media error is reconstructed for whoever wanted it. That leaves it
+//! unreadable: each later read has to reconstruct it again, and with one more such page its row is
+//! lost. So every row of which a member could not be read is repaired afterwards, by an operation
+//! that takes its turn among the writers of the row: it reads the member again, reconstructs it if
+//! that fails as well, and writes it back to its drive.
 //!
-//! Rows are repaired one by one, because two members of a chunk may be unreadable in different rows, each
-//! of which can be reconstructed where the chunk as a whole cannot. An operation that cannot get around errors
-//! of that kind waits here until its rows are repaired, and begins again. That helps a single row as well: an
-//! error that a drive has once is none when the repair asks again.
+//! Rows are repaired one by one, because two members of a chunk may be unreadable in different
+//! rows, each of which can be reconstructed where the chunk as a whole cannot. An operation that
+//! cannot get around errors of that kind waits here until its rows are repaired, and begins again.
+//! That helps a single row as well: an error that a drive has once is none when the repair asks
+//! again.
 
 use crate::action::OpId;
 use crate::members::MemberSet;
@@ -54,7 +56,8 @@ pub(crate) struct NextRepair {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Waiter {
     pub(crate) op: OpId,
-    /// It is a writer and has its turn on the rows, which it lends to their repairs: those wait for nobody.
+    /// It is a writer and has its turn on the rows, which it lends to their repairs: those wait for
+    /// nobody.
     pub(crate) lends: bool,
 }
 
@@ -70,8 +73,8 @@ struct Repair {
 #[derive(Clone, Debug)]
 pub(crate) struct ReadRepairs {
     enabled: bool,
-    /// Rows for which writers wait, and that are not begun. Apart from all others, which may have to wait for
-    /// those writers.
+    /// Rows for which writers wait, and that are not begun. Apart from all others, which may have
+    /// to wait for those writers.
     lent: VecDeque<NextRepair>,
     lent_in_flight: u32,
     /// Rows for which reads wait, and that are not begun.
@@ -169,8 +172,8 @@ impl ReadRepairs {
         Some(next)
     }
 
-    /// A repair for which this operation waited, if one did, is over. Returns the operation if it need not
-    /// wait any more.
+    /// A repair for which this operation waited, if one did, is over. Returns the operation if it
+    /// need not wait any more.
     pub(crate) fn end(
         &mut self,
         row: Row,

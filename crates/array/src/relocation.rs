@@ -1,11 +1,12 @@
 //! The places of relocated chunks: those that are not where the layout puts them.
 //!
 //! A *degraded update* writes a chunk to a drive outside its stripe (Sha et al., "Degraded
-//! mode-benefited I/O scheduling", §3.1 and Figure 3b). So there is a second level of mapping over the
-//! layout (§4.2.5): for every relocated chunk (of one page), the drive and the block where it is.
-//! Every drive keeps some blocks that the layout does not use; a chunk that leaves a drive makes room
-//! for another there. Inside the array a member of a stripe is named by the drive that the layout gives
-//! it, even if its chunk was relocated; only commands and policies see the present place.
+//! mode-benefited I/O scheduling", §3.1 and Figure 3b). So there is a second level of mapping over
+//! the layout (§4.2.5): for every relocated chunk (of one page), the drive and the block where it
+//! is. Every drive keeps some blocks that the layout does not use; a chunk that leaves a drive
+//! makes room for another there. Inside the array a member of a stripe is named by the drive that
+//! the layout gives it, even if its chunk was relocated; only commands and policies see the present
+//! place.
 
 use crate::layout::Layout;
 use crate::members::MemberSet;
@@ -39,7 +40,8 @@ const ENTRY_BYTES: u64 = 16;
 pub(crate) struct Relocation {
     /// Blocks of each drive past those that the layout may use.
     spare_blocks: u64,
-    /// Of each drive the first spare block that never held a chunk, counted from the first spare one.
+    /// Of each drive the first spare block that never held a chunk, counted from the first spare
+    /// one.
     untouched: Vec<u64>,
     /// Blocks that chunks have left.
     left: Vec<Vec<u64>>,

@@ -7,8 +7,8 @@ pub enum RequestKind {
     Read,
     /// Write.
     Write,
-    /// Nothing is needed any more of these bytes. A hint: of every row of a stripe all of whose data
-    /// is meant, the drives are told; the rest stays as it is.
+    /// Nothing is needed any more of these bytes. A hint: of every row of a stripe all of whose
+    /// data is meant, the drives are told; the rest stays as it is.
     Deallocate,
 }
 

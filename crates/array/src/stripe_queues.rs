@@ -1,16 +1,17 @@
-//! The order of operations on the same rows of a stripe: which writer has its turn, and which operation
-//! waits for which.
+//! The order of operations on the same rows of a stripe: which writer has its turn, and which
+//! operation waits for which.
 //!
 //! *Writers* (all operations that change a stripe, or need it unchanged from beginning to end) take
-//! turns: one has its turn when every earlier writer with rows in common has left. *Readers* enter only
-//! if they compute with members of the stripe, or if chunks may move under them: a writer with its new
-//! data complete waits until no reader *pins* its rows, and a reader that finds such a writer waits, or
-//! takes the new data from its memory.
+//! turns: one has its turn when every earlier writer with rows in common has left. *Readers* enter
+//! only if they compute with members of the stripe, or if chunks may move under them: a writer with
+//! its new data complete waits until no reader *pins* its rows, and a reader that finds such a
+//! writer waits, or takes the new data from its memory.
 //!
-//! Nothing here is searched: for every row only the last writer is stored, and a new writer depends on the
-//! last writers of its rows. Those depend on the writers before them, and a writer leaves only after its
-//! turn, so waiting for the last one is waiting for all. Each operation has a list of those that wait for
-//! it. The router takes the operations that can go on, in the order of entering.
+//! Nothing here is searched: for every row only the last writer is stored, and a new writer depends
+//! on the last writers of its rows. Those depend on the writers before them, and a writer leaves
+//! only after its turn, so waiting for the last one is waiting for all. Each operation has a list
+//! of those that wait for it. The router takes the operations that can go on, in the order of
+//! entering.
 
 use crate::action::OpId;
 use crate::last_writers::{LastWriter, LastWriters};
@@ -214,9 +215,9 @@ impl StripeQueues {
         self.queues.iter().filter(|queue| queue.len > 0).map(|queue| queue.stripe)
     }
 
-    /// Beginnings and ends of commits in the group of stripes that `stripe` belongs to: as long as this
-    /// stands still, so does the stripe. That others share the count costs a needless read now and then,
-    /// and saves a record for every stripe that was ever written.
+    /// Beginnings and ends of commits in the group of stripes that `stripe` belongs to: as long as
+    /// this stands still, so does the stripe. That others share the count costs a needless read now
+    /// and then, and saves a record for every stripe that was ever written.
     #[inline]
     pub(crate) fn commits(&self, stripe: u64) -> u32 {
         self.commits[(hash(stripe) >> 52) as usize % COMMIT_GROUPS]
@@ -308,8 +309,8 @@ impl StripeQueues {
         queue
     }
 
-    /// A writer comes to `rows` of `stripe`. Returns the last of the writers that it has to wait for; none
-    /// if it is its turn.
+    /// A writer comes to `rows` of `stripe`. Returns the last of the writers that it has to wait
+    /// for; none if it is its turn.
     pub(crate) fn enter_writer(&mut self, op: OpId, stripe: u64, rows: Range<u32>) -> Option<OpId> {
         let at = self.enter(op, stripe, &rows, State::HasTurn);
         let queue = &mut self.queues[at as usize];
@@ -548,9 +549,9 @@ impl StripeQueues {
         self.free.push(at);
     }
 
-    /// The next operation on `stripe` after `ticket` that waited and can go on now, and its own ticket: a
-    /// writer whose turn has come (it has it from now on) or whose rows nobody pins any more, or a reader
-    /// whose write has left.
+    /// The next operation on `stripe` after `ticket` that waited and can go on now, and its own
+    /// ticket: a writer whose turn has come (it has it from now on) or whose rows nobody pins any
+    /// more, or a reader whose write has left.
     pub(crate) fn next_ready(&mut self, stripe: u64, ticket: u64) -> Option<(u64, OpId)> {
         let at = self.find(stripe)?;
         loop {

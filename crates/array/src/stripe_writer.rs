@@ -51,9 +51,9 @@ impl StripeWriter {
         self.detour.as_ref().map_or(&[], |detour| &detour.relocations)
     }
 
-    /// It is the write's turn: chooses how to get parity, whichever way reads less. Returns what must be
-    /// known for it. `data` are the members of the stripe with data, `spared` those that had better not be
-    /// read.
+    /// It is the write's turn: chooses how to get parity, whichever way reads less. Returns what
+    /// must be known for it. `data` are the members of the stripe with data, `spared` those that
+    /// had better not be read.
     pub(crate) fn plan(
         &mut self,
         data: MemberSet,
@@ -71,8 +71,8 @@ impl StripeWriter {
             true => self.partial,
             false => data - (self.touched - self.partial),
         };
-        // What cannot be read is computed from as many members as there are data chunks. What is spared
-        // must be computed now and then, which is like one read more.
+        // What cannot be read is computed from as many members as there are data chunks. What is
+        // spared must be computed now and then, which is like one read more.
         let cost = |wanted: MemberSet| match wanted.meets(unreadable) {
             false => wanted.len() + u32::from(wanted.meets(spared)),
             true => data.len(),
@@ -168,7 +168,8 @@ mod tests {
         members.iter().copied().collect()
     }
 
-    /// What is touched, of that in part, unreadable and not written; how parity is had, and what is read.
+    /// What is touched, of that in part, unreadable and not written; how parity is had, and what is
+    /// read.
     type Row<'a> = (&'a [u8], &'a [u8], &'a [u8], &'a [u8], Plan, &'a [u8]);
 
     #[test]
@@ -183,7 +184,8 @@ mod tests {
             (&[0, 1], &[1], &[], &[], Reconstruct, &[1, 2, 3]),
             (&[0, 1, 2, 3], &[], &[], &[], FullStripe, &[]),
             (&[0, 1, 2, 3], &[3], &[], &[], Reconstruct, &[3]),
-            // Parity that is not there is not had at all, and parity that may be wrong not from itself.
+            // Parity that is not there is not had at all, and parity that may be wrong not from
+            // itself.
             (&[0], &[], &[4], &[4], Reconstruct, &[]),
             (&[0, 2], &[2], &[4], &[4], Reconstruct, &[2]),
             (&[0, 1, 2, 3], &[], &[4], &[4], FullStripe, &[]),

@@ -1,5 +1,5 @@
-//! What stripe operations wait for that is no answer of a drive: computations, and the time at which an
-//! answer counts as late.
+//! What stripe operations wait for that is no answer of a drive: computations, and the time at
+//! which an answer counts as late.
 
 use crate::action::OpId;
 use alloc::collections::{BinaryHeap, VecDeque};
@@ -22,8 +22,8 @@ pub(crate) struct Computation {
 pub(crate) struct Timers {
     /// Reconstructions that are being computed; all take as long, so they stay in order.
     computing: VecDeque<Computation>,
-    /// When operations are late, by time and serial number. Those that ended in time stay until their
-    /// time comes.
+    /// When operations are late, by time and serial number. Those that ended in time stay until
+    /// their time comes.
     late: BinaryHeap<Reverse<(Instant, u64, OpId)>>,
     /// The earliest of these and of what else the array waits for.
     next: Instant,

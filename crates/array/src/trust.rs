@@ -1,15 +1,16 @@
-//! Which drives do what they promise: a drive that answers late without saying so is found, and not read
-//! for as long as it does.
+//! Which drives do what they promise: a drive that answers late without saying so is found, and not
+//! read for as long as it does.
 //!
-//! Two things speak against a drive. *A late answer*: a read that carried the flag succeeded, and took
-//! longer than any such read can take, whatever was in front of it (the drive should have failed it
-//! fast, or is slower than it is made). *Its peers*: its reads take much longer than those of the other
-//! drives (Tukey's fence). Late answers prove it, and one that has not come yet is late as well. Slow reads alone only raise a suspicion, because a
-//! busy drive has slow reads as well: the drive is not read until it has nothing to do, and then shows
-//! by single reads, *probes*, which it is.
+//! Two things speak against a drive. *A late answer*: a read that carried the flag succeeded, and
+//! took longer than any such read can take, whatever was in front of it (the drive should have
+//! failed it fast, or is slower than it is made). *Its peers*: its reads take much longer than
+//! those of the other drives (Tukey's fence). Late answers prove it, and one that has not come yet
+//! is late as well. Slow reads alone only raise a suspicion, because a busy drive has slow reads as
+//! well: the drive is not read until it has nothing to do, and then shows by single reads,
+//! *probes*, which it is.
 //!
-//! A drive that is distrusted is probed from time to time, and comes back when it answers in time for
-//! long enough; longer each time that it has come back too soon.
+//! A drive that is distrusted is probed from time to time, and comes back when it answers in time
+//! for long enough; longer each time that it has come back too soon.
 
 use crate::commands::ReadFlag;
 use crate::contract::ReadTimes;
@@ -21,8 +22,8 @@ use alloc::vec::Vec;
 use nvme::{PlFlag, Status};
 use units::{DriveId, Duration, Instant};
 
-/// The longest that a read can take without being late, as a multiple of what it can take by the contract:
-/// what waits for a channel, or for a program to be interrupted, comes on top of that.
+/// The longest that a read can take without being late, as a multiple of what it can take by the
+/// contract: what waits for a channel, or for a program to be interrupted, comes on top of that.
 const MARGIN: u64 = 3;
 /// A late answer speaks for as much as so many good ones do against it: a drive that is late more
 /// seldom does not show in 99.9 of 100 reads.
@@ -114,7 +115,8 @@ impl Member {
 #[derive(Clone, Copy, Debug)]
 struct Watched {
     sent: Instant,
-    /// From when on it speaks against its drive, once more each time that it has taken three times as long.
+    /// From when on it speaks against its drive, once more each time that it has taken three times
+    /// as long.
     late_from: Instant,
 }
 
@@ -170,8 +172,8 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    /// Trust in all of so many drives, of which the array can do without as many as there are parities and
-    /// lacks the `absent`.
+    /// Trust in all of so many drives, of which the array can do without as many as there are
+    /// parities and lacks the `absent`.
     pub(crate) fn new(drives: u32, parities: u32, times: ReadTimes, absent: MemberSet) -> Self {
         Self {
             times,
@@ -272,8 +274,8 @@ impl Trust {
         Advice::Probe
     }
 
-    /// The longest that a flagged read can take without being late, behind so many blocks and of so many; none
-    /// if too much can be in its way.
+    /// The longest that a flagged read can take without being late, behind so many blocks and of so
+    /// many; none if too much can be in its way.
     #[inline]
     fn longest(&self, ahead: u8, blocks: u32) -> Option<Duration> {
         let more = u64::from(ahead) + u64::from(blocks) - 1;
@@ -338,7 +340,8 @@ impl Trust {
         }
     }
 
-    /// Whether half of the other drives have answered late as well: then it is the measure that is wrong.
+    /// Whether half of the other drives have answered late as well: then it is the measure that is
+    /// wrong.
     fn are_all_late(&self, drive: DriveId) -> bool {
         let others = self.members.iter().zip(0..).filter(|&(_, other)| other != drive.0);
         let others =

@@ -1,11 +1,11 @@
 //! The write cache: a fast memory of the host (NVRAM) in which writes wait for their drive.
 //!
-//! It is below the stripe operations: every command passes through it at the one place where commands are
-//! sent, after parity was computed. Data and parity alike wait for their drive, so a stripe is as
-//! consistent as without a cache. Two rules keep reads and drives right:
+//! It is below the stripe operations: every command passes through it at the one place where
+//! commands are sent, after parity was computed. Data and parity alike wait for their drive, so a
+//! stripe is as consistent as without a cache. Two rules keep reads and drives right:
 //!
-//! * A read takes what is cached when it is sent, whatever is drained until it is answered; what was
-//!   not cached then is on the drive, or is being written, and a read beside a write may return
+//! * A read takes what is cached when it is sent, whatever is drained until it is answered; what
+//!   was not cached then is on the drive, or is being written, and a read beside a write may return
 //!   either.
 //! * Of one page only one write is at a drive at a time. Writes of the host take turns on a stripe
 //!   anyway; what remains is a drain against the write that follows it.
@@ -122,9 +122,9 @@ impl WriteCache {
         self.pages.rows(drive, lba, blocks).len() as u32 == blocks
     }
 
-    /// Takes a command before its drive does. `requested_bytes` is what the request writes that it serves,
-    /// if it serves one. `replaces` says that it changes its pages for the host: the deallocation of a
-    /// block that a chunk has left does not.
+    /// Takes a command before its drive does. `requested_bytes` is what the request writes that it
+    /// serves, if it serves one. `replaces` says that it changes its pages for the host: the
+    /// deallocation of a block that a chunk has left does not.
     pub(crate) fn accept(
         &mut self,
         now: Instant,
@@ -249,8 +249,8 @@ impl WriteCache {
         self.pages.end_supersede(drive, lba, blocks)
     }
 
-    /// A drive has failed, and nothing is held for it any more: parity has it. Returns the pages that left,
-    /// and the commands for it that waited.
+    /// A drive has failed, and nothing is held for it any more: parity has it. Returns the pages
+    /// that left, and the commands for it that waited.
     pub(crate) fn abandon(&mut self, drive: DriveId) -> (Vec<Lba>, Vec<CommandId>) {
         let mut over = Vec::new();
         let mut is_elsewhere = |write: &WaitingCommand| {

@@ -10,8 +10,8 @@ use units::{DriveId, Lba};
 #[derive(Debug)]
 pub struct CachedPages<M: Memory> {
     pages: BTreeMap<(DriveId, u64), M::Buffer>,
-    /// Rows of reads in flight that come from the cache, as they were when the reads were sent: a newer
-    /// version may replace them before the drive answers.
+    /// Rows of reads in flight that come from the cache, as they were when the reads were sent: a
+    /// newer version may replace them before the drive answers.
     reads: BTreeMap<CommandId, Vec<(u32, M::Buffer)>>,
 }
 
@@ -67,8 +67,8 @@ impl<M: Memory> CachedPages<M> {
         }
     }
 
-    /// A command of this number goes out anew: what an earlier one was to take is forgotten. One that
-    /// failed has left it behind.
+    /// A command of this number goes out anew: what an earlier one was to take is forgotten. One
+    /// that failed has left it behind.
     pub fn forget_read(&mut self, memory: &mut M, command: CommandId) {
         if self.reads.is_empty() {
             return;

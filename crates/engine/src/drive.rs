@@ -15,8 +15,8 @@ pub enum Drive<O: Observe = Unobserved> {
     /// collections.
     Plain,
     /// The driver carries every command and brings its completion
-    /// ([`Engine::handle_completion`](crate::Engine::handle_completion)): a drive on the network, or
-    /// one that a test plays.
+    /// ([`Engine::handle_completion`](crate::Engine::handle_completion)): a drive on the network,
+    /// or one that a test plays.
     Remote,
 }
 
@@ -81,8 +81,8 @@ impl<O: Observe> Drive<O> {
         }
     }
 
-    /// What the drive says when it is asked; none if the driver has to ask it. A plain drive has no such
-    /// log page: it is taken for one that never needs to collect.
+    /// What the drive says when it is asked; none if the driver has to ask it. A plain drive has no
+    /// such log page: it is taken for one that never needs to collect.
     pub(crate) fn status(&self) -> Option<DriveStatus> {
         match self {
             Self::Emulated(ssd) => Some(ssd.status()),

@@ -106,8 +106,9 @@ impl ClockOffset {
 
 /// One array with its drives, under any clock.
 ///
-/// After every `handle_*` and every change, call [`Engine::poll_output`] with the same time until it
-/// returns `None`. Several requests may be handed over before that: they come at the same instant.
+/// After every `handle_*` and every change, call [`Engine::poll_output`] with the same time until
+/// it returns `None`. Several requests may be handed over before that: they come at the same
+/// instant.
 pub struct Engine<P, O: Observe = Unobserved> {
     array: Array<O>,
     policy: PolicyKind,
@@ -275,9 +276,9 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         }
     }
 
-    /// Lets those act that are due, one after the other and each until nothing is left to do, up to the
-    /// first that has an output, or the last that is due at `until`. The first acts whenever it is
-    /// due. Returns the time of the last one. After an output [`Engine::poll_output`] has the
+    /// Lets those act that are due, one after the other and each until nothing is left to do, up to
+    /// the first that has an output, or the last that is due at `until`. The first acts whenever it
+    /// is due. Returns the time of the last one. After an output [`Engine::poll_output`] has the
     /// others of that time.
     pub fn run_until(&mut self, until: Instant) -> (Instant, Option<Output>) {
         loop {
@@ -424,9 +425,9 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         }
     }
 
-    /// Hands the next completion to the array: of the data plane, of a remote drive, or of an emulated
-    /// one. Returns whether there was one. It is handed over where it lies: it is large, and most calls
-    /// come to this.
+    /// Hands the next completion to the array: of the data plane, of a remote drive, or of an
+    /// emulated one. Returns whether there was one. It is handed over where it lies: it is large,
+    /// and most calls come to this.
     #[inline]
     fn hand_over_completion(&mut self, now: Instant) -> bool {
         loop {
@@ -473,8 +474,9 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         self.array.handle_completion(now, completion);
     }
 
-    /// The completions of a drive are handed over from now on. The data plane follows before each of them: one
-    /// may lead to a command that the same drive ends in the same instant, if writes take it no time.
+    /// The completions of a drive are handed over from now on. The data plane follows before each
+    /// of them: one may lead to a command that the same drive ends in the same instant, if writes
+    /// take it no time.
     #[inline]
     fn enter(&mut self, drive: DriveId) {
         self.current = Some(drive);
@@ -498,8 +500,8 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         }
     }
 
-    /// Gives the events since the last call to `take`. The events of the array and of all drives are in
-    /// the order in which they happened: what caused another comes before it.
+    /// Gives the events since the last call to `take`. The events of the array and of all drives
+    /// are in the order in which they happened: what caused another comes before it.
     pub fn drain_events(&mut self, take: impl FnMut(Instant, Event)) {
         self.events.drain(take);
     }
@@ -525,22 +527,22 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         self.clocks[drive.index()] = offset;
     }
 
-    /// From now on every `every`-th read of the host from the drive ends with a media error; none if
-    /// it is 0.
+    /// From now on every `every`-th read of the host from the drive ends with a media error; none
+    /// if it is 0.
     pub fn set_read_errors(&mut self, drive: DriveId, every: u64) {
         self.read_errors.set(drive, every);
     }
 
-    /// From now on everything that an emulated drive does takes `factor` times as long; 1 ends that. It
-    /// tells nobody.
+    /// From now on everything that an emulated drive does takes `factor` times as long; 1 ends
+    /// that. It tells nobody.
     pub fn set_slowness(&mut self, drive: DriveId, factor: u32) {
         if let Some(ssd) = self.drives[drive.index()].ssd_mut() {
             ssd.set_slowness(factor);
         }
     }
 
-    /// From now on an emulated drive ignores its windows, or keeps to them again. One that ignores them
-    /// collects and programs whenever it likes, and fails no read fast.
+    /// From now on an emulated drive ignores its windows, or keeps to them again. One that ignores
+    /// them collects and programs whenever it likes, and fails no read fast.
     pub fn set_ignores_windows(&mut self, now: Instant, drive: DriveId, ignores: bool) {
         if let Some(ssd) = self.drives[drive.index()].ssd_mut() {
             match ignores {
@@ -585,8 +587,8 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         self.touched.insert(drive);
     }
 
-    /// Takes a drive back that failed and lacks only these stripes and those that are being written; see
-    /// [`Array::take_drive_back`]. `new` is its model from now on.
+    /// Takes a drive back that failed and lacks only these stripes and those that are being
+    /// written; see [`Array::take_drive_back`]. `new` is its model from now on.
     ///
     /// # Errors
     ///

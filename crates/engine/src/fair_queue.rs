@@ -1,8 +1,8 @@
 //! Requests that wait for their turn, in an order in which no client holds up another.
 //!
-//! Clients take turns by bytes (deficit round robin), and the requests of a client take turns among themselves. A
-//! client that waited for nothing comes before those that did, as new flows do in RFC 8290, 4.2: who asks seldom
-//! waits for one part of one other client at most.
+//! Clients take turns by bytes (deficit round robin), and the requests of a client take turns among
+//! themselves. A client that waited for nothing comes before those that did, as new flows do in RFC
+//! 8290, 4.2: who asks seldom waits for one part of one other client at most.
 
 use alloc::collections::{BTreeMap, VecDeque};
 

@@ -1,15 +1,16 @@
 //! One array with its drives: everything between a request and the edge of the operating system, as
 //! a pure state machine.
 //!
-//! Knows: which drive is due, which completion goes where, the memory of stripe operations, and what
-//! must be on stable storage before what. Does not know: sockets, files, threads, the time of day.
+//! Knows: which drive is due, which completion goes where, the memory of stripe operations, and
+//! what must be on stable storage before what. Does not know: sockets, files, threads, the time of
+//! day.
 //!
 //! # Contract
 //!
-//! * [`Engine::handle_deadline`], [`Engine::handle_request`] and [`Engine::handle_completion`] take an
-//!   input. None of them blocks, and time never goes back.
-//! * [`Engine::poll_output`] gives the next output; call it with the time of the last input until it
-//!   returns `None`. [`Output`] is a closed list.
+//! * [`Engine::handle_deadline`], [`Engine::handle_request`] and [`Engine::handle_completion`] take
+//!   an input. None of them blocks, and time never goes back.
+//! * [`Engine::poll_output`] gives the next output; call it with the time of the last input until
+//!   it returns `None`. [`Output`] is a closed list.
 //! * [`Engine::next_deadline`] is when the engine wants [`Engine::handle_deadline`] if nothing else
 //!   happens.
 //! * Same inputs, same outputs: bit for bit, on every machine.

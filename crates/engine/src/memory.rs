@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use array::gf;
 use core::fmt::Debug;
 
-/// Where buffers come from and how they are combined. A server has aligned pages that the kernel can
-/// fill and the widest instructions of its processor; [`Heap`] will do for everything else.
+/// Where buffers come from and how they are combined. A server has aligned pages that the kernel
+/// can fill and the widest instructions of its processor; [`Heap`] will do for everything else.
 pub trait Memory {
     /// Some bytes.
     type Buffer: Debug;

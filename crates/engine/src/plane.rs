@@ -1,9 +1,9 @@
 //! The data plane: what becomes of the data while commands go to drives and come back.
 //!
-//! The array decides what to combine and copy; a data plane does it. There are three: [`NoData`] for
-//! fast runs, [`Tags`](crate::Tags) for runs that check every page, and
-//! [`Bytes`](crate::Bytes) for arrays that serve. The engine is compiled once for each, so that
-//! a plane pays for nothing that another needs.
+//! The array decides what to combine and copy; a data plane does it. There are three: [`NoData`]
+//! for fast runs, [`Tags`](crate::Tags) for runs that check every page, and [`Bytes`](crate::Bytes)
+//! for arrays that serve. The engine is compiled once for each, so that a plane pays for nothing
+//! that another needs.
 
 use array::{DataAction, OpId, Slot, Term};
 use nvme::{Command, Completion};
@@ -25,8 +25,8 @@ pub trait DataPlane {
     /// ([`array::Config::data_actions`]).
     const CARRIES_DATA: bool;
 
-    /// A command goes to a drive. Without a target it writes what the write cache holds of its pages.
-    /// `model_answers`: a drive model, or a remote drive, will answer it as well.
+    /// A command goes to a drive. Without a target it writes what the write cache holds of its
+    /// pages. `model_answers`: a drive model, or a remote drive, will answer it as well.
     fn submit(
         &mut self,
         now: Instant,
@@ -52,22 +52,23 @@ pub trait DataPlane {
     /// An emulated drive may have moved data within itself.
     fn follow<O: Observe>(&mut self, drive: DriveId, ssd: &mut Ssd<O>);
 
-    /// A drive model has answered. Makes its completion that for the array, unless the data is not there
-    /// yet; returns whether it is.
+    /// A drive model has answered. Makes its completion that for the array, unless the data is not
+    /// there yet; returns whether it is.
     fn join(&mut self, now: Instant, completion: &mut Completion) -> bool;
 
-    /// A completion of which the data was the last part. Those of [`DataPlane::join`] do not come again.
+    /// A completion of which the data was the last part. Those of [`DataPlane::join`] do not come
+    /// again.
     fn poll_completion(&mut self) -> Option<Completion>;
 
     /// A drive whose storage failed a write or a sync: the array must treat it as failed.
     fn poll_failed_drive(&mut self) -> Option<DriveId>;
 
-    /// This completion goes to the array next. The data that the command has read is kept until the next
-    /// call, for a [`DataAction::Keep`].
+    /// This completion goes to the array next. The data that the command has read is kept until the
+    /// next call, for a [`DataAction::Keep`].
     fn deliver(&mut self, completion: &Completion);
 
-    /// The array has given up a drive. Returns whether the plane answers the commands that are out to
-    /// it: its drive model is not asked any more then.
+    /// The array has given up a drive. Returns whether the plane answers the commands that are out
+    /// to it: its drive model is not asked any more then.
     fn drive_failed(&mut self, now: Instant, drive: DriveId) -> bool;
 
     /// All stripes of a drive that was replaced are rebuilt.

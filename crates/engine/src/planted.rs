@@ -1,12 +1,13 @@
-//! Bugs that can be planted, one at a time: each a mistake that loses or falsifies data in some history.
+//! Bugs that can be planted, one at a time: each a mistake that loses or falsifies data in some
+//! history.
 //!
-//! A tester is as good as the bugs that it finds. `ioda torture --planted` switches each of these on and counts the
-//! histories that pass before it is found. A site in a machine reads `self.planted.has(Bug::X)`, in a condition that
-//! holds only where the mistake makes a difference. [`Planted`] belongs to the setup of an array, so arrays with
-//! and without a bug run side by side.
+//! A tester is as good as the bugs that it finds. `ioda torture --planted` switches each of these
+//! on and counts the histories that pass before it is found. A site in a machine reads
+//! `self.planted.has(Bug::X)`, in a condition that holds only where the mistake makes a difference.
+//! [`Planted`] belongs to the setup of an array, so arrays with and without a bug run side by side.
 //!
-//! Without the feature `planted` a [`Planted`] has no bytes, its answer is a constant, and no site is left in the
-//! program.
+//! Without the feature `planted` a [`Planted`] has no bytes, its answer is a constant, and no site
+//! is left in the program.
 
 mod list;
 

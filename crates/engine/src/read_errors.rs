@@ -8,7 +8,8 @@ use units::DriveId;
 /// Reads that fail although their drive works.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadErrors {
-    /// Of each drive that cannot always read: reads from one that fails to the next, and reads so far.
+    /// Of each drive that cannot always read: reads from one that fails to the next, and reads so
+    /// far.
     drives: Vec<(DriveId, u64, u64)>,
     /// Reads that are out, to any drive.
     reads: BTreeSet<CommandId>,

@@ -1,5 +1,5 @@
-//! The address of an array as people write it: the same for the command that serves, the one that loads
-//! and the one that administers.
+//! The address of an array as people write it: the same for the command that serves, the one that
+//! loads and the one that administers.
 
 use crate::host_name::{is_host_name, resolve};
 use live::nbd::Listen;

@@ -68,43 +68,47 @@ pub(crate) struct SimulationArgs {
     /// The results.
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// Keep only the latencies of requests that come from this time of the run on, such as 3s [default: 0s]
+    /// Keep only the latencies of requests that come from this time of the run on, such as 3s
+    /// [default: 0s]
     #[arg(long, value_name = "TIME", help_heading = "Configuration and results")]
     pub(crate) measure_from: Option<Span>,
-    /// Keep only the latencies of requests that come before this time of the run, such as 4s [default: its end]
+    /// Keep only the latencies of requests that come before this time of the run, such as 4s
+    /// [default: its end]
     #[arg(long, value_name = "TIME", help_heading = "Configuration and results")]
     pub(crate) measure_until: Option<Span>,
-    /// Show how sure ratios are: read latency as a multiple of that under Ideal and under Base, or else under the first policy,
-    /// with 95 % intervals from drawing blocks of the run
+    /// Show how sure ratios are: read latency as a multiple of that under Ideal and under Base, or
+    /// else under the first policy, with 95 % intervals from drawing blocks of the run
     #[arg(long, help_heading = "Configuration and results")]
     pub(crate) intervals: bool,
-    /// Show what requests take that need one part of each of so many arrays at once, which are alike and know nothing of
-    /// each other: the slowest of so many requests, 2 to 1000000
+    /// Show what requests take that need one part of each of so many arrays at once, which are
+    /// alike and know nothing of each other: the slowest of so many requests, 2 to 1000000
     #[arg(long, value_name = "ARRAYS", help_heading = "Configuration and results")]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub(crate) fan_out: Option<u32>,
-    /// Write every request of the runs to a Parquet file as they complete: times, place, cause of every delay, busy drives
-    /// [default: none]
+    /// Write every request of the runs to a Parquet file as they complete: times, place, cause of
+    /// every delay, busy drives [default: none]
     #[arg(long, value_name = "FILE", help_heading = "Configuration and results")]
     pub(crate) requests_out: Option<PathBuf>,
     /// Exit with 1 unless this holds: METRIC OPERATOR LIMIT, with POLICY: in front for one policy;
     /// repeatable
     ///
-    /// Metrics: read. or write. with p50 to p99.999, p50of64 (of the slowest of 64) and the like, mean, max, iops or count; violations,
-    /// waf (pages that the drives programmed per page that the array wrote to them), collections, stalled (pages of writes that waited for space), rebuilds, extra_reads,
-    /// fail_fasts (both in per cent), forced_flushes (pages flushed outside of busy windows),
-    /// window (the busy window at the end, 0s if there is none), window_changes, permits (leases
-    /// granted, extended or taken back), overloads (stripes with more busy members than
-    /// parities), busy2plus (per cent of stripe reads with two or more busy members), total_latency,
-    /// collections_cv, drive_commands_cv and queued_blocks_cv (how unevenly these fall on drives),
-    /// degraded_reads and degraded_updates. Operators: < <= > >= ==. Limits: 500us, 3.5, 1.1*ideal.
-    /// Without a policy it is for every policy of the run. A percentile needs a hundred samples beyond it and a mean a
-    /// hundred in all: with fewer the verdict is `not enough`, and the exit code 5 unless another fails. A maximum
-    /// needs one; counts and shares need none.
+    /// Metrics: read. or write. with p50 to p99.999, p50of64 (of the slowest of 64) and the like,
+    /// mean, max, iops or count; violations, waf (pages that the drives programmed per page that
+    /// the array wrote to them), collections, stalled (pages of writes that waited for space),
+    /// rebuilds, extra_reads, fail_fasts (both in per cent), forced_flushes (pages flushed outside
+    /// of busy windows), window (the busy window at the end, 0s if there is none), window_changes,
+    /// permits (leases granted, extended or taken back), overloads (stripes with more busy members
+    /// than parities), busy2plus (per cent of stripe reads with two or more busy members),
+    /// total_latency, collections_cv, drive_commands_cv and queued_blocks_cv (how unevenly these
+    /// fall on drives), degraded_reads and degraded_updates. Operators: < <= > >= ==. Limits:
+    /// 500us, 3.5, 1.1*ideal. Without a policy it is for every policy of the run. A percentile
+    /// needs a hundred samples beyond it and a mean a hundred in all: with fewer the verdict is
+    /// `not enough`, and the exit code 5 unless another fails. A maximum needs one; counts and
+    /// shares need none.
     #[arg(long = "assert", value_name = "CONDITION", help_heading = "Configuration and results")]
     pub(crate) asserts: Vec<Assertion>,
-    /// Judge assertions on percentiles with fewer than a hundred samples beyond them and on means of fewer, which
-    /// otherwise end with `not enough` and exit code 5
+    /// Judge assertions on percentiles with fewer than a hundred samples beyond them and on means
+    /// of fewer, which otherwise end with `not enough` and exit code 5
     #[arg(long, requires = "asserts", help_heading = "Configuration and results")]
     pub(crate) allow_few: bool,
 }
@@ -144,8 +148,8 @@ pub(crate) struct OutputArgs {
     /// Everything as JSON.
     #[command(flatten)]
     pub(crate) json: JsonArgs,
-    /// Write what fio writes as json+, one job per policy, with bins and percentiles for fio's tools; `-`
-    /// for standard output
+    /// Write what fio writes as json+, one job per policy, with bins and percentiles for fio's
+    /// tools; `-` for standard output
     #[arg(long, alias = "fio_json", value_name = "FILE")]
     pub(crate) fio_json: Option<PathBuf>,
 }

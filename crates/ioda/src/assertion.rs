@@ -2,8 +2,9 @@
 //!
 //! `[POLICY:]METRIC OPERATOR LIMIT`, where the limit is a duration for times, a number for
 //! everything else, or `FACTOR*POLICY` for the same metric of another policy. Without a policy the
-//! condition is for every policy of the run. A percentile with fewer than a hundred samples beyond it and a mean of
-//! fewer than a hundred are not judged ([`Few`]); a maximum is one sample by nature, and counts and shares need none.
+//! condition is for every policy of the run. A percentile with fewer than a hundred samples beyond
+//! it and a mean of fewer than a hundred are not judged ([`Few`]); a maximum is one sample by
+//! nature, and counts and shares need none.
 
 use crate::metric::{Metric, Samples, Unit, three_digits};
 use crate::names::Unknown;
@@ -206,8 +207,8 @@ pub(crate) enum Few {
 }
 
 impl Bound<'_> {
-    /// Whether it holds, once for each policy that it is about. `results` are of the policies that it was
-    /// bound to.
+    /// Whether it holds, once for each policy that it is about. `results` are of the policies that
+    /// it was bound to.
     pub(crate) fn check(&self, results: &[RunResult], few: Few) -> Vec<report::Assertion> {
         let about = results[self.about.clone()].iter();
         about.map(|result| self.check_one(result, results, few)).collect()

@@ -67,7 +67,8 @@ pub(crate) enum Command {
     /// Tell the life of one request: what it did, and what it waited for
     #[command(after_help = explain::EXAMPLES)]
     Explain(Box<explain::ExplainArgs>),
-    /// Compute whether an array can keep the window contract, and with which window, without a simulation
+    /// Compute whether an array can keep the window contract, and with which window, without a
+    /// simulation
     #[command(after_help = plan::EXAMPLES)]
     Plan(plan::PlanArgs),
     /// Look into trace files and convert them
@@ -91,7 +92,8 @@ pub(crate) enum Command {
     /// Torture arrays under a seed: power cuts, failing drives and orders, every sector compared
     #[command(after_help = torture::EXAMPLES)]
     Torture(torture::TortureArgs),
-    /// Serve the array as a block device for NBD clients and NVMe/TCP hosts; without arguments, in memory over NBD
+    /// Serve the array as a block device for NBD clients and NVMe/TCP hosts; without arguments, in
+    /// memory over NBD
     #[command(after_help = serve::EXAMPLES)]
     Serve(Box<serve::ServeArgs>),
     /// Emulate one drive that Linux hosts attach to over NVMe/TCP; without arguments, in memory

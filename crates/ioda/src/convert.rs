@@ -299,7 +299,8 @@ fn percentile_of_slowest(summary: &LatencySummary, parts: u32, percentile: f64) 
     }
 }
 
-/// Adds to the runs of `comparison`, which are those of `results`, what requests take that need so many arrays.
+/// Adds to the runs of `comparison`, which are those of `results`, what requests take that need so
+/// many arrays.
 pub(crate) fn add_slowest(comparison: &mut Comparison, results: &[RunResult], arrays: u32) {
     let slowest = |summary: &LatencySummary| {
         let percentile = |of| percentile_of_slowest(summary, arrays, of);

@@ -18,7 +18,8 @@ pub(crate) fn gaps(trace: &workload::Trace) -> Option<String> {
     gaps.remark().map(|remark| format!("{remark}{option}"))
 }
 
-/// Writes of `trace` that ask for stable storage, and its flushes, with what becomes of them in the simulation.
+/// Writes of `trace` that ask for stable storage, and its flushes, with what becomes of them in the
+/// simulation.
 pub(crate) fn durable(trace: &workload::Trace) -> Option<String> {
     asked(trace).map(|asked| {
         format!(

@@ -11,17 +11,18 @@ use std::num::ParseIntError;
 pub enum Code {
     /// Everything went well, and everything asserted holds.
     Ok = 0,
-    /// The runs ended, but an assertion failed or, where that was asked, a claim does not hold; or an
-    /// array refused an order.
+    /// The runs ended, but an assertion failed or, where that was asked, a claim does not hold; or
+    /// an array refused an order.
     Failed = 1,
     /// Flags or configuration that cannot be used.
     Usage = 2,
     /// Input data that cannot be used: a trace that is damaged or does not fit.
     Data = 3,
-    /// The run itself failed: a verified page was wrong, an output could not be written, an array could
-    /// not be reached, or a bug.
+    /// The run itself failed: a verified page was wrong, an output could not be written, an array
+    /// could not be reached, or a bug.
     Internal = 4,
-    /// The runs ended and no assertion failed, but one is on a number that too few samples lie behind.
+    /// The runs ended and no assertion failed, but one is on a number that too few samples lie
+    /// behind.
     NotEnough = 5,
 }
 

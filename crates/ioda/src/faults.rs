@@ -12,22 +12,24 @@ use units::{DriveId, Instant};
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "What goes wrong")]
 pub(crate) struct FaultArgs {
-    /// Let a drive fail at this time of the run, such as 1@200ms, or 1@0s for an array that lacks it from the
-    /// start; repeatable
+    /// Let a drive fail at this time of the run, such as 1@200ms, or 1@0s for an array that lacks
+    /// it from the start; repeatable
     #[arg(long, value_name = "DRIVE@TIME")]
     fail: Vec<Moment>,
-    /// Put an empty drive in the place of one that failed, such as 1@300ms, and rebuild it; repeatable
+    /// Put an empty drive in the place of one that failed, such as 1@300ms, and rebuild it;
+    /// repeatable
     #[arg(long, value_name = "DRIVE@TIME")]
     replace: Vec<Moment>,
-    /// From this time of the run on, everything that a drive does takes this many times as long, such as
-    /// 1@2s:10; 1@4s:1 ends it; repeatable
+    /// From this time of the run on, everything that a drive does takes this many times as long,
+    /// such as 1@2s:10; 1@4s:1 ends it; repeatable
     #[arg(long, value_name = "DRIVE@TIME:FACTOR")]
     slow: Vec<Slow>,
-    /// From this time of the run on a drive collects and programs whenever it likes, fails no read fast and
-    /// announces no busy time, such as 1@2s; repeatable
+    /// From this time of the run on a drive collects and programs whenever it likes, fails no read
+    /// fast and announces no busy time, such as 1@2s; repeatable
     #[arg(long, value_name = "DRIVE@TIME")]
     ignores_windows: Vec<Moment>,
-    /// From this time of the run on such a drive keeps to its windows again, such as 1@4s; repeatable
+    /// From this time of the run on such a drive keeps to its windows again, such as 1@4s;
+    /// repeatable
     #[arg(long, value_name = "DRIVE@TIME")]
     keeps_windows: Vec<Moment>,
 }
@@ -87,7 +89,8 @@ impl FromStr for Slow {
 }
 
 impl FaultArgs {
-    /// The faults in an array of so many drives. A drive fails before it is replaced at the same time.
+    /// The faults in an array of so many drives. A drive fails before it is replaced at the same
+    /// time.
     pub(crate) fn faults(&self, width: u32) -> Result<Vec<(Instant, Fault)>, Failure> {
         let ignores = |moment: &Moment, on| Fault::IgnoresWindows { drive: moment.drive, on };
         let fail = self.fail.iter().map(|&moment| (moment, Fault::Fail(moment.drive)));

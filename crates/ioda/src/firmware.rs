@@ -21,7 +21,8 @@ pub(crate) fn marked<'a>(
     }
 }
 
-/// The meaning of the mark: the drives, and the parts that each policy needs; none if no policy is marked.
+/// The meaning of the mark: the drives, and the parts that each policy needs; none if no policy is
+/// marked.
 pub(crate) fn note<'a>(runs: impl IntoIterator<Item = (PolicyKind, &'a Config)>) -> Option<String> {
     let mut drives: Vec<&str> = Vec::new();
     let mut needs: Vec<(&str, Vec<&str>)> = Vec::new();

@@ -8,8 +8,8 @@ pub(crate) fn is_host_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(is_allowed)
 }
 
-/// Where a host with this name or IP address is. A name such as localhost may have addresses of both kinds: the
-/// first of IPv4, which clients try at the latest when no other answers.
+/// Where a host with this name or IP address is. A name such as localhost may have addresses of
+/// both kinds: the first of IPv4, which clients try at the latest when no other answers.
 pub(crate) fn resolve(host: &str, port: u16) -> Result<SocketAddr, String> {
     let found = (host, port).to_socket_addrs();
     let found = found.map_err(|error| format!("{host} is not known here: {error}"))?;

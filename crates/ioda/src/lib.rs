@@ -56,8 +56,8 @@ pub use exit::Code;
 use clap::Parser;
 use std::ffi::OsString;
 
-/// Does what `arguments` say, the first of which is the name of the program. Prints results to stdout, and
-/// everything else, also what went wrong, to stderr.
+/// Does what `arguments` say, the first of which is the name of the program. Prints results to
+/// stdout, and everything else, also what went wrong, to stderr.
 pub fn command(arguments: impl IntoIterator<Item = OsString>) -> Code {
     let cli = match cli::Cli::try_parse_from(arguments) {
         Ok(cli) => cli,

@@ -107,8 +107,8 @@ impl Measured {
         self.bytes_per_request > 0.0
     }
 
-    /// How often the whole workload writes the logical bytes of each drive of `plan`, as far as that is
-    /// known.
+    /// How often the whole workload writes the logical bytes of each drive of `plan`, as far as
+    /// that is known.
     pub(crate) fn drive_writes(&self, plan: &Plan) -> f64 {
         let bytes = self.bytes_per_request * self.requests.unwrap_or(0) as f64;
         bytes / plan.drive.logical_bytes() as f64

@@ -19,8 +19,8 @@ const LEVELS: [(&str, LevelFilter); 6] = [
 /// Options of the log, for every command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LogArgs {
-    /// Least severity of what is logged: off, error, warn, info, debug or trace [default: $IODA_LOG, or
-    /// info, or with --quiet error]
+    /// Least severity of what is logged: off, error, warn, info, debug or trace [default:
+    /// $IODA_LOG, or info, or with --quiet error]
     #[arg(long, global = true, value_name = "LEVEL")]
     log: Option<String>,
     /// Log JSON, one object a line

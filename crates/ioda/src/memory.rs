@@ -9,7 +9,8 @@ use units::Bytes;
 /// From here on a run says what it needs.
 const TOLD_BYTES: u64 = 1 << 30;
 
-/// Says what memory the runs of `setup` need if that is much, and refuses them if the machine has less.
+/// Says what memory the runs of `setup` need if that is much, and refuses them if the machine has
+/// less.
 pub(crate) fn check(setup: &Setup, quiet: bool) -> Result<(), Failure> {
     let needed = sim::memory_bytes(&setup.plans, setup.threads);
     if let Some(available) = headroom_bytes()

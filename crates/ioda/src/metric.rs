@@ -171,12 +171,13 @@ pub(crate) enum Metric {
     DrainedPages,
     /// Pages of writes that went there instead of straight to their drive, in per cent.
     Staged,
-    /// How many times as late as the median member of a stripe read its last one came (1), or the one before (2).
+    /// How many times as late as the median member of a stripe read its last one came (1), or the
+    /// one before (2).
     Slowdown(usize, f64),
     /// Stripe reads of which that is more than 2, in per cent.
     Slowed(usize),
-    /// Of the stripe reads of which that is so for the last member, those of which it is so for the one before, too, in
-    /// per cent.
+    /// Of the stripe reads of which that is so for the last member, those of which it is so for the
+    /// one before, too, in per cent.
     SlowedTogether,
     /// Reads of drives, the drives one by one.
     OfDrives(OfDrives, Statistic),

@@ -24,8 +24,8 @@ pub(crate) fn remark(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", escaped(text));
 }
 
-/// Text for a terminal: messages quote what people and files say, and control characters in that would be obeyed.
-/// Ends of lines and tabs stay.
+/// Text for a terminal: messages quote what people and files say, and control characters in that
+/// would be obeyed. Ends of lines and tabs stay.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     let is_obeyed = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
     if !text.contains(is_obeyed) {
@@ -46,8 +46,8 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|error| cannot_write(path, error))
 }
 
-/// Writes a document piece by piece, to a file or to stdout if the path is `-`. A file has its name only when all
-/// of it is written, so that no part passes for the whole.
+/// Writes a document piece by piece, to a file or to stdout if the path is `-`. A file has its name
+/// only when all of it is written, so that no part passes for the whole.
 pub(crate) fn stream(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -79,8 +79,8 @@ pub(crate) fn is_replaceable(path: &Path) -> bool {
     path.metadata().map_or(true, |metadata| metadata.is_file())
 }
 
-/// A file that has its name only when all of it is written, so that no part passes for the whole. Until then it has
-/// another beside it; if it is dropped before, nothing is left.
+/// A file that has its name only when all of it is written, so that no part passes for the whole.
+/// Until then it has another beside it; if it is dropped before, nothing is left.
 pub(crate) struct NewFile {
     file: BufWriter<File>,
     /// What it is called while it is written, and then; none of what is no plain file.
@@ -93,7 +93,8 @@ impl NewFile {
         // Where a link leads to; what is not there yet is a file.
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if !is_replaceable(&target) {
-            // A pipe or a device has no part that could be mistaken, and must not be replaced by a file.
+            // A pipe or a device has no part that could be mistaken, and must not be replaced by a
+            // file.
             return Ok(Self { file: BufWriter::new(File::create(path)?), names: None });
         }
         let mut name = target.as_os_str().to_owned();
@@ -165,7 +166,8 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Prints `text`, or `document` as JSON where `--json` asks for it: instead of the text, or in a file beside it.
+/// Prints `text`, or `document` as JSON where `--json` asks for it: instead of the text, or in a
+/// file beside it.
 pub(crate) fn show<T: Document>(
     json: Option<&Path>,
     document: impl FnOnce() -> T,

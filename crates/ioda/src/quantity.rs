@@ -98,7 +98,8 @@ impl FromStr for Span {
     }
 }
 
-/// How long a synthetic workload lasts. As in fio, whose option this is, a number alone is in seconds.
+/// How long a synthetic workload lasts. As in fio, whose option this is, a number alone is in
+/// seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Runtime(pub(crate) Duration);
 
@@ -152,7 +153,8 @@ impl FromStr for Factor {
     }
 }
 
-/// A share in per cent, such as `25%`. A number alone is refused, but for 0: 0.25 might be a quarter.
+/// A share in per cent, such as `25%`. A number alone is refused, but for 0: 0.25 might be a
+/// quarter.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Percent(pub(crate) Ratio);
 

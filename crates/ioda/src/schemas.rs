@@ -96,7 +96,8 @@ fn file<T: JsonSchema>() -> Value {
 mod tests {
     use super::*;
 
-    /// The fields without a description, each with where it is. That of a variant is said of the variant.
+    /// The fields without a description, each with where it is. That of a variant is said of the
+    /// variant.
     fn undescribed(value: &Value, place: &str, is_variant: bool, found: &mut Vec<String>) {
         let properties = value.get("properties").and_then(Value::as_object);
         let is_said = is_variant && value.get("description").is_some();

@@ -33,8 +33,8 @@ const DRIVES: u32 = 4;
 /// Time to compute a reconstructed page.
 const RECONSTRUCT_COMPUTE: Duration = Duration::from_micros(3);
 
-/// Drive writes of a run from which on it changes the state of its drives: their free space, and how full
-/// victims are.
+/// Drive writes of a run from which on it changes the state of its drives: their free space, and
+/// how full victims are.
 const MANY_DRIVE_WRITES: f64 = 0.25;
 
 /// Left free on every drive for pages that policies move there.
@@ -92,7 +92,8 @@ impl Setup {
         Self::sharing(settings, default_policies, &mut Traces::default())
     }
 
-    /// The same with a trace of `traces`, if it is there; else it is read, and is there from then on.
+    /// The same with a trace of `traces`, if it is there; else it is read, and is there from then
+    /// on.
     pub(crate) fn sharing(
         settings: &Settings,
         default_policies: &[PolicyKind],
@@ -201,9 +202,9 @@ impl Traces {
     }
 }
 
-/// The workload of a device of `capacity_bytes` whose insides are not known, its seed, and what to say
-/// about it. Nothing is made slower for the device's sake: the rate is that of the workload unless it
-/// is said.
+/// The workload of a device of `capacity_bytes` whose insides are not known, its seed, and what to
+/// say about it. Nothing is made slower for the device's sake: the rate is that of the workload
+/// unless it is said.
 pub(crate) fn load_source(
     settings: &Settings,
     capacity_bytes: u64,
@@ -227,7 +228,8 @@ pub(crate) fn load_source(
     Ok((faster(source, rate), seed, notes))
 }
 
-/// Refuses a trace with a pause that is probably a mistake: a replay would wait for its end for years.
+/// Refuses a trace with a pause that is probably a mistake: a replay would wait for its end for
+/// years.
 fn refuse_doubtful_gap(path: &str, trace: &workload::Trace) -> Result<(), Failure> {
     let gaps = trace.gaps();
     let (None, Some(gap), Some(remark)) = (gaps.limit, gaps.doubtful(), gaps.remark()) else {
@@ -255,8 +257,8 @@ pub(crate) fn threads_or_cores(asked: Option<usize>) -> Result<usize, Failure> {
     Ok(threads)
 }
 
-/// What is left free on every drive unless it is said: a little where one of the policies moves pages.
-/// All get the same, so that they run on the same array.
+/// What is left free on every drive unless it is said: a little where one of the policies moves
+/// pages. All get the same, so that they run on the same array.
 fn usual_spare(plan: &Plan, policies: &[PolicyKind]) -> Ratio {
     let page = u64::from(plan.drive.geometry.page_bytes);
     let may_move = plan.stripe_width() < plan.width && plan.chunk_bytes == page;
@@ -278,16 +280,17 @@ pub(crate) fn possible(policies: &[PolicyKind], array: &ArraySettings) -> Vec<Po
     if possible.is_empty() { vec![PolicyKind::BASE] } else { possible }
 }
 
-/// The chunk of a drive alone, or of drives that all hold the same: large, so that few requests are cut, and only where the drive's own
-/// stripes end. Not the whole drive, because a stripe of the array is what writes queue up for.
+/// The chunk of a drive alone, or of drives that all hold the same: large, so that few requests are
+/// cut, and only where the drive's own stripes end. Not the whole drive, because a stripe of the
+/// array is what writes queue up for.
 fn chunk_of_one(drive: &Config) -> u64 {
     let stripe = drive.rain.map_or(1, |rain| u64::from(rain.width).saturating_sub(1).max(1));
     let pages = CHUNK_OF_ONE_PAGES.min(drive.logical_pages()).max(stripe) / stripe * stripe;
     pages * u64::from(drive.geometry.page_bytes)
 }
 
-/// Preparation of drives for a run of `source`. Unless it is given, it is this load where the run itself
-/// would change their state.
+/// Preparation of drives for a run of `source`. Unless it is given, it is this load where the run
+/// itself would change their state.
 fn preparation(
     run: &RunSettings,
     plan: &Plan,
@@ -497,7 +500,8 @@ mod tests {
 
     #[test]
     fn drives_serve_the_load_before_runs_that_would_change_their_state() {
-        // A request writes two pages, to two of four drives, and a quarter of a drive is 1536 pages.
+        // A request writes two pages, to two of four drives, and a quarter of a drive is 1536
+        // pages.
         assert_eq!(preparation(3_000, ""), Preparation::Aged);
         assert!(matches!(preparation(3_100, ""), Preparation::Load(_)));
         assert_eq!(preparation(3_100, "precondition = 'fresh'"), Preparation::Fresh);

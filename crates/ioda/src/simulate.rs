@@ -65,8 +65,8 @@ pub(crate) fn run_recorded(
     progress::during(show, title, &setup.plans, setup.requests, &progress, work)
 }
 
-/// Runs all plans of `setup`, counts in `progress` how far they have come, and hands their requests to `sink`, if
-/// there is one.
+/// Runs all plans of `setup`, counts in `progress` how far they have come, and hands their requests
+/// to `sink`, if there is one.
 pub(crate) fn counted(
     setup: &Setup,
     progress: &Progress,

@@ -1,10 +1,10 @@
-//! 4 KiB random reads of block devices over TCP or a Unix socket, by this crate's own initiator of NVMe/TCP and its own
-//! client of NBD: `scripts/bench-wire` starts the devices and calls it.
+//! 4 KiB random reads of block devices over TCP or a Unix socket, by this crate's own initiator of
+//! NVMe/TCP and its own client of NBD: `scripts/bench-wire` starts the devices and calls it.
 //!
-//! `wire [--rounds N] [--seconds N] [--depths N,N] [--json FILE] NAME=ADDRESS NAME=ADDRESS`: rounds alternate between the
-//! two, and what counts is the median of the ratios of the first to the second. An address is
-//! `nvme+tcp://HOST:PORT/NQN` or one of NBD. Both are written from end to end first. Clients do not spin: they sleep in
-//! `poll` until something came, both in the same way.
+//! `wire [--rounds N] [--seconds N] [--depths N,N] [--json FILE] NAME=ADDRESS NAME=ADDRESS`: rounds
+//! alternate between the two, and what counts is the median of the ratios of the first to the
+//! second. An address is `nvme+tcp://HOST:PORT/NQN` or one of NBD. Both are written from end to end
+//! first. Clients do not spin: they sleep in `poll` until something came, both in the same way.
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot be run ends")]
 

@@ -12,8 +12,8 @@ pub const PAGE_BYTES: usize = 4096;
 #[repr(C, align(4096))]
 struct Page([u8; PAGE_BYTES]);
 
-/// A whole number of pages of memory. Handles to the same pages can be had by [`Buffer::share`]; only
-/// a buffer with a single handle can be changed.
+/// A whole number of pages of memory. Handles to the same pages can be had by [`Buffer::share`];
+/// only a buffer with a single handle can be changed.
 pub struct Buffer(Pages);
 
 /// Where the pages are.

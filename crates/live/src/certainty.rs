@@ -3,8 +3,8 @@
 use crate::clock::Clock;
 use units::Instant;
 
-/// Until when drives are this server's for certain. It is looked at immediately before each send: a process may have
-/// been stopped for any time since it looked last.
+/// Until when drives are this server's for certain. It is looked at immediately before each send: a
+/// process may have been stopped for any time since it looked last.
 #[derive(Clone, Copy, Debug)]
 pub struct Certainty(Option<(Clock, Instant)>);
 
@@ -18,8 +18,8 @@ impl Certainty {
         Self(Some((clock, until)))
     }
 
-    /// Whether the drives are this server's now. Costs a comparison, and a reading of the clock where drives are
-    /// claimed.
+    /// Whether the drives are this server's now. Costs a comparison, and a reading of the clock
+    /// where drives are claimed.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.0.is_none_or(|(clock, until)| clock.now() < until)

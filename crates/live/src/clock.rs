@@ -1,5 +1,5 @@
-//! The real clock, how a thread waits for it exactly without burning a core, and how exact waiting can
-//! be on this machine.
+//! The real clock, how a thread waits for it exactly without burning a core, and how exact waiting
+//! can be on this machine.
 
 mod group;
 mod timer_floor;

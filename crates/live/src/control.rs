@@ -1,5 +1,5 @@
-//! The control plane of a running array: admin commands, their answers, and the channel to the thread
-//! that owns the array.
+//! The control plane of a running array: admin commands, their answers, and the channel to the
+//! thread that owns the array.
 
 mod latency;
 mod schema;
@@ -52,7 +52,8 @@ pub enum AdminCommand {
         /// The length.
         nanoseconds: u64,
     },
-    /// Make an emulated drive slower than it was made. It tells nobody, as a drive that is failing would not.
+    /// Make an emulated drive slower than it was made. It tells nobody, as a drive that is failing
+    /// would not.
     Slow {
         /// Its position.
         drive: u8,
@@ -88,8 +89,8 @@ pub enum Answer {
     },
 }
 
-/// The status of a running array: everything that people and monitors are shown. Counters only grow;
-/// times are in nanoseconds. As JSON it is one flat object.
+/// The status of a running array: everything that people and monitors are shown. Counters only
+/// grow; times are in nanoseconds. As JSON it is one flat object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
     /// Which array it is.
@@ -103,8 +104,9 @@ pub struct Status {
     pub uptime_nanoseconds: u64,
     /// Length of the busy windows, if the policy has any.
     pub busy_window_nanoseconds: Option<u64>,
-    /// How many drives may be busy at once without a read having to wait for them, if drives take turns. Fewer
-    /// while others have failed or are being rebuilt; 0 if a read may have to wait for a busy one.
+    /// How many drives may be busy at once without a read having to wait for them, if drives take
+    /// turns. Fewer while others have failed or are being rebuilt; 0 if a read may have to wait for
+    /// a busy one.
     #[serde(default)]
     pub busy_drives: Option<u32>,
     /// Whether drives are missing or failed.
@@ -213,7 +215,8 @@ pub struct RequestStatus {
     pub path_strangers: StrangerStatus,
 }
 
-/// Connections that ended before they were of use. A few are usual; many are an attack, or places that do not suffice.
+/// Connections that ended before they were of use. A few are usual; many are an attack, or places
+/// that do not suffice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StrangerStatus {
     /// Ended for a newer one, because all places of their kind were taken.
@@ -321,11 +324,11 @@ pub struct DriveStatus {
     pub drive: u8,
     /// Where its bytes are: `memory`, or a path.
     pub place: String,
-    /// `serving`, `failed`, `rebuilding` (also while the rebuild waits for its turn), or `incomplete`: some of
-    /// its stripes could not be rebuilt.
+    /// `serving`, `failed`, `rebuilding` (also while the rebuild waits for its turn), or
+    /// `incomplete`: some of its stripes could not be rebuilt.
     pub state: String,
-    /// Stripes whose data it does not hold: of a drive that is rebuilt those that are left, of an incomplete one
-    /// those that could not be rebuilt.
+    /// Stripes whose data it does not hold: of a drive that is rebuilt those that are left, of an
+    /// incomplete one those that could not be rebuilt.
     pub missing_stripes: u64,
     /// Whether it is emulated.
     pub emulated: bool,
@@ -335,7 +338,8 @@ pub struct DriveStatus {
     pub recent_windows: Vec<BusyWindow>,
     /// Whether it collects.
     pub collecting: bool,
-    /// For how long the array has not read it because it answers later than it says; none if it reads it.
+    /// For how long the array has not read it because it answers later than it says; none if it
+    /// reads it.
     #[serde(default)]
     pub distrusted_nanoseconds: Option<u64>,
     /// Whether it has room left for copies: share of free blocks.
@@ -360,11 +364,13 @@ pub struct DriveTraffic {
     pub read_bytes: u64,
     /// Bytes of data and checksums that the array has written there.
     pub written_bytes: u64,
-    /// Bytes of superblocks, of the write-intent record and of the journal that the array has written there.
+    /// Bytes of superblocks, of the write-intent record and of the journal that the array has
+    /// written there.
     pub record_bytes: u64,
 }
 
-/// Pages and blocks of a drive. Copies and erasures of real drives are unknown: they are 0, and the amplification is 1.
+/// Pages and blocks of a drive. Copies and erasures of real drives are unknown: they are 0, and the
+/// amplification is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlashCounters {
     /// Pages that the array read.
@@ -375,7 +381,8 @@ pub struct FlashCounters {
     pub copied_pages: u64,
     /// Blocks that were erased.
     pub erased_blocks: u64,
-    /// Write amplification of the drive: pages of flash that it programmed per page that the array wrote to it.
+    /// Write amplification of the drive: pages of flash that it programmed per page that the array
+    /// wrote to it.
     pub write_amplification: f64,
 }
 
@@ -428,8 +435,8 @@ pub enum Message {
     Strangers(StrangerCounts),
     /// An empty drive is ready to take its place, or could not be made.
     Joined(Box<Joined>),
-    /// A drive that has failed can be connected again. Its head is to be formatted by these records, which come if it
-    /// is still waited for.
+    /// A drive that has failed can be connected again. Its head is to be formatted by these
+    /// records, which come if it is still waited for.
     Back {
         /// The drive.
         drive: DriveId,
@@ -517,7 +524,8 @@ impl ArrayHandle {
         Ok(())
     }
 
-    /// Asks for [`AdminCommand::Shutdown`]. Nobody waits for the answer: the end of the thread is one.
+    /// Asks for [`AdminCommand::Shutdown`]. Nobody waits for the answer: the end of the thread is
+    /// one.
     pub fn shut_down(&self) {
         let (answers, _) = mpsc::channel();
         if self.send(Message::Admin(AdminCommand::Shutdown, answers)).is_err() {

@@ -1,7 +1,9 @@
-//! Places for connections that have not shown who they are, and which of them ends when a new one comes.
+//! Places for connections that have not shown who they are, and which of them ends when a new one
+//! comes.
 //!
-//! A connection in such a place ends for a newcomer: of the source that has the most, the one that has made no step for the
-//! longest time. One machine that opens many connections so ends its own, and another machine keeps the few that it has.
+//! A connection in such a place ends for a newcomer: of the source that has the most, the one that
+//! has made no step for the longest time. One machine that opens many connections so ends its own,
+//! and another machine keeps the few that it has.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -106,8 +108,9 @@ impl<T: Copy> Crowd<T> {
         self.oldest_of_most().map_or(Room::None, Room::Instead)
     }
 
-    /// The member that ends first: of the source with the most members, the one whose last step is the oldest. Of two
-    /// such sources it is the one with the older step. Members that are held do not end.
+    /// The member that ends first: of the source with the most members, the one whose last step is
+    /// the oldest. Of two such sources it is the one with the older step. Members that are held do
+    /// not end.
     pub(crate) fn oldest_of_most(&self) -> Option<Member<T>> {
         let with_oldest = self.by_source.values().filter_map(|own| {
             let (order, number) = own.may_end.first_key_value()?;
@@ -145,7 +148,8 @@ impl<T: Copy> Crowd<T> {
         }
     }
 
-    /// A member waits for something that is not its own business, and does not end until it makes its next step.
+    /// A member waits for something that is not its own business, and does not end until it makes
+    /// its next step.
     pub(crate) fn hold(&mut self, number: u32) {
         self.set_order(number, |_| None);
     }

@@ -2,8 +2,8 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Allows the process as many descriptors as the system lets it have without a privilege. A refusal is logged: the process
-/// goes on with those that it has.
+/// Allows the process as many descriptors as the system lets it have without a privilege. A refusal
+/// is logged: the process goes on with those that it has.
 pub fn allow_most() {
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {

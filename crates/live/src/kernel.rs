@@ -1,18 +1,18 @@
 //! Adding and multiplying data in GF(2^8), with whatever vector instructions the processor has.
 //!
 //! The field is that of [`array::gf`]. A product with a constant is linear in the bits of the other
-//! factor, so it is the sum of the products with its two halves of four bits, and of each half there
-//! are only sixteen: two look-ups in tables that fit a register, which AVX2 does for 32 bytes at once
-//! (Plank, Greenan and Miller, "Screaming fast Galois field arithmetic using Intel SIMD
+//! factor, so it is the sum of the products with its two halves of four bits, and of each half
+//! there are only sixteen: two look-ups in tables that fit a register, which AVX2 does for 32 bytes
+//! at once (Plank, Greenan and Miller, "Screaming fast Galois field arithmetic using Intel SIMD
 //! instructions", FAST 2013). Without AVX2, bytes are doubled eight words at a time and added where
 //! the constant has a bit, which compilers make vectors of.
 //!
 //! A sum of several sources is made in one pass, so that the target is written once and never read:
 //! `cargo bench -p live --bench kernels` shows P twice as fast by that as in steps, and Q about as
 //! fast. It shows AVX2 at some thirty times the byte-wise tables of [`array::gf`], and the portable
-//! words at twice to ten times. Wider registers and the Galois instructions of newer processors would
-//! double the speed of P and Q together once more (`rusty_erasure` 0.4.3 has them): a third of a
-//! microsecond for a stripe of six pages, which is not worth a third kernel.
+//! words at twice to ten times. Wider registers and the Galois instructions of newer processors
+//! would double the speed of P and Q together once more (`rusty_erasure` 0.4.3 has them): a third
+//! of a microsecond for a stripe of six pages, which is not worth a third kernel.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

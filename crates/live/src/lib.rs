@@ -1,19 +1,19 @@
 //! The real clock: the same drives and the same array that were measured in the simulator, with
 //! real bytes, for real clients.
 //!
-//! Knows: the monotonic clock and how to wait for it exactly, where bytes are stored, the NBD protocol, NVMe/TCP on
-//! sockets, how a running array is monitored and administered.
-//! Does not know: what policies do inside, how drives decide when to collect, workloads, arguments.
+//! Knows: the monotonic clock and how to wait for it exactly, where bytes are stored, the NBD
+//! protocol, NVMe/TCP on sockets, how a running array is monitored and administered. Does not know:
+//! what policies do inside, how drives decide when to collect, workloads, arguments.
 //!
 //! # Threads
 //!
 //! One thread owns the array, its drives, their storage and all connections past the handshake
-//! ([`server`]); nothing on the path of an I/O takes a lock. The acceptor ([`nbd`]) accepts clients and
-//! negotiates with them until they have chosen an export. [`operate`] serves the control socket, the
-//! status page and the metrics.
-//! These reach the first thread by a [`control::ArrayHandle`] only. A drive alone ([`drive`]) has one thread for
-//! everything, its sockets as well ([`nvme_tcp`]). A fourth one takes memory for
-//! drives in memory in advance ([`storage::Storage::start_prefill`]), a fifth gives large memory back.
+//! ([`server`]); nothing on the path of an I/O takes a lock. The acceptor ([`nbd`]) accepts clients
+//! and negotiates with them until they have chosen an export. [`operate`] serves the control
+//! socket, the status page and the metrics. These reach the first thread by a
+//! [`control::ArrayHandle`] only. A drive alone ([`drive`]) has one thread for everything, its
+//! sockets as well ([`nvme_tcp`]). A fourth one takes memory for drives in memory in advance
+//! ([`storage::Storage::start_prefill`]), a fifth gives large memory back.
 
 pub mod buffer;
 mod certainty;

@@ -1,8 +1,8 @@
 //! A thread that gives memory back to the system.
 //!
-//! To unmap what a client has left behind takes the kernel milliseconds for each ten MiB. The thread that owns an
-//! array hands over what is large and goes on. Memory of drives is given back in pieces, so that the lock of the
-//! address space is free in between.
+//! To unmap what a client has left behind takes the kernel milliseconds for each ten MiB. The
+//! thread that owns an array hands over what is large and goes on. Memory of drives is given back
+//! in pieces, so that the lock of the address space is free in between.
 
 use std::io;
 use std::sync::mpsc::{Sender, channel};

@@ -1,5 +1,5 @@
-//! Listening Unix sockets at a path: one that a killed process left behind is replaced, and the path is
-//! removed at the end.
+//! Listening Unix sockets at a path: one that a killed process left behind is replaced, and the
+//! path is removed at the end.
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};

@@ -102,8 +102,8 @@ impl WindowParameters {
     }
 }
 
-/// Bytes of a write buffer that fill between two busy windows of a drive, if it is flushed in these only:
-/// `B × ((N_ssd / k − 1) × TW + 2σ)` (`docs/quiet.md`).
+/// Bytes of a write buffer that fill between two busy windows of a drive, if it is flushed in these
+/// only: `B × ((N_ssd / k − 1) × TW + 2σ)` (`docs/quiet.md`).
 #[must_use]
 pub fn buffered_bytes(
     array: ArrayDescription,

@@ -11,8 +11,8 @@ pub enum PlFlag {
     Off = 0b00,
     /// `01`: fail this command at once rather than let it queue behind a collection.
     Predictable = 0b01,
-    /// `10`: fail this command at once if it would wait for longer than a read takes (`docs/quiet.md`; the
-    /// article leaves this value free).
+    /// `10`: fail this command at once if it would wait for longer than a read takes
+    /// (`docs/quiet.md`; the article leaves this value free).
     Patient = 0b10,
     /// `11`: only in completions, the command was failed because it met a collection.
     Failed = 0b11,
@@ -25,8 +25,8 @@ pub enum Opcode {
     Read,
     /// Write logical blocks.
     Write,
-    /// Nothing is in these logical blocks any more (NVMe's Dataset Management, attribute Deallocate).
-    /// A hint, as there: what a read returns until the next write is not said.
+    /// Nothing is in these logical blocks any more (NVMe's Dataset Management, attribute
+    /// Deallocate). A hint, as there: what a read returns until the next write is not said.
     Deallocate,
 }
 
@@ -56,8 +56,8 @@ pub enum Status {
     Success,
     /// Failed at once because it would have waited for a collection ([`PlFlag::Failed`]).
     FailedFast,
-    /// The drive could not do it: a read of pages that it has lost (NVMe's Unrecovered Read Error), a
-    /// write that it cannot store. What a read brought is worth nothing.
+    /// The drive could not do it: a read of pages that it has lost (NVMe's Unrecovered Read Error),
+    /// a write that it cannot store. What a read brought is worth nothing.
     Unrecovered,
 }
 
@@ -87,8 +87,8 @@ pub struct Completion {
     /// real drive does not say so for commands that wait; the model does, so that policies can be
     /// compared.
     pub met_collection: bool,
-    /// Whether some page of it queued where a collection had held something up, or it waited for a slot while
-    /// a collection held up one of those that had them.
+    /// Whether some page of it queued where a collection had held something up, or it waited for a
+    /// slot while a collection held up one of those that had them.
     pub held_up: bool,
     /// Where the time went; the parts sum to the command's latency.
     pub delays: Delays,

@@ -28,8 +28,8 @@ pub enum Cause {
     StripeLock,
     /// Waiting for a drive that did not answer in time, until the host read more instead.
     LateAnswer,
-    /// Held back by the host before anything was sent, or waiting for a slot of a drive that takes so many
-    /// commands at a time.
+    /// Held back by the host before anything was sent, or waiting for a slot of a drive that takes
+    /// so many commands at a time.
     HeldBack,
 }
 

@@ -26,8 +26,8 @@ pub struct DriveStatus {
     pub collecting: bool,
 }
 
-/// What a drive announces about its collections unasked, whenever it has changed. Drives on the market
-/// do not; within a drive, the controller knows it of each of its channels.
+/// What a drive announces about its collections unasked, whenever it has changed. Drives on the
+/// market do not; within a drive, the controller knows it of each of its channels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CollectionReport {
     /// Whether a collection runs or waits for its dies.

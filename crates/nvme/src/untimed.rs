@@ -8,8 +8,8 @@ pub enum Untimed {
     Nothing,
     /// Collections (IODA §6.1, "Ideal"). Writes of the host keep their dies busy as ever.
     Collections,
-    /// Everything that changes flash: programs of the host, collections, erases. Only reads are left to
-    /// wait for.
+    /// Everything that changes flash: programs of the host, collections, erases. Only reads are
+    /// left to wait for.
     Writes,
 }
 

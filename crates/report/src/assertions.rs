@@ -12,13 +12,15 @@ pub struct Assertion {
     pub policy: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Samples that the number rests on: those beyond a percentile, or all of a mean. Absent for counts and shares.
+    /// Samples that the number rests on: those beyond a percentile, or all of a mean. Absent for
+    /// counts and shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
     /// Fewest samples that are enough; absent for counts and shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples_needed: Option<u64>,
-    /// Requests of a run like this one that would be enough; absent unless the verdict is `not-enough`.
+    /// Requests of a run like this one that would be enough; absent unless the verdict is
+    /// `not-enough`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_needed: Option<u64>,
     /// The number, what it was compared with, and how many samples it rests on where these are few.

@@ -72,8 +72,8 @@ pub struct Manifest {
     pub ioda_version: String,
     /// The command as it was typed.
     pub command_line: String,
-    /// The seed, a number of 64 bits in decimal digits. A string, because JavaScript and other readers of JSON
-    /// lose bits of numbers above 2^53.
+    /// The seed, a number of 64 bits in decimal digits. A string, because JavaScript and other
+    /// readers of JSON lose bits of numbers above 2^53.
     pub seed: String,
     /// The workload in words.
     pub workload: String,
@@ -116,7 +116,8 @@ pub struct Run {
     pub read: Latency,
     /// Latency of the host's writes.
     pub write: Latency,
-    /// The latency of reads as multiples of that of other runs, with intervals; empty unless they were asked for.
+    /// The latency of reads as multiples of that of other runs, with intervals; empty unless they
+    /// were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<LatencyRatio>,
     /// Latency host by host, if there were several.
@@ -135,10 +136,12 @@ pub struct Run {
     pub mib_per_second_write: f64,
     /// Where the time of reads at some percentiles went.
     pub causes: Vec<CauseSplit>,
-    /// Stripe reads by the number of busy members: index 0 to N. A member is busy if a read there would wait for
-    /// a collection, for work that a collection held up, or for the flush of a write buffer.
+    /// Stripe reads by the number of busy members: index 0 to N. A member is busy if a read there
+    /// would wait for a collection, for work that a collection held up, or for the flush of a write
+    /// buffer.
     pub busy_sub_ios_per_stripe_read: Vec<u64>,
-    /// The same by the number of members that are busy with a collection, or with work that one held up.
+    /// The same by the number of members that are busy with a collection, or with work that one
+    /// held up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collecting_sub_ios_per_stripe_read: Vec<u64>,
     /// Stripe reads by the number of members that were sent a read which met a collection, and
@@ -185,12 +188,12 @@ pub struct Run {
     pub collections: u64,
     /// Host writes that waited until a drive had free space again.
     pub host_write_stalls: u64,
-    /// Write amplification of the drives: pages of flash that they programmed, parity within them and what
-    /// collections moved included, per page programmed for a write of the array. 1 before the first write,
-    /// and where nothing is known of the drives.
+    /// Write amplification of the drives: pages of flash that they programmed, parity within them
+    /// and what collections moved included, per page programmed for a write of the array. 1 before
+    /// the first write, and where nothing is known of the drives.
     pub write_amplification_device: f64,
-    /// Write amplification of the whole array: the same per page that the host wrote to the array, so that
-    /// parity of the array counts as well.
+    /// Write amplification of the whole array: the same per page that the host wrote to the array,
+    /// so that parity of the array counts as well.
     pub write_amplification_array: f64,
     /// Blocks erased on all drives.
     pub erases: u64,
@@ -482,8 +485,8 @@ pub struct Percentile {
     pub value_us: f64,
     /// Number of requests that took longer.
     pub samples_beyond: u64,
-    /// Where it lies with a confidence of 95 %, as the run's own blocks of time vary, in microseconds; absent unless it
-    /// was asked for and can be said.
+    /// Where it lies with a confidence of 95 %, as the run's own blocks of time vary, in
+    /// microseconds; absent unless it was asked for and can be said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_us: Option<(f64, f64)>,
 }
@@ -551,8 +554,8 @@ pub struct Band {
 pub struct DriveSummary {
     /// Index of the drive in the array.
     pub drive: u32,
-    /// Write amplification of the drive: pages of flash that it programmed per page programmed for a write
-    /// of the array.
+    /// Write amplification of the drive: pages of flash that it programmed per page programmed for
+    /// a write of the array.
     pub write_amplification: f64,
     /// Blocks erased.
     pub erases: u64,
@@ -600,7 +603,8 @@ pub struct Claim {
     /// Whether the limit lies within the interval of our number, so that the verdict may be chance.
     #[serde(default, skip_serializing_if = "is_false")]
     pub within_noise: bool,
-    /// Our numbers of which it can be said how sure they are: latencies, rates of requests, and their ratios.
+    /// Our numbers of which it can be said how sure they are: latencies, rates of requests, and
+    /// their ratios.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<ClaimNumber>,
     /// Why not, or what to keep in mind.
@@ -659,7 +663,8 @@ pub(crate) fn flushes_make_busy(runs: &[Run]) -> bool {
     })
 }
 
-/// Stripe reads with `members` or more, in per cent of all that `counts` has by their number of members.
+/// Stripe reads with `members` or more, in per cent of all that `counts` has by their number of
+/// members.
 pub(crate) fn percent_from(counts: &[u64], members: usize) -> f64 {
     percent(counts.iter().skip(members).sum(), counts.iter().sum())
 }

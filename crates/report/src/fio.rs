@@ -1,7 +1,8 @@
-//! The document in the layout that fio calls json+, one job per run, for fio's own tools and for parsers of it.
+//! The document in the layout that fio calls json+, one job per run, for fio's own tools and for
+//! parsers of it.
 //!
-//! Keys stand in the order of fio 3.33. Figures of fio's own machine, such as processor time, are 0, as in fio where they
-//! are unknown. Queue depths by level are left out.
+//! Keys stand in the order of fio 3.33. Figures of fio's own machine, such as processor time, are
+//! 0, as in fio where they are unknown. Queue depths by level are left out.
 
 mod bins;
 mod date;
@@ -35,7 +36,8 @@ pub struct Job {
 
 /// The document of `comparison`, whose runs are `jobs`, written at `written_at`.
 ///
-/// Latency counts from the intended arrival, so `clat_ns` and `lat_ns` are the same and `slat_ns` is zero.
+/// Latency counts from the intended arrival, so `clat_ns` and `lat_ns` are the same and `slat_ns`
+/// is zero.
 #[must_use]
 pub fn to_string(comparison: &Comparison, jobs: &[Job], written_at: SystemTime) -> String {
     let manifest = &comparison.manifest;
@@ -262,7 +264,8 @@ fn percentiles(latency: &Latency, steps: &[(u64, u64)]) -> Pairs<u64> {
     Pairs(all.into_iter().map(|(percentile, nanos)| (format!("{percentile:.6}"), nanos)).collect())
 }
 
-/// The shares of requests, in per cent, below fio's bounds in ns, us and ms. Each request counts at one bound.
+/// The shares of requests, in per cent, below fio's bounds in ns, us and ms. Each request counts at
+/// one bound.
 fn shares(ways: [&Steps; 2]) -> [Pairs<f64>; 3] {
     let mut counts = [[0_u64; BOUNDS.len() + 2]; 3];
     for &(nanos, count) in ways.into_iter().flatten() {

@@ -64,8 +64,8 @@ pub(crate) fn tables(runs: &[Run]) -> Vec<Ratios<'_>> {
     others.into_iter().map(table).collect()
 }
 
-/// Why some ratios have no interval: each reason with the runs that it is about. Of each run the first counts:
-/// if there is too little above one percentile, there is too little above the next.
+/// Why some ratios have no interval: each reason with the runs that it is about. Of each run the
+/// first counts: if there is too little above one percentile, there is too little above the next.
 pub(crate) fn reasons(runs: &[Run]) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for run in runs {

@@ -1,6 +1,8 @@
-//! Experiments of the laboratory: applications on file systems over several systems, with what was measured.
+//! Experiments of the laboratory: applications on file systems over several systems, with what was
+//! measured.
 //!
-//! Times are those of the laboratory's clock, which stands still while programs compute (`lab/README.md`).
+//! Times are those of the laboratory's clock, which stands still while programs compute
+//! (`lab/README.md`).
 
 use crate::Claim;
 use schemars::JsonSchema;

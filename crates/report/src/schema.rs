@@ -1,8 +1,8 @@
 //! Names and versions of documents, and their JSON Schemas.
 //!
 //! Every document says in its first field, `schema`, what it is and in which version, such as
-//! `ioda.compare/1`. The version grows with every change that a reader of an earlier one would misunderstand;
-//! fields may be added without that.
+//! `ioda.compare/1`. The version grows with every change that a reader of an earlier one would
+//! misunderstand; fields may be added without that.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};

@@ -70,7 +70,8 @@ fn numbers(group: &[&Claim]) -> Vec<NumberOverSeeds> {
     first.numbers.iter().filter_map(|number| of(&number.of)).collect()
 }
 
-/// The geometric mean of `values` and its interval of 95 %; none of fewer than two, or if one is not a number above zero.
+/// The geometric mean of `values` and its interval of 95 %; none of fewer than two, or if one is
+/// not a number above zero.
 #[must_use]
 pub fn interval(values: &[f64]) -> Option<(f64, f64, f64)> {
     if values.len() < 2 || values.iter().any(|&value| !(value > 0.0 && value.is_finite())) {

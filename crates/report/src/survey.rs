@@ -1,7 +1,7 @@
 //! The document of a survey: every policy under every workload, and what each policy costs.
 //!
-//! The schema is versioned ([`Document`]) and described in `docs/survey.md`. As in the document of a
-//! comparison every number is finite, and units stand at the end of the names.
+//! The schema is versioned ([`Document`]) and described in `docs/survey.md`. As in the document of
+//! a comparison every number is finite, and units stand at the end of the names.
 
 mod costs;
 mod evidence;
@@ -16,11 +16,12 @@ pub use costs::{PolicyCosts, costs};
 pub(crate) use costs::{columns, drive_changes};
 pub use spread::{Spread, Statistic, quantile_curve};
 
-/// Version of the records that a [`Survey`] is made of. It grows with every change that a reader of an earlier
-/// version would misunderstand.
+/// Version of the records that a [`Survey`] is made of. It grows with every change that a reader of
+/// an earlier version would misunderstand.
 pub const SCHEMA: u32 = 2;
 
-/// In version 1 `schema` was the number alone, and `policy` in a run was the label; both can be read still.
+/// In version 1 `schema` was the number alone, and `policy` in a run was the label; both can be
+/// read still.
 impl Document for Survey {
     const SCHEMA: &'static str = "ioda.survey/2";
 }
@@ -43,8 +44,8 @@ pub struct Survey {
     pub array: String,
     /// The whole configuration.
     pub configuration_toml: String,
-    /// The seeds, each a number of 64 bits in decimal digits. Strings, because JavaScript and other readers of
-    /// JSON lose bits of numbers above 2^53.
+    /// The seeds, each a number of 64 bits in decimal digits. Strings, because JavaScript and other
+    /// readers of JSON lose bits of numbers above 2^53.
     pub seeds: Vec<String>,
     /// Anything else that a reader should know.
     pub notes: Vec<String>,

@@ -1,8 +1,8 @@
 //! The document of a sweep: one or two parameters over a range, under several policies and seeds.
 //!
 //! The schema is versioned ([`Document`]) and described in `docs/sweep.md`. As in the document of a
-//! comparison every number is finite. Metrics have the names that `--assert` knows them by; times among
-//! them are in microseconds.
+//! comparison every number is finite. Metrics have the names that `--assert` knows them by; times
+//! among them are in microseconds.
 
 mod evidence;
 
@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
-/// Version of the records that a [`Sweep`] is made of. It grows with every change that a reader of an earlier
-/// version would misunderstand.
+/// Version of the records that a [`Sweep`] is made of. It grows with every change that a reader of
+/// an earlier version would misunderstand.
 pub const SCHEMA: u32 = 1;
 
 impl Document for Sweep {
@@ -213,8 +213,8 @@ pub struct Measured {
     pub metrics: BTreeMap<String, f64>,
     /// Those percentiles beyond which fewer than 100 samples lie.
     pub few_samples: BTreeSet<String>,
-    /// Where metrics of latency lie with a confidence of 95 %, as the run's own blocks of time vary: those of which it
-    /// can be said, if it was asked for.
+    /// Where metrics of latency lie with a confidence of 95 %, as the run's own blocks of time
+    /// vary: those of which it can be said, if it was asked for.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub intervals: BTreeMap<String, (f64, f64)>,
 }
@@ -268,8 +268,9 @@ impl Cells<'_> {
         of_policy.and_then(|points| points.get(&point)).map_or(&[], Vec::as_slice)
     }
 
-    /// `metric` of `policy` at `point` over the seeds that ended; none if no run has it, and none if the
-    /// array did not keep up with some seed, for the others would make that look better than it is.
+    /// `metric` of `policy` at `point` over the seeds that ended; none if no run has it, and none
+    /// if the array did not keep up with some seed, for the others would make that look better than
+    /// it is.
     #[must_use]
     pub fn spread(&self, point: usize, policy: &str, metric: &str) -> Option<Spread> {
         let runs = self.at(point, policy);
@@ -326,8 +327,8 @@ impl Cells<'_> {
         })
     }
 
-    /// What stands in the place of a number that is not there: whether the runs of `policy` at `point`
-    /// were not built, failed or have no such number.
+    /// What stands in the place of a number that is not there: whether the runs of `policy` at
+    /// `point` were not built, failed or have no such number.
     #[must_use]
     pub fn absent(&self, point: usize, policy: &str) -> &'static str {
         let runs = self.at(point, policy);
@@ -361,7 +362,8 @@ impl Sweep {
         places.fold(0, |point, (parameter, index)| point * parameter.values.len() + index)
     }
 
-    /// Runs without numbers, the same sentence once: why they have none, the sentence and the runs in words.
+    /// Runs without numbers, the same sentence once: why they have none, the sentence and the runs
+    /// in words.
     #[must_use]
     pub fn remarks(&self) -> Vec<(Missing, String, String)> {
         let mut remarks: Vec<(Missing, &String, Vec<String>)> = Vec::new();
@@ -369,7 +371,8 @@ impl Sweep {
             let Some((missing, why)) = run.outcome.missing() else { continue };
             let words = self.words(run, missing == Missing::Failed);
             match remarks.iter_mut().find(|known| (known.0, known.1) == (missing, why)) {
-                // What cannot be built cannot be built with any seed, and one that is overloaded is enough.
+                // What cannot be built cannot be built with any seed, and one that is overloaded is
+                // enough.
                 Some((_, _, runs)) if runs.contains(&words) => {}
                 Some((_, _, runs)) => runs.push(words),
                 None => remarks.push((missing, why, vec![words])),

@@ -1,7 +1,7 @@
 //! Page operations simulated per second and core; `cargo bench -p sim`, `-- --quick` for a smoke.
 //!
-//! The same measurements as `ioda bench`, as ratios within one run: speed by drive size and by array
-//! width, each against the first row of its table.
+//! The same measurements as `ioda bench`, as ratios within one run: speed by drive size and by
+//! array width, each against the first row of its table.
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 use array::{Level, policy::PolicyKind};

@@ -31,8 +31,8 @@ const SUSPENSION: SuspensionConfig = SuspensionConfig {
 };
 
 /// The drive with everything on that works inside of it: reads first, collections that give way,
-/// suspension, copyback, scrubbing, a write buffer, and RAIN with stripes as wide as the drive, which
-/// collects block by block.
+/// suspension, copyback, scrubbing, a write buffer, and RAIN with stripes as wide as the drive,
+/// which collects block by block.
 #[must_use]
 pub fn with_every_feature(config: &Config) -> Config {
     let mut config = config.clone();

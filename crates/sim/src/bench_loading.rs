@@ -43,8 +43,8 @@ pub struct TraceTime {
     pub page_operations: u64,
 }
 
-/// Writes a trace of so many single-page requests to `path` as CSV, 70 % of them reads, and replays it
-/// on the drives of `plan`.
+/// Writes a trace of so many single-page requests to `path` as CSV, 70 % of them reads, and replays
+/// it on the drives of `plan`.
 ///
 /// # Errors
 ///

@@ -32,10 +32,10 @@ pub struct PolicyTime {
 }
 
 /// Measures the policies of `plans` in turns, `rounds` times each with `requests` requests: single
-/// pages at random addresses, 70 % reads and 30 % writes, and drives that answer every command after
-/// 100 µs and never refuse one. What is measured is the array with its policy and the small loop
-/// around it, which is the same for all; rebuilds happen only where a policy rebuilds of its own
-/// accord.
+/// pages at random addresses, 70 % reads and 30 % writes, and drives that answer every command
+/// after 100 µs and never refuse one. What is measured is the array with its policy and the small
+/// loop around it, which is the same for all; rebuilds happen only where a policy rebuilds of its
+/// own accord.
 ///
 /// # Errors
 ///

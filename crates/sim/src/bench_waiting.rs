@@ -11,9 +11,9 @@ use units::{Duration, Instant, Rng};
 /// After so long every drive answers every command.
 const ANSWER: Duration = Duration::from_micros(100);
 
-/// Nanoseconds of one core for a write of one page, while about `waiting` writes are under way: they
-/// come all at once, and when all are done, as many come again, until `requests` have come. They go to
-/// random pages of the first `stripes` stripes, or of all. Drives answer 100 µs late.
+/// Nanoseconds of one core for a write of one page, while about `waiting` writes are under way:
+/// they come all at once, and when all are done, as many come again, until `requests` have come.
+/// They go to random pages of the first `stripes` stripes, or of all. Drives answer 100 µs late.
 ///
 /// # Errors
 ///

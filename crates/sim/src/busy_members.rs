@@ -1,5 +1,5 @@
-//! Busy members of the stripes that are read: drives where a reconstruction would wait, whether or not the policy
-//! tries one.
+//! Busy members of the stripes that are read: drives where a reconstruction would wait, whether or
+//! not the policy tries one.
 
 use array::{Layout, Request};
 use engine::Drive;
@@ -8,8 +8,8 @@ use units::{DriveId, Instant, Observe};
 
 /// Stripe reads by the number of busy members, and by the number of those that collect.
 ///
-/// The cost of a look grows with the width of the array. Beyond eight drives the reads of one stripe in
-/// `width / 8` are looked at.
+/// The cost of a look grows with the width of the array. Beyond eight drives the reads of one
+/// stripe in `width / 8` are looked at.
 #[derive(Clone, Debug)]
 pub(crate) struct BusyMembers {
     busy: Vec<u64>,

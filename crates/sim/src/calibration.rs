@@ -1,4 +1,5 @@
-//! One drive measured as data sheets are: in a closed loop, sequentially and at random, in steady state.
+//! One drive measured as data sheets are: in a closed loop, sequentially and at random, in steady
+//! state.
 
 use nvme::{Command, CommandId, Opcode, PlFlag};
 use ssd::{Config, ConfigError, Ssd};
@@ -185,7 +186,8 @@ fn calibrate_cache(config: &Config, seed: u64) -> Result<Option<CacheCalibration
     let write_behind =
         host.run(sequential, commands(cached * 3 / 2), commands(cached)).per_second();
 
-    // The first pages of a new drive are in the cache, and stay there as long as the host sends something.
+    // The first pages of a new drive are in the cache, and stay there as long as the host sends
+    // something.
     let mut drive = Ssd::new(config.clone())?;
     let mut host = Host::new(&mut drive, seed);
     host.span = cached / 4;
@@ -225,7 +227,8 @@ fn calibrate_cache(config: &Config, seed: u64) -> Result<Option<CacheCalibration
 /// If the drive cannot exist.
 pub fn calibrate(config: &Config, seed: u64) -> Result<Calibration, ConfigError> {
     let mut fresh = Ssd::new(config.clone())?;
-    // What is measured is several times what is buffered, and several superblocks (or blocks on all dies).
+    // What is measured is several times what is buffered, and several superblocks (or blocks on all
+    // dies).
     let geometry = &config.geometry;
     let superblock = u64::from(geometry.dies()) * u64::from(geometry.pages_per_block);
     let buffered = config.write_buffer.map_or(0, |buffer| u64::from(buffer.pages));

@@ -15,7 +15,8 @@ use std::sync::atomic::Ordering;
 use units::Instant;
 use workload::{Arrival, Request};
 
-/// Drives with so many pages together are many: eight of 16 GiB with pages of 4 KiB, whose maps take 270 MB.
+/// Drives with so many pages together are many: eight of 16 GiB with pages of 4 KiB, whose maps
+/// take 270 MB.
 const MANY_PAGES: u64 = 32 << 20;
 
 /// Where a worker leaves its result.
@@ -31,8 +32,8 @@ struct Turns<Drives> {
 
 impl<Drives: Clone + Default> Turns<Drives> {
     /// The next of `runs` runs and its drives. The last run gets the prepared drives themselves,
-    /// the others a copy: which run is the last is decided here, together with what it gets, because
-    /// a run that was overtaken between the two would find no drives.
+    /// the others a copy: which run is the last is decided here, together with what it gets,
+    /// because a run that was overtaken between the two would find no drives.
     fn take(&mut self, runs: usize) -> Option<(usize, Drives)> {
         let index = self.next;
         self.next += 1;
@@ -44,15 +45,16 @@ impl<Drives: Clone + Default> Turns<Drives> {
     }
 }
 
-/// Whether runs one after the other prepare their drives anew: many large ones take hundreds of megabytes, and
-/// would be there twice while a run has a copy. Preparing gives the same each time.
+/// Whether runs one after the other prepare their drives anew: many large ones take hundreds of
+/// megabytes, and would be there twice while a run has a copy. Preparing gives the same each time.
 fn is_prepared_again(plan: &Plan) -> bool {
     let pages = u64::from(plan.width) * plan.drive.geometry.pages();
     let is_cheap = matches!(plan.preparation, Preparation::Aged | Preparation::Fresh);
     pages >= MANY_PAGES && is_cheap
 }
 
-/// About the memory that the drives of these runs take over `threads` threads, when most of them are there.
+/// About the memory that the drives of these runs take over `threads` threads, when most of them
+/// are there.
 #[must_use]
 pub fn memory_bytes(plans: &[Plan], threads: usize) -> u64 {
     let Some(plan) = plans.first() else { return 0 };
@@ -69,12 +71,12 @@ fn prepare<E>(plan: &Plan, threads: usize, progress: &Progress) -> Result<Vec<Ss
 }
 
 /// Takes requests of the run with this number, in the order of their completion: up to
-/// [`crate::REQUESTS_AT_ONCE`] at a time. Called by the threads that make the runs, which wait for it. If it breaks
-/// off, all runs are interrupted.
+/// [`crate::REQUESTS_AT_ONCE`] at a time. Called by the threads that make the runs, which wait for
+/// it. If it breaks off, all runs are interrupted.
 pub type RequestSink<'a> = &'a (dyn Fn(usize, RequestColumns) -> ControlFlow<()> + Sync);
 
-/// Runs all `plans`, which differ in their policies only, over `threads` threads, on which their drives are prepared,
-/// too. `workload` is asked once per run for the same requests.
+/// Runs all `plans`, which differ in their policies only, over `threads` threads, on which their
+/// drives are prepared, too. `workload` is asked once per run for the same requests.
 ///
 /// Results are in the order of the plans and do not depend on the number of threads.
 ///
@@ -94,8 +96,8 @@ where
     run_all_with(plans, threads, workload, faults, progress, None)
 }
 
-/// The same, and hands the requests of every run to `sink`. A run that ends with an error has handed over a part of
-/// them.
+/// The same, and hands the requests of every run to `sink`. A run that ends with an error has
+/// handed over a part of them.
 ///
 /// # Errors
 ///
@@ -168,7 +170,8 @@ where
         }
     };
     match threads.clamp(1, plans.len()) {
-        // What a thread frees is kept for this thread, so one that comes and goes would leave its drives' memory.
+        // What a thread frees is kept for this thread, so one that comes and goes would leave its
+        // drives' memory.
         1 => worker(),
         several => std::thread::scope(|scope| {
             for _ in 0..several {

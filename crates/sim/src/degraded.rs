@@ -1,4 +1,5 @@
-//! What became of an array whose drives failed in a run: what it could still promise, and how fast it was rebuilt.
+//! What became of an array whose drives failed in a run: what it could still promise, and how fast
+//! it was rebuilt.
 
 use array::{Array, Contract, JobKind};
 use std::cmp::Reverse;

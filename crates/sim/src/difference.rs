@@ -130,8 +130,8 @@ impl Iterator for Events {
     }
 }
 
-/// Runs both sides at the same time, each on a thread, and compares their events one by one. Memory does
-/// not grow with the runs; both end at the first event that differs.
+/// Runs both sides at the same time, each on a thread, and compares their events one by one. Memory
+/// does not grow with the runs; both end at the first event that differs.
 ///
 /// # Errors
 ///

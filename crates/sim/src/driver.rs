@@ -33,8 +33,8 @@ pub(crate) const PROGRESS_STEP: u64 = 4096;
 ///
 /// # Errors
 ///
-/// If the plan is impossible, the workload does not fit, a verified run finds a wrong page, or the run was told
-/// to end.
+/// If the plan is impossible, the workload does not fit, a verified run finds a wrong page, or the
+/// run was told to end.
 pub fn run<E>(
     plan: &Plan,
     drives: Vec<Ssd>,
@@ -45,8 +45,8 @@ pub fn run<E>(
     run_with_faults(plan, drives, arrival, requests, Vec::new(), progress)
 }
 
-/// The same, given up as soon as more than `most_waiting` requests are in flight: the array does not keep up
-/// with them, and the backlog would only grow.
+/// The same, given up as soon as more than `most_waiting` requests are in flight: the array does
+/// not keep up with them, and the backlog would only grow.
 ///
 /// # Errors
 ///
@@ -63,9 +63,9 @@ pub fn run_bounded<E>(
     run_input(plan, input, progress, &mut Nobody)
 }
 
-/// The same with faults at given times. The run ends when the last of them has come, and if it is verified
-/// when nothing is being restored any more; what is verified at the end is verified only if no drive is missing
-/// then.
+/// The same with faults at given times. The run ends when the last of them has come, and if it is
+/// verified when nothing is being restored any more; what is verified at the end is verified only
+/// if no drive is missing then.
 ///
 /// # Errors
 ///
@@ -86,9 +86,9 @@ pub fn run_with_faults<E>(
     Ok(RunResult { sub_reads: Some(watch.finish()), ..run })
 }
 
-/// The same, and hands the requests of the run to `sink` as they complete, up to [`crate::REQUESTS_AT_ONCE`] at a time
-/// and the rest when the run is over. The result is the same to the bit. A run that ends with an error has handed
-/// over a part.
+/// The same, and hands the requests of the run to `sink` as they complete, up to
+/// [`crate::REQUESTS_AT_ONCE`] at a time and the rest when the run is over. The result is the same
+/// to the bit. A run that ends with an error has handed over a part.
 ///
 /// # Errors
 ///
@@ -337,8 +337,8 @@ where
         self.next_from_outside().0.min(patient)
     }
 
-    /// Whether no fault is to come, and no background job is in progress without which the end cannot be
-    /// verified.
+    /// Whether no fault is to come, and no background job is in progress without which the end
+    /// cannot be verified.
     fn is_mended(&self) -> bool {
         let is_restored = !self.plan.verify || self.engine.array().job().is_none();
         self.faults.next() == Instant::NEVER && is_restored

@@ -17,15 +17,16 @@ pub enum Fault {
         /// Reads from one that it cannot do to the next.
         every: u64,
     },
-    /// From now on everything that the drive does takes several times as long, and it does not say so.
+    /// From now on everything that the drive does takes several times as long, and it does not say
+    /// so.
     Slow {
         /// The drive.
         drive: DriveId,
         /// How many times as long, 1 or more; 1 ends it.
         factor: u32,
     },
-    /// From now on the drive collects and programs whenever it likes, fails no read fast and announces no
-    /// busy time; or it keeps to its windows again.
+    /// From now on the drive collects and programs whenever it likes, fails no read fast and
+    /// announces no busy time; or it keeps to its windows again.
     IgnoresWindows {
         /// The drive.
         drive: DriveId,

@@ -1,4 +1,5 @@
-//! Requests on their way into a run: in an open loop as they come, in a closed one as there is room.
+//! Requests on their way into a run: in an open loop as they come, in a closed one as there is
+//! room.
 
 use crate::error::SimError;
 use units::Instant;

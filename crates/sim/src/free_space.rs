@@ -1,7 +1,8 @@
 //! Free space of the drives over a run, and whether it has settled.
 //!
-//! Drives whose free space still moves are on the way to another state, so their latencies are not those of a
-//! longer run. The mean over all drives is kept by cells of simulated time, and nothing else.
+//! Drives whose free space still moves are on the way to another state, so their latencies are not
+//! those of a longer run. The mean over all drives is kept by cells of simulated time, and nothing
+//! else.
 
 use units::{Duration, Instant};
 
@@ -36,7 +37,8 @@ impl FreeSpaceTrend {
         (self.last - self.first).abs() > self.noise
     }
 
-    /// The trend of free space in cells of equal length. `step` is the least change of a drive that can be seen.
+    /// The trend of free space in cells of equal length. `step` is the least change of a drive that
+    /// can be seen.
     fn of(cells: &[f64], step: f64) -> Option<Self> {
         if cells.len() < FEWEST_CELLS {
             return None;
@@ -145,7 +147,8 @@ mod tests {
 
     const BLOCK: f64 = 1.0 / 1024.0;
 
-    /// The trend of two drives with `share` of their blocks free at each of `looks`, a millisecond apart.
+    /// The trend of two drives with `share` of their blocks free at each of `looks`, a millisecond
+    /// apart.
     fn trend(looks: u64, share: impl Fn(u64) -> f64) -> Option<FreeSpaceTrend> {
         let mut recorder = FreeSpaceRecorder::new();
         for look in 0..looks {

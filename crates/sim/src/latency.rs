@@ -6,8 +6,9 @@ use units::Duration;
 /// The percentiles that are reported.
 pub const PERCENTILES: [f64; 10] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99, 99.999];
 
-/// The percentile of one part that the slowest of `parts` independent ones has at `percentile`: all are faster than
-/// a latency with the product of their probabilities (Dean and Barroso, "The Tail at Scale", CACM 2013).
+/// The percentile of one part that the slowest of `parts` independent ones has at `percentile`: all
+/// are faster than a latency with the product of their probabilities (Dean and Barroso, "The Tail
+/// at Scale", CACM 2013).
 #[must_use]
 pub fn percentile_of_each(parts: u32, percentile: f64) -> f64 {
     match parts {
@@ -97,8 +98,8 @@ impl LatencySummary {
         Duration::from_nanos(self.longest_nanos)
     }
 
-    /// The latency that `percentile` per cent of the requests do not exceed: the upper bound of its step, at most
-    /// the longest.
+    /// The latency that `percentile` per cent of the requests do not exceed: the upper bound of its
+    /// step, at most the longest.
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> Duration {
         self.at_most_longest(self.histogram.value_at_percentile(percentile))
@@ -109,8 +110,9 @@ impl LatencySummary {
         Duration::from_nanos(nanos.min(self.longest_nanos))
     }
 
-    /// The latency that the slowest of `parts` requests does not exceed in `percentile` per cent of the cases: what
-    /// a request takes that needs one of each of so many arrays, which are alike and know nothing of each other.
+    /// The latency that the slowest of `parts` requests does not exceed in `percentile` per cent of
+    /// the cases: what a request takes that needs one of each of so many arrays, which are alike
+    /// and know nothing of each other.
     #[must_use]
     pub fn slowest_of(&self, parts: u32, percentile: f64) -> Duration {
         self.percentile(percentile_of_each(parts, percentile))
@@ -124,8 +126,9 @@ impl LatencySummary {
         (beyond + 1e-6) as u64
     }
 
-    /// Every latency that was recorded, in ascending order, with how many requests took so long. A latency stands for all
-    /// that are not told apart from it, and is the longest of them, as in [`Self::percentile`].
+    /// Every latency that was recorded, in ascending order, with how many requests took so long. A
+    /// latency stands for all that are not told apart from it, and is the longest of them, as in
+    /// [`Self::percentile`].
     pub fn recorded(&self) -> impl Iterator<Item = (Duration, u64)> {
         self.histogram.iter_recorded().map(|value| {
             let longest = self.histogram.highest_equivalent(value.value_iterated_to());

@@ -92,7 +92,8 @@ impl Measures {
         }
     }
 
-    /// Latency by host, as soon as there are several: all that was recorded before was of the first.
+    /// Latency by host, as soon as there are several: all that was recorded before was of the
+    /// first.
     fn record_host(&mut self, outcome: &Outcome, latency: Duration) {
         let host = usize::from(outcome.host);
         if host == 0 && self.hosts.is_empty() {

@@ -1,8 +1,8 @@
 //! Drives that have served a load before the run: workload-dependent preconditioning, as in SNIA's
 //! Performance Test Specification.
 //!
-//! Knows: rounds of writes through the layout of the array, and when drives have settled. Does not know:
-//! time, policies. All of it happens in no time.
+//! Knows: rounds of writes through the layout of the array, and when drives have settled. Does not
+//! know: time, policies. All of it happens in no time.
 
 use crate::plan::{Plan, PlanError};
 use array::{Layout, MemberSet};
@@ -10,7 +10,8 @@ use ssd::Ssd;
 use units::DriveId;
 use workload::{Op, Request, WorkloadError};
 
-/// The share of its logical pages that a drive is written in a round, on average, as one part of these.
+/// The share of its logical pages that a drive is written in a round, on average, as one part of
+/// these.
 const PARTS: u64 = 4;
 /// Rounds after which drives that will not settle are taken as they are.
 const ROUNDS_MOST: u32 = 40;
@@ -18,7 +19,8 @@ const ROUNDS_MOST: u32 = 40;
 const CALM_ROUNDS: u32 = 2;
 /// Write amplification is calm within this share of that of the round before.
 const CALM_WITHIN: f64 = 0.01;
-/// Requests after which a round ends that has written too little: those of a load that hardly writes.
+/// Requests after which a round ends that has written too little: those of a load that hardly
+/// writes.
 const REQUESTS_MOST: u64 = 1 << 26;
 /// Pages of a drive that are noted before they are written, at most.
 const BATCH_PAGES: u64 = 1 << 20;
@@ -34,7 +36,8 @@ struct Batch {
 }
 
 impl Batch {
-    /// Notes what `request` writes to each drive, parity included. Returns whether a drive has enough.
+    /// Notes what `request` writes to each drive, parity included. Returns whether a drive has
+    /// enough.
     fn add(&mut self, request: &Request) -> bool {
         let first = request.offset_bytes / self.page_bytes;
         let pages = request.end_bytes().div_ceil(self.page_bytes) - first;
@@ -87,8 +90,8 @@ impl State {
         }
     }
 
-    /// Whether nothing has changed since `before` but by chance: free space by less than a block (or line)
-    /// of which there are `blocks`.
+    /// Whether nothing has changed since `before` but by chance: free space by less than a block
+    /// (or line) of which there are `blocks`.
     fn is_calm(self, before: Self, blocks: u32) -> bool {
         let amplified = self.write_amplification / before.write_amplification - 1.0;
         let freed = (self.free_share - before.free_share) * f64::from(blocks);

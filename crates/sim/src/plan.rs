@@ -19,8 +19,8 @@ pub enum Preparation {
     Steady,
     /// Laid out directly in the state that [`Preparation::Steady`] leads to; fast for large drives.
     Aged,
-    /// Aged, and then overwritten by this load until write amplification and free space are stable: the
-    /// workload-dependent preconditioning of SNIA's Performance Test Specification.
+    /// Aged, and then overwritten by this load until write amplification and free space are stable:
+    /// the workload-dependent preconditioning of SNIA's Performance Test Specification.
     Load(Box<Source>),
     /// Nothing written.
     Fresh,
@@ -31,8 +31,8 @@ pub enum Preparation {
 pub struct Measured {
     /// Keep latencies by blocks of time, from which intervals are computed.
     pub intervals: bool,
-    /// Follow the reads of every drive: how late the last of a stripe comes, and how the drives differ. Such a run
-    /// takes more time.
+    /// Follow the reads of every drive: how late the last of a stripe comes, and how the drives
+    /// differ. Such a run takes more time.
     pub sub_reads: bool,
     /// Keep only the latencies of requests that come from then on, if it is set.
     pub from: Option<Instant>,
@@ -318,8 +318,8 @@ impl Plan {
         Ok((pages_written * page_bytes) as f64 / f64::from(self.width))
     }
 
-    /// The same under `policy`; one that chooses among copies gets the same drives as pairs of mirrors,
-    /// unless they are mirrors.
+    /// The same under `policy`; one that chooses among copies gets the same drives as pairs of
+    /// mirrors, unless they are mirrors.
     #[must_use]
     pub fn under(&self, policy: PolicyKind) -> Self {
         let plan = Self { policy, ..self.clone() };
@@ -383,14 +383,15 @@ impl Plan {
         })
     }
 
-    /// The policy, what is set about it for these drives, and how they are coordinated under it: what
-    /// an array that runs needs to go on under the policy of this plan.
+    /// The policy, what is set about it for these drives, and how they are coordinated under it:
+    /// what an array that runs needs to go on under the policy of this plan.
     #[must_use]
     pub fn policy_parts(&self) -> (PolicyKind, PolicySettings, Coordination) {
         (self.policy, self.policy_settings(), self.coordination())
     }
 
-    /// Whether drives have collected in windows what their load wrote before the run, which keeps more space free.
+    /// Whether drives have collected in windows what their load wrote before the run, which keeps
+    /// more space free.
     pub(crate) fn has_served_in_windows(&self) -> bool {
         let are_told = self.policy.about().windows != WindowUse::Imagined;
         self.policy.uses_windows() && are_told && matches!(self.preparation, Preparation::Load(_))

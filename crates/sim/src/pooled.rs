@@ -4,9 +4,9 @@ use crate::intervals::Blocks;
 use crate::result::RunResult;
 
 impl RunResult {
-    /// All of `runs` together: requests and what was counted are added up, so that percentiles are of all requests. They
-    /// are the same plan under several seeds. What has a time in its run (pace, timeline, windows) is that of the
-    /// first. None of none.
+    /// All of `runs` together: requests and what was counted are added up, so that percentiles are
+    /// of all requests. They are the same plan under several seeds. What has a time in its run
+    /// (pace, timeline, windows) is that of the first. None of none.
     #[must_use]
     pub fn together(runs: &[&Self]) -> Option<Self> {
         let (first, others) = runs.split_first()?;

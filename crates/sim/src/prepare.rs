@@ -6,13 +6,14 @@ use crate::side_by_side::side_by_side;
 use ssd::Ssd;
 use units::{Lba, Rng};
 
-/// Drives that are prepared side by side at most: preparing waits for memory, and more cores would only
-/// wait with each other.
+/// Drives that are prepared side by side at most: preparing waits for memory, and more cores would
+/// only wait with each other.
 const SIDE_BY_SIDE: usize = 8;
 
 /// Brings the drives of `plan` into the state in which they are measured, on as many cores as there
-/// are. The result depends on the drive, the array, the preparation and the seed. Runs under several policies share
-/// it. Every drive is aged with a seed of its own, so no two collect in step.
+/// are. The result depends on the drive, the array, the preparation and the seed. Runs under
+/// several policies share it. Every drive is aged with a seed of its own, so no two collect in
+/// step.
 ///
 /// # Errors
 ///
@@ -23,8 +24,8 @@ pub fn prepare_drives(plan: &Plan) -> Result<Vec<Ssd>, PlanError> {
     Ok(prepared.unwrap_or_else(|| unreachable!("nobody stops it")))
 }
 
-/// The same on at most so many threads; of one it is the caller's own. None if `is_stopped` says so before the
-/// last drive has begun.
+/// The same on at most so many threads; of one it is the caller's own. None if `is_stopped` says so
+/// before the last drive has begun.
 pub(crate) fn prepare_unless(
     plan: &Plan,
     threads: usize,

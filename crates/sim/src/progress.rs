@@ -11,8 +11,8 @@ pub struct RunProgress {
 }
 
 impl RunProgress {
-    /// Tells the run to end: it does within 4096 requests, with [`crate::SimError::Interrupted`]. A run that is
-    /// over stays as it is.
+    /// Tells the run to end: it does within 4096 requests, with [`crate::SimError::Interrupted`]. A
+    /// run that is over stays as it is.
     pub fn interrupt(&self) {
         self.interrupted.store(true, Ordering::Relaxed);
     }

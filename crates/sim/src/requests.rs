@@ -29,19 +29,22 @@ pub struct RequestRecord {
     pub arrived: Instant,
     /// When it was done.
     pub completed: Instant,
-    /// Where its time went. Of a read all of it; of a write how long it was held back before anything was sent
-    /// ([`Cause::HeldBack`]), and zero else.
+    /// Where its time went. Of a read all of it; of a write how long it was held back before
+    /// anything was sent ([`Cause::HeldBack`]), and zero else.
     pub delays: Delays,
-    /// What a write took from when it was begun: turns at stripes, reads of old data and parity, and writes to
-    /// members or the write cache, which the array does not tell apart. Zero of a read.
+    /// What a write took from when it was begun: turns at stripes, reads of old data and parity,
+    /// and writes to members or the write cache, which the array does not tell apart. Zero of a
+    /// read.
     pub write: Duration,
     /// Stripe operations of it that used reconstructed pages.
     pub reconstructions: u32,
-    /// What collections did to a read, the worst of its parts; of a write, to its reads of old data and parity.
+    /// What collections did to a read, the worst of its parts; of a write, to its reads of old data
+    /// and parity.
     pub blocked: Blocked,
-    /// Drives that were busy when the request came, as bits, drive 0 the lowest: a read of the rows that the request
-    /// touches would have waited there for a collection or for a flush of the write buffer. All members of its stripes are
-    /// looked at, parity as well; other drives and drives that are gone are 0.
+    /// Drives that were busy when the request came, as bits, drive 0 the lowest: a read of the rows
+    /// that the request touches would have waited there for a collection or for a flush of the
+    /// write buffer. All members of its stripes are looked at, parity as well; other drives and
+    /// drives that are gone are 0.
     pub busy_members: u64,
 }
 

@@ -81,8 +81,9 @@ pub struct RunResult {
     pub causes: CauseBuckets,
     /// Reads that collections made wait.
     pub blocked_reads: BlockedReads,
-    /// Stripe reads by the number of members that were busy when the read came ([`ssd::Ssd::busy_with`]):
-    /// index 0 to the array's width. All stripe reads up to a width of 8, a sample beyond.
+    /// Stripe reads by the number of members that were busy when the read came
+    /// ([`ssd::Ssd::busy_with`]): index 0 to the array's width. All stripe reads up to a width of
+    /// 8, a sample beyond.
     pub busy_members: Vec<u64>,
     /// The same by the number of members that were busy with a collection.
     pub collecting_members: Vec<u64>,
@@ -92,7 +93,8 @@ pub struct RunResult {
     pub expected_collection: Option<Duration>,
     /// Bytes of the map to chunks that were moved, when it was largest.
     pub map_bytes: u64,
-    /// Drives that the array did not read because they answered later than they said, and for how long.
+    /// Drives that the array did not read because they answered later than they said, and for how
+    /// long.
     pub distrusted: Vec<(DriveId, Duration)>,
     /// The array's totals.
     pub array: array::Counters,

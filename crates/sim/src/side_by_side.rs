@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Does `work` for every number below `count` on up to `threads` threads, and gives what it gave in the order of
-/// the numbers.
+/// Does `work` for every number below `count` on up to `threads` threads, and gives what it gave in
+/// the order of the numbers.
 pub fn side_by_side<T: Send>(
     threads: usize,
     count: usize,

@@ -1,4 +1,5 @@
-//! The reads that drives are sent: how late the last ones of a stripe come, and how the drives differ.
+//! The reads that drives are sent: how late the last ones of a stripe come, and how the drives
+//! differ.
 
 use crate::latency::LatencySummary;
 use crate::watch::Watch;
@@ -18,8 +19,8 @@ const FEWEST_MEMBERS: usize = 3;
 /// Reads of drives.
 #[derive(Clone, Debug)]
 pub struct SubReads {
-    /// Of each read of a stripe, how many times as late its last member came as its median one; then its last but
-    /// one. The median is the earlier one of the two in the middle (IODA §2).
+    /// Of each read of a stripe, how many times as late its last member came as its median one;
+    /// then its last but one. The median is the earlier one of the two in the middle (IODA §2).
     slowdowns: [Histogram<u64>; 2],
     /// Latency of the reads of each drive, from when they were sent.
     pub drives: Vec<LatencySummary>,
@@ -35,8 +36,8 @@ impl SubReads {
         }
     }
 
-    /// The slowdown that `percentile` per cent of the stripe reads do not exceed, of the member that came last, or of
-    /// the `from_last`th before it, 0 or 1.
+    /// The slowdown that `percentile` per cent of the stripe reads do not exceed, of the member
+    /// that came last, or of the `from_last`th before it, 0 or 1.
     #[must_use]
     pub fn slowdown(&self, from_last: usize, percentile: f64) -> f64 {
         self.slowdowns[from_last].value_at_percentile(percentile) as f64 / THOUSANDTHS
@@ -83,7 +84,8 @@ impl SubReads {
 
 /// Follows the reads of drives.
 pub(crate) struct SubReadWatch {
-    /// Reads that are out: when each was sent, and the stripe operation whose wanted members it reads, if it does.
+    /// Reads that are out: when each was sent, and the stripe operation whose wanted members it
+    /// reads, if it does.
     sent: BTreeMap<CommandId, (Instant, Option<OpId>)>,
     /// What the members of operations in progress took that have come.
     operations: BTreeMap<OpId, Vec<Duration>>,

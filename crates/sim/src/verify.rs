@@ -125,8 +125,8 @@ impl Reference {
         }
     }
 
-    /// Takes the end of a request. Nothing is said about what a read that failed has brought; a write
-    /// that failed may be there or not, until another is.
+    /// Takes the end of a request. Nothing is said about what a read that failed has brought; a
+    /// write that failed may be there or not, until another is.
     pub(crate) fn end_request(
         &mut self,
         tags: &mut Tags,

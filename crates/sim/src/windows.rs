@@ -7,7 +7,8 @@ use nvme::{Advertised, ArrayDescription};
 use thiserror::Error;
 use units::{Duration, Instant};
 
-/// Time between two polls of drives with synchronized collection: much less than a collection takes.
+/// Time between two polls of drives with synchronized collection: much less than a collection
+/// takes.
 const TOGETHER_LOOKS: Duration = Duration::from_millis(1);
 
 /// Who decides when a drive may collect.
@@ -219,7 +220,8 @@ impl WindowPlan {
         // Clocks that are behind must be able to say when the first window opens.
         let start = Instant::ZERO + self.clock_skew;
         let shortest = drive.likely_unit_time() + self.guard() * 2;
-        // With drives missing one may be busy at a time, or hardly more: as in an array with one parity.
+        // With drives missing one may be busy at a time, or hardly more: as in an array with one
+        // parity.
         let one = ArrayDescription { parities: 1, ..array };
         let windows = |busy_time_window| WindowConfig {
             busy_time_window,
@@ -250,8 +252,8 @@ impl WindowPlan {
         }
     }
 
-    /// All drives at once, for as long as it takes to collect once: with half of that in reserve for
-    /// what the host has in the queues, and not enough for a second time.
+    /// All drives at once, for as long as it takes to collect once: with half of that in reserve
+    /// for what the host has in the queues, and not enough for a second time.
     pub(crate) fn synchronized(&self, drive: &ssd::Config) -> Coordination {
         Coordination::Synchronized(SynchronizedConfig {
             lease: drive.likely_unit_time() * 3 / 2,
@@ -260,8 +262,8 @@ impl WindowPlan {
         })
     }
 
-    /// How far the clock of a drive is off: ahead for half of the drives, behind for those whose windows
-    /// begin when the windows of the others end.
+    /// How far the clock of a drive is off: ahead for half of the drives, behind for those whose
+    /// windows begin when the windows of the others end.
     pub(crate) fn clock_offset(&self, drive: u32, busy_drives: u32) -> ClockOffset {
         match (drive / busy_drives).is_multiple_of(2) {
             true => ClockOffset::Ahead(self.clock_skew),

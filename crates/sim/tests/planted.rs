@@ -31,7 +31,8 @@ fn history(seed: u64, planted: Planted) -> History {
     history
 }
 
-/// Whether an array with a bug fails its history, by what it does or by an invariant that it checks.
+/// Whether an array with a bug fails its history, by what it does or by an invariant that it
+/// checks.
 fn fails(history: &History) -> bool {
     let lived = catch_unwind(AssertUnwindSafe(|| torture(history, PROMISED, false)));
     lived.map_or(true, |verdict| verdict.failure.is_some())

@@ -1,8 +1,9 @@
-//! How many commands a drive works on at a time, and which of those that wait for a slot comes next.
+//! How many commands a drive works on at a time, and which of those that wait for a slot comes
+//! next.
 //!
-//! NVMe controllers and SSDSim (`queue_length`) have a fixed number of slots. A host may give reads and
-//! writes submission queues of their own (Linux: `nvme.write_queues`), between which the controller
-//! arbitrates (NVMe Base 2.0, §3.4.4).
+//! NVMe controllers and SSDSim (`queue_length`) have a fixed number of slots. A host may give reads
+//! and writes submission queues of their own (Linux: `nvme.write_queues`), between which the
+//! controller arbitrates (NVMe Base 2.0, §3.4.4).
 
 use crate::config::{Arbitration, QueueConfig};
 use crate::link::Waited;
@@ -61,8 +62,8 @@ impl Admission {
         queue
     }
 
-    /// A command arrives; `held_up` says whether a collection holds up one of those that have the slots. Returns
-    /// whether it begins at once.
+    /// A command arrives; `held_up` says whether a collection holds up one of those that have the
+    /// slots. Returns whether it begins at once.
     pub(crate) fn arrive(&mut self, now: Instant, command: &Command, held_up: bool) -> bool {
         let begins = self.in_service < self.slots;
         if begins {

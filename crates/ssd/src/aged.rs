@@ -102,8 +102,8 @@ impl Permutation {
     }
 }
 
-/// Puts the FTL of a factory-new drive into the state that preconditioning would bring it to, in one
-/// pass over its pages. `layout` says where pages lie on a drive with RAIN.
+/// Puts the FTL of a factory-new drive into the state that preconditioning would bring it to, in
+/// one pass over its pages. `layout` says where pages lie on a drive with RAIN.
 pub(crate) fn age(ftl: &mut Ftl, layout: Option<&Layout>, seed: u64) {
     let mut rng = Rng::stream(seed, "age");
     let mut placements = Placements::new(ftl.shape.stored_pages);
@@ -144,8 +144,8 @@ fn age_dies(
     let shape = ftl.shape;
     let logical_pages = u64::from(pages);
     let permutation = Permutation::new(logical_pages, rng);
-    // Collection keeps the drive just above this level; one block is open. The cache is empty: it has had
-    // time to be folded.
+    // Collection keeps the drive just above this level; one block is open. The cache is empty: it
+    // has had time to be folded.
     let kept = ftl.slc.as_ref().map_or(0, |slc| slc.config.reserved_blocks());
     let full_blocks = shape.blocks_per_die - shape.levels.restore - 2 - kept;
     // The open block of every die is filled to a point of its own: dies that fill their

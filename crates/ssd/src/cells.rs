@@ -3,10 +3,10 @@
 //! Knows: which page of its cells and which plane a place in a block is, and how long sensing and
 //! programming it takes. Does not know: what the pages hold.
 //!
-//! Flash of today programs far more than a logical block at a time: a page on every plane, or all the
-//! pages that share those cells (*one shot*). That is a *program unit* here. Places in a block are
-//! counted in the order of programming: the logical blocks of a flash page, then the planes, then the
-//! pages that share cells, then the next cells.
+//! Flash of today programs far more than a logical block at a time: a page on every plane, or all
+//! the pages that share those cells (*one shot*). That is a *program unit* here. Places in a block
+//! are counted in the order of programming: the logical blocks of a flash page, then the planes,
+//! then the pages that share cells, then the next cells.
 
 use crate::slc_config::SlcCacheConfig;
 use units::Duration;
@@ -28,8 +28,8 @@ pub struct PageTime {
 
 /// The flash of a drive that programs many logical blocks at a time.
 ///
-/// The geometry counts logical blocks: `page_bytes` is one, `pages_per_block` are those of a block on
-/// all its planes.
+/// The geometry counts logical blocks: `page_bytes` is one, `pages_per_block` are those of a block
+/// on all its planes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CellConfig {
     /// The pages that share cells, lower first; the first `bits` of them count.
@@ -42,8 +42,8 @@ pub struct CellConfig {
     pub planes: u32,
     /// All pages that share cells are programmed at once, in the time of all of them.
     pub one_shot: bool,
-    /// Groups of planes that sense and send a page of their own while the others do: 1 if the die reads as
-    /// a whole, as many as planes if each reads on its own.
+    /// Groups of planes that sense and send a page of their own while the others do: 1 if the die
+    /// reads as a whole, as many as planes if each reads on its own.
     pub read_groups: u32,
     /// Blocks that are programmed with one bit in a cell first, if the drive has such a cache.
     pub slc: Option<SlcCacheConfig>,

@@ -1,4 +1,5 @@
-//! Numbers of 32 bits, low byte first, in which the state of a drive is kept, and why one is refused.
+//! Numbers of 32 bits, low byte first, in which the state of a drive is kept, and why one is
+//! refused.
 
 use crate::config::ConfigError;
 use alloc::vec::Vec;

@@ -16,7 +16,8 @@ use core::ops::Range;
 use nvme::{CollectionRight, WindowScope};
 use units::{Instant, Observe};
 
-/// What a collection that is over leaves to be done: its dies wait to be given their next operation.
+/// What a collection that is over leaves to be done: its dies wait to be given their next
+/// operation.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
     pub(crate) dies: Range<u32>,
@@ -38,8 +39,8 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// How much a victim must give. With windows anything: a line that is left alone in one window is
-    /// missing until the next, and space that runs out between them breaks the contract.
+    /// How much a victim must give. With windows anything: a line that is left alone in one window
+    /// is missing until the next, and space that runs out between them breaks the contract.
     pub(crate) fn worth(&self) -> Worth {
         match self.collector.rights.right() {
             CollectionRight::Windows(_) | CollectionRight::Lease { .. } => Worth::Anything,
@@ -47,16 +48,18 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// Whether the drive looks by itself whether a collection is due. A host that says until when the drive
-    /// may collect has said it by that, and may hold its commands back until it has been done.
+    /// Whether the drive looks by itself whether a collection is due. A host that says until when
+    /// the drive may collect has said it by that, and may hold its commands back until it has been
+    /// done.
     pub(crate) fn collects_by_itself(&self) -> bool {
         let right = self.collector.rights.right();
         self.config.collection.trigger == CollectionTrigger::FreeSpace
             || matches!(right, CollectionRight::Lease { .. } | CollectionRight::Order { .. })
     }
 
-    /// Starts every collection that is due, or with force whatever makes room. `flush_first` says that
-    /// the flush of the write buffer goes before collections. Returns whether one was put off for it.
+    /// Starts every collection that is due, or with force whatever makes room. `flush_first` says
+    /// that the flush of the write buffer goes before collections. Returns whether one was put off
+    /// for it.
     pub(crate) fn collect_where_due(
         &mut self,
         now: Instant,
@@ -79,8 +82,8 @@ impl<O: Observe> Flash<O> {
         put_off
     }
 
-    /// Starts the collection that is due in a scope, in turn with others if the drive rotates. Returns
-    /// whether it was put off.
+    /// Starts the collection that is due in a scope, in turn with others if the drive rotates.
+    /// Returns whether it was put off.
     pub(crate) fn collect_in_scope(
         &mut self,
         now: Instant,
@@ -192,16 +195,17 @@ impl<O: Observe> Flash<O> {
         Start::Yes
     }
 
-    /// Whether a drive that keeps all its work in windows collects outside of them as well, as gently as
-    /// it can: if it waited for the hard watermark, its collections could give way to nobody.
+    /// Whether a drive that keeps all its work in windows collects outside of them as well, as
+    /// gently as it can: if it waited for the hard watermark, its collections could give way to
+    /// nobody.
     fn is_short_of_space(&self, die: u32) -> bool {
         let levels = &self.ftl.shape.levels;
         let short = levels.hard + ((levels.soft - levels.hard) / 4).max(1);
         self.collector.rights.scope == WindowScope::AllWork && self.ftl.free(die) <= short
     }
 
-    /// Of the dies of a scope whose part of the cache has to be folded, the one with the least free space,
-    /// and the block to fold.
+    /// Of the dies of a scope whose part of the cache has to be folded, the one with the least free
+    /// space, and the block to fold.
     fn block_to_fold(&self, scope: usize) -> Option<(u32, u32)> {
         let is_idle = self.idle.as_ref().is_some_and(IdleTimer::is_idle);
         let dies = self.collector.candidates(scope);
@@ -210,8 +214,8 @@ impl<O: Observe> Flash<O> {
         blocks.min_by_key(|&(die, _)| self.ftl.free(die))
     }
 
-    /// Starts folding where it is due. `flush_first` says that the flush of the write buffer goes before
-    /// that.
+    /// Starts folding where it is due. `flush_first` says that the flush of the write buffer goes
+    /// before that.
     pub(crate) fn fold_where_due(&mut self, now: Instant, flush_first: bool) {
         if self.config.collection.untimed.collects() {
             self.fold_instantly();
@@ -257,7 +261,8 @@ impl<O: Observe> Flash<O> {
         neediest
     }
 
-    /// When a die has collected a block with so many valid pages in the worst case, after what it has to do.
+    /// When a die has collected a block with so many valid pages in the worst case, after what it
+    /// has to do.
     pub(crate) fn collected_at(&self, now: Instant, die: u32, valid: u32) -> Instant {
         now + self.dies.committed_work(now, die) + self.config.collection_bound(valid)
     }
@@ -330,8 +335,8 @@ impl<O: Observe> Flash<O> {
         });
     }
 
-    /// All dies of the collection have come to it. If that took so long that it would not be over in
-    /// time, it is cancelled instead: its dies wait to be given their next operation.
+    /// All dies of the collection have come to it. If that took so long that it would not be over
+    /// in time, it is cancelled instead: its dies wait to be given their next operation.
     pub(crate) fn begin_collection(&mut self, now: Instant, id: u32) -> Option<Range<u32>> {
         let Collection { first_die, dies, victim_die, block, until, leave, .. } =
             *self.collector.get(id);

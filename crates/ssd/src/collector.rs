@@ -91,8 +91,8 @@ impl Collector {
         }
     }
 
-    /// The dies of a scope of which one has to be chosen. All dies of a line have the same free space
-    /// and the same victim, so the first stands for all.
+    /// The dies of a scope of which one has to be chosen. All dies of a line have the same free
+    /// space and the same victim, so the first stands for all.
     pub(crate) fn candidates(&self, scope: usize) -> Range<u32> {
         let dies = self.dies / self.scope_busy.len() as u32;
         let first = scope as u32 * dies;
@@ -119,8 +119,8 @@ impl Collector {
         self.collections.get(collection)
     }
 
-    /// A collection of the victim `block` of `die` has been decided on. Returns its parts: one, or for
-    /// a line one for each set of dies that are held together.
+    /// A collection of the victim `block` of `die` has been decided on. Returns its parts: one, or
+    /// for a line one for each set of dies that are held together.
     pub(crate) fn start(
         &mut self,
         now: Instant,
@@ -184,8 +184,8 @@ impl Collector {
         collection.jobs_active == 0
     }
 
-    /// A collection is over, or was cancelled. Returns the scope that is free for the next one, unless
-    /// other parts of its line are still collected.
+    /// A collection is over, or was cancelled. Returns the scope that is free for the next one,
+    /// unless other parts of its line are still collected.
     pub(crate) fn end(&mut self, collection: u32) -> Option<usize> {
         let scope = self.scope_of(self.collections.get(collection).first_die);
         self.collections.release(collection);

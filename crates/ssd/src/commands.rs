@@ -19,7 +19,8 @@ impl<O: Observe> Ssd<O> {
         self.flash.dies.die(die).collection.is_some()
     }
 
-    /// The work that a read of `lba` which arrived now would wait for: whether the drive is busy there.
+    /// The work that a read of `lba` which arrived now would wait for: whether the drive is busy
+    /// there.
     #[must_use]
     pub fn busy_with(&self, now: Instant, lba: Lba) -> Option<BusyWith> {
         if self.has_nothing_to_tell() || self.is_buffered(lba) {
@@ -34,8 +35,8 @@ impl<O: Observe> Ssd<O> {
         })
     }
 
-    /// Whether there is nothing that reads are told of: no collection or buffer flush runs or waits, nor has a
-    /// collection left work behind, nor are reads told of the host's own programs.
+    /// Whether there is nothing that reads are told of: no collection or buffer flush runs or
+    /// waits, nor has a collection left work behind, nor are reads told of the host's own programs.
     #[inline]
     #[must_use]
     pub fn has_nothing_to_tell(&self) -> bool {
@@ -186,8 +187,9 @@ impl<O: Observe> Ssd<O> {
         })
     }
 
-    /// The busy remaining time of a read that has met work that changes flash and is failed fast for it; none
-    /// if it waits. `is_needed` says of which blocks the pages have to come from flash.
+    /// The busy remaining time of a read that has met work that changes flash and is failed fast
+    /// for it; none if it waits. `is_needed` says of which blocks the pages have to come from
+    /// flash.
     fn refusal(
         &self,
         now: Instant,
@@ -228,8 +230,8 @@ impl<O: Observe> Ssd<O> {
     }
 
     /// Forgets `blocks` logical pages from `first` on, of which no write may be in flight: it would
-    /// bring them back. A drive with a write buffer, or RAIN, keeps what it has, as it may: versions of
-    /// the pages may be on their way to flash or part of a parity.
+    /// bring them back. A drive with a write buffer, or RAIN, keeps what it has, as it may:
+    /// versions of the pages may be on their way to flash or part of a parity.
     pub fn forget(&mut self, first: Lba, blocks: u32) {
         if self.placement.buffer().is_some() {
             return;

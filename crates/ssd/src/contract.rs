@@ -11,7 +11,8 @@ use units::Duration;
 /// Seconds in the 8-hour day over which drive writes per day are spread (IODA Table 2).
 const WRITING_DAY_SECONDS: f64 = 8.0 * 3600.0;
 
-/// Most rows whose pages go to two units, where a collection gathers `valid_pages` and fills one unit after the other.
+/// Most rows whose pages go to two units, where a collection gathers `valid_pages` and fills one
+/// unit after the other.
 fn split_rows(cells: &CellConfig, valid_pages: u64) -> u64 {
     valid_pages.saturating_sub(1) / u64::from(cells.unit_pages())
 }
@@ -29,8 +30,8 @@ impl Config {
         }
     }
 
-    /// The time to collect a block where cells take in many pages at a time: valid pages are sensed by
-    /// rows, cross the channel twice, and are programmed in units, the last one with filler.
+    /// The time to collect a block where cells take in many pages at a time: valid pages are sensed
+    /// by rows, cross the channel twice, and are programmed in units, the last one with filler.
     fn relocation_time(
         &self,
         cells: &CellConfig,
@@ -50,8 +51,8 @@ impl Config {
         u64::from(self.geometry.pages_per_block / cells.row_pages())
     }
 
-    /// Logical blocks that cross the channel to move `valid_pages`: out by flash pages, of which few may be wanted,
-    /// and in by units, the last one with filler.
+    /// Logical blocks that cross the channel to move `valid_pages`: out by flash pages, of which
+    /// few may be wanted, and in by units, the last one with filler.
     fn relocated_pages(&self, cells: &CellConfig, valid_pages: u64) -> u64 {
         let flash_pages =
             self.rows(cells) * u64::from(cells.planes) + split_rows(cells, valid_pages);
@@ -59,8 +60,8 @@ impl Config {
         out.max(valid_pages) + valid_pages.next_multiple_of(u64::from(cells.unit_pages()))
     }
 
-    /// The share of a block that its collection gives back when `valid_ratio` of its pages are valid: the
-    /// rest, less the filler that the last of them are programmed with.
+    /// The share of a block that its collection gives back when `valid_ratio` of its pages are
+    /// valid: the rest, less the filler that the last of them are programmed with.
     fn given_back(&self, valid_ratio: f64) -> f64 {
         let Some(cells) = &self.cells else { return 1.0 - valid_ratio };
         let pages = f64::from(self.geometry.pages_per_block);
@@ -98,8 +99,8 @@ impl Config {
         }
     }
 
-    /// The time to copy one page within its die: `t_r + t_w + 2 t_cpt`, or `t_r + t_w` where it does
-    /// not leave the die.
+    /// The time to copy one page within its die: `t_r + t_w + 2 t_cpt`, or `t_r + t_w` where it
+    /// does not leave the die.
     #[must_use]
     pub fn copy_time(&self) -> Duration {
         self.timing.read + self.timing.program + self.copy_transfer()
@@ -132,7 +133,8 @@ impl Config {
     /// The time of one collection as it is to be expected: with the share of valid pages that the
     /// contract names, or with what the steady state of this drive leads to, whichever is more. Of
     /// the latter four standard deviations more, because the fullest of many victims decides
-    /// whether a line fits into a window. No less than a drive leaves for a collection before it begins one.
+    /// whether a line fits into a window. No less than a drive leaves for a collection before it
+    /// begins one.
     #[must_use]
     pub fn likely_unit_time(&self) -> Duration {
         let steady = self.steady_valid_ratio();
@@ -141,14 +143,15 @@ impl Config {
         self.unit_time(likely).max(self.foreseen_time(fullest_of_round(self, steady)))
     }
 
-    /// Standard deviation of the share of valid pages in a block, of which the mean is `valid_ratio`.
+    /// Standard deviation of the share of valid pages in a block, of which the mean is
+    /// `valid_ratio`.
     pub(crate) fn valid_deviation(&self, valid_ratio: f64) -> f64 {
         let pages = f64::from(self.geometry.pages_per_block);
         libm::sqrt(valid_ratio * (1.0 - valid_ratio) / pages)
     }
 
-    /// The time that a drive leaves for a collection before it begins it: [`Config::unit_time`], or the bound
-    /// that includes waiting for the channel.
+    /// The time that a drive leaves for a collection before it begins it: [`Config::unit_time`], or
+    /// the bound that includes waiting for the channel.
     pub(crate) fn foreseen_time(&self, valid_ratio: f64) -> Duration {
         let valid = (valid_ratio * f64::from(self.geometry.pages_per_block)) as u32;
         self.unit_time(valid_ratio).max(self.collection_bound(valid))
@@ -176,7 +179,8 @@ impl Config {
     }
 
     /// Blocks that are collected at a time in the terms of the contract: one on every channel (IODA
-    /// Table 2). Drives whose blocks reach over planes collect all dies of a line at once, and say so.
+    /// Table 2). Drives whose blocks reach over planes collect all dies of a line at once, and say
+    /// so.
     fn blocks_at_once(&self) -> u32 {
         match (&self.cells, self.collection.unit) {
             (Some(_), CollectionUnit::Line) => self.geometry.dies(),

@@ -23,8 +23,8 @@ pub struct Counters {
     pub rebuilt_pages: u64,
     /// Pages read for that beyond what the host asked for.
     pub rebuild_reads_pages: u64,
-    /// Collections that began while another die of their plane group collected, because their die was
-    /// out of free blocks.
+    /// Collections that began while another die of their plane group collected, because their die
+    /// was out of free blocks.
     pub rotation_breaches: u64,
     /// Stripes that were moved to even out wear.
     pub moved_stripes: u64,
@@ -40,7 +40,8 @@ pub struct Counters {
     pub deallocated_pages: u64,
     /// Collections that ran where the window contract forbids it; see [`crate::ViolationCause`].
     pub contract_violations: u64,
-    /// Host page writes that had to wait for space on flash; with a write buffer, flushes that had to.
+    /// Host page writes that had to wait for space on flash; with a write buffer, flushes that had
+    /// to.
     pub stalled_writes_pages: u64,
     /// Programs and erases interrupted for reads.
     pub suspensions: u64,

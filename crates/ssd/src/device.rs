@@ -44,7 +44,8 @@ pub struct Ssd<O: Observe = Unobserved> {
 }
 
 impl Ssd {
-    /// A drive as it leaves the factory: nothing written. Nobody observes it; see [`Ssd::observed`].
+    /// A drive as it leaves the factory: nothing written. Nobody observes it; see
+    /// [`Ssd::observed`].
     ///
     /// # Errors
     ///
@@ -64,8 +65,8 @@ impl Ssd {
 }
 
 impl<O: Observe> Ssd<O> {
-    /// The same drive with another observer. A drive is prepared unobserved, cloned, and observed when
-    /// that is over.
+    /// The same drive with another observer. A drive is prepared unobserved, cloned, and observed
+    /// when that is over.
     ///
     /// # Panics
     ///
@@ -158,9 +159,9 @@ impl<O: Observe> Ssd<O> {
         self.placement.buffer().map_or(0, |buffer| buffer.occupied())
     }
 
-    /// Most pages at once that were in the write buffer or waited for room there, since the start or the
-    /// last [`Ssd::reset_counters`]; 0 without a buffer. More than its capacity says by how much it was too
-    /// small.
+    /// Most pages at once that were in the write buffer or waited for room there, since the start
+    /// or the last [`Ssd::reset_counters`]; 0 without a buffer. More than its capacity says by how
+    /// much it was too small.
     #[must_use]
     pub fn buffered_pages_peak(&self) -> u32 {
         self.placement.buffer().map_or(0, |buffer| buffer.peak())
@@ -193,8 +194,8 @@ impl<O: Observe> Ssd<O> {
         })
     }
 
-    /// Makes some of what the drive does take no time. Operations that wait for their dies already take
-    /// what they took.
+    /// Makes some of what the drive does take no time. Operations that wait for their dies already
+    /// take what they took.
     pub fn set_untimed(&mut self, untimed: Untimed) {
         if let Some(made) = &mut self.made {
             made.collection.untimed = untimed;
@@ -203,8 +204,8 @@ impl<O: Observe> Ssd<O> {
         self.flash.dies.set_times(&self.flash.config);
     }
 
-    /// From now on everything that the drive does takes `factor` times as long as it is made for; 1 ends
-    /// that. What has begun, or waits for its die, takes what it took.
+    /// From now on everything that the drive does takes `factor` times as long as it is made for; 1
+    /// ends that. What has begun, or waits for its die, takes what it took.
     ///
     /// # Panics
     ///
@@ -366,8 +367,8 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// Begins to work on commands that wait for the slots of those that have completed, which are all
-    /// but the first so many.
+    /// Begins to work on commands that wait for the slots of those that have completed, which are
+    /// all but the first so many.
     #[inline]
     fn admit(&mut self, now: Instant, mut before: usize) {
         while let Some(admission) = &mut self.admission {
@@ -511,8 +512,9 @@ impl<O: Observe> Ssd<O> {
     fn end_collection(&mut self, now: Instant, collection: u32) {
         let ended = self.flash.end_collection(now, collection);
         self.end_hold(now, ended.dies);
-        // With paced writes the next collection begins first: in between the host would program without being counted.
-        // In a window the flush goes first all the same. Collections in a row would let the buffer run full.
+        // With paced writes the next collection begins first: in between the host would program
+        // without being counted. In a window the flush goes first all the same. Collections in a
+        // row would let the buffer run full.
         let in_window = self.placement.waits_to_flush(&self.flash.collector.rights);
         let flushes_later = self.flash.pace.is_some() && !in_window;
         if !flushes_later {
@@ -554,9 +556,9 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// Checks that the machines of the drive agree with each other: maps and counts of the FTL, queues
-    /// and deadlines of the dies, collections, the write buffer, commands. It looks at every page, so
-    /// it is for tests; between any two calls of other methods it holds.
+    /// Checks that the machines of the drive agree with each other: maps and counts of the FTL,
+    /// queues and deadlines of the dies, collections, the write buffer, commands. It looks at every
+    /// page, so it is for tests; between any two calls of other methods it holds.
     ///
     /// # Panics
     ///

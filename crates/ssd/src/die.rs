@@ -91,8 +91,8 @@ pub(crate) struct Die {
     pub(crate) collection: Option<u32>,
     pub(crate) job: Option<Job>,
     pub(crate) ledger: Ledger,
-    /// The die whose job keeps this one from the host, if that is another, and the ledger of that die
-    /// when it began: what this one spends from then on is what the other one does.
+    /// The die whose job keeps this one from the host, if that is another, and the ledger of that
+    /// die when it began: what this one spends from then on is what the other one does.
     pub(crate) follows: Option<(u32, Spent)>,
     /// What was interrupted for reads.
     pub(crate) suspended: Option<Suspended>,

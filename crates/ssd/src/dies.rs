@@ -1,4 +1,5 @@
-//! The dies and channels of a drive: their queues, what overtakes what, and what their time goes to.
+//! The dies and channels of a drive: their queues, what overtakes what, and what their time goes
+//! to.
 //!
 //! Knows: page operations and how long they take. Does not know: where data lies, when and what is
 //! collected, commands.
@@ -6,74 +7,14 @@
 use crate::channel::Channel;
 use crate::config::{Config, SchedulingConfig, Suspendable, SuspensionConfig};
 use crate::die::{Copy, Die, Job, State, Step, Suspended};
+use crate::die_times::Times;
 use crate::ledger::{Spent, Work};
 use crate::ops::{Need, Op, Task};
 use crate::planes::PlaneReads;
 use alloc::vec;
 use alloc::vec::Vec;
-use nvme::{Cause, Delays, Untimed};
+use nvme::{Cause, Delays};
 use units::{Deadlines, Duration, Instant, Slab};
-
-/// How long the steps of page operations take.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
-    pub(crate) read: Duration,
-    pub(crate) program: Duration,
-    pub(crate) erase: Duration,
-    pub(crate) transfer: Duration,
-    /// Moving what a program takes in at a time: a page, or a flash page of many logical blocks.
-    pub(crate) transfer_in: Duration,
-    /// The time for which copying a page holds its channel.
-    pub(crate) copy_transfer: Duration,
-    /// Sensing a page and moving it out.
-    pub(crate) read_service: Duration,
-    /// Moving a page in and programming it; with several bits in a cell, the longest that a program can
-    /// take.
-    pub(crate) program_service: Duration,
-    /// What a program moves over the channel, and what copying it moves.
-    pub(crate) moved: Duration,
-}
-
-impl Times {
-    fn new(config: &Config) -> Self {
-        let timing = &config.timing;
-        let (read, program, per_page, per_program) = match &config.cells {
-            None => (timing.read, timing.program, 1, 1),
-            Some(cells) => {
-                let unit = u64::from(cells.unit_pages());
-                (
-                    cells.longest_read(),
-                    cells.longest_program(),
-                    u64::from(cells.blocks_per_page),
-                    unit,
-                )
-            }
-        };
-        let times = Self {
-            read,
-            program,
-            erase: timing.erase,
-            transfer: timing.transfer,
-            transfer_in: timing.transfer * per_page,
-            copy_transfer: config.copy_transfer(),
-            read_service: read + timing.transfer,
-            program_service: program + timing.transfer * per_program,
-            moved: timing.transfer * per_program * 2,
-        };
-        match config.collection.untimed {
-            Untimed::Nothing | Untimed::Collections => times,
-            Untimed::Writes => times.of_reads_only(),
-        }
-    }
-
-    /// The same if changing flash took no time.
-    fn of_reads_only(self) -> Self {
-        let none = Duration::ZERO;
-        let (program, erase, transfer_in) = (none, none, none);
-        let (copy_transfer, program_service, moved) = (none, none, none);
-        Self { program, erase, transfer_in, copy_transfer, program_service, moved, ..self }
-    }
-}
 
 /// Where an operation has gone that joined the queue of a die.
 #[derive(Clone, Copy, Debug)]
@@ -97,8 +38,8 @@ pub(crate) enum Taken {
     Hold(u32),
 }
 
-/// What the end of a step on a die leads to. A die that is not said to go on waits to be told what to
-/// do next.
+/// What the end of a step on a die leads to. A die that is not said to go on waits to be told what
+/// to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StepEnd {
     /// The die goes on with the next step.
@@ -126,8 +67,8 @@ pub(crate) enum StepEnd {
 pub(crate) struct DieArray {
     pub(crate) dies: Vec<Die>,
     pub(crate) channels: Vec<Channel>,
-    /// One deadline per die: the end of its current step. Behind those, one per plane that reads on its
-    /// own.
+    /// One deadline per die: the end of its current step. Behind those, one per plane that reads on
+    /// its own.
     pub(crate) deadlines: Deadlines,
     pub(crate) ops: Slab<Op>,
     /// Planes that read on their own, if they do.
@@ -256,8 +197,8 @@ impl DieArray {
     }
 
     /// Whether a read that arrives now goes to the front of the queue of its die. A collection that
-    /// waits for the die is not overtaken: the host was told when it would be over. With paced writes it
-    /// is: reads come before both, and the writes ahead of it take long.
+    /// waits for the die is not overtaken: the host was told when it would be over. With paced
+    /// writes it is: reads come before both, and the writes ahead of it take long.
     #[inline]
     fn overtakes(&self, target: &Die, task: Task) -> bool {
         self.scheduling.read_priority
@@ -300,8 +241,8 @@ impl DieArray {
         Pushed { held_up, overtook, idle }
     }
 
-    /// The service time of the first operation that waits for a die, and whether it is a read of the
-    /// host.
+    /// The service time of the first operation that waits for a die, and whether it is a read of
+    /// the host.
     pub(crate) fn front(&self, die: u32) -> Option<(Duration, bool)> {
         let op = self.ops.get(self.die(die).queue.front()?);
         Some((op.service, op.task.is_host_read()))
@@ -329,7 +270,8 @@ impl DieArray {
         }
     }
 
-    /// Whether operations wait for a die of this channel, or reads of the host are in service there.
+    /// Whether operations wait for a die of this channel, or reads of the host are in service
+    /// there.
     pub(crate) fn is_channel_wanted(&self, channel: u32) -> bool {
         self.dies.iter().filter(|die| die.channel == channel).any(|die| {
             let is_work = |op: &Op| !matches!(op.task, Task::Hold { .. });
@@ -433,8 +375,8 @@ impl DieArray {
         }
     }
 
-    /// A die has moved data over its channel. Returns whether that was the last of the operation; if
-    /// not, it asks for the channel again, behind the others that wait for it.
+    /// A die has moved data over its channel. Returns whether that was the last of the operation;
+    /// if not, it asks for the channel again, behind the others that wait for it.
     #[inline]
     fn end_transfer(&mut self, now: Instant, die: u32) -> bool {
         self.release_channel(now, die);
@@ -572,9 +514,9 @@ impl DieArray {
 
     /// A collection has all its dies, and this one has work to do for it.
     ///
-    /// The other dies that the job keeps from the host spend their time as this one does. They follow
-    /// its ledger instead of being told of every step: with 8 dies on a channel that is a third of the
-    /// cost of a copy.
+    /// The other dies that the job keeps from the host spend their time as this one does. They
+    /// follow its ledger instead of being told of every step: with 8 dies on a channel that is a
+    /// third of the cost of a copy.
     pub(crate) fn begin_job(&mut self, now: Instant, die: u32, job: Job) {
         self.dies[die as usize].job = Some(job);
         let before = self.dies[die as usize].ledger.read(now);
@@ -615,8 +557,8 @@ impl DieArray {
         self.deadlines.set(die as usize, now + length);
     }
 
-    /// A collecting die senses pages that it moves, which takes so long, and sends them out in so many
-    /// transfers.
+    /// A collecting die senses pages that it moves, which takes so long, and sends them out in so
+    /// many transfers.
     pub(crate) fn begin_gather(&mut self, now: Instant, die: u32, sense: Duration, transfers: u32) {
         self.forget_registers(die);
         let target = &mut self.dies[die as usize];

@@ -1,5 +1,5 @@
-//! Looking at the dies from outside: what they work on, and whether their queues, deadlines and channels
-//! agree with it.
+//! Looking at the dies from outside: what they work on, and whether their queues, deadlines and
+//! channels agree with it.
 
 use crate::config::PreemptionScope;
 use crate::die::{State, Step};
@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use units::{Duration, Instant};
 
 impl DieArray {
-    /// Flash pages that are allocated and not mapped yet, but for those of RAIN stripes: programs that
-    /// wait or are in service, and copies.
+    /// Flash pages that are allocated and not mapped yet, but for those of RAIN stripes: programs
+    /// that wait or are in service, and copies.
     pub(crate) fn pages_in_flight(&self) -> impl Iterator<Item = u32> + '_ {
         self.dies.iter().flat_map(|die| {
             let queued = die.queue.iter(&self.ops).filter_map(|op| target_of(op.task));

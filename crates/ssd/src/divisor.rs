@@ -1,12 +1,13 @@
-//! Division by a number that is fixed when the drive is made: a multiplication, several times as fast
-//! as a division. Every page operation turns page numbers into dies and blocks.
+//! Division by a number that is fixed when the drive is made: a multiplication, several times as
+//! fast as a division. Every page operation turns page numbers into dies and blocks.
 
 /// A divisor above zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Divisor {
     value: u32,
-    /// `⌈2^64 / value⌉`, of which the upper half of a product is exact for every `u32` (Lemire, Kaser
-    /// and Kurz, "Faster remainder by direct computation", 2019); 0 for 1, where it does not fit.
+    /// `⌈2^64 / value⌉`, of which the upper half of a product is exact for every `u32` (Lemire,
+    /// Kaser and Kurz, "Faster remainder by direct computation", 2019); 0 for 1, where it does not
+    /// fit.
     reciprocal: u64,
 }
 

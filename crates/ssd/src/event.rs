@@ -1,8 +1,8 @@
 //! What a drive tells whoever observes it: a closed list of what can happen inside.
 //!
-//! To say what a page operation waited for, match its [`Event::Queued`] with its [`Event::Began`]: the
-//! wait lies between the two, and the operations that ran on the same die meanwhile, from the one in
-//! service when it was queued on, are what it waited behind.
+//! To say what a page operation waited for, match its [`Event::Queued`] with its [`Event::Began`]:
+//! the wait lies between the two, and the operations that ran on the same die meanwhile, from the
+//! one in service when it was queued on, are what it waited behind.
 
 use nvme::{CollectionRight, CommandId, Opcode, PlFlag, Status};
 use units::{Duration, Instant, Lba};

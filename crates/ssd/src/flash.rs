@@ -44,7 +44,8 @@ pub(crate) enum Outcome {
 pub enum BusyWith {
     /// A collection, or work that a collection held up.
     Collection,
-    /// Programs of pages that hosts wrote: the flush of a write buffer, or writes of which reads are told.
+    /// Programs of pages that hosts wrote: the flush of a write buffer, or writes of which reads
+    /// are told.
     Programs,
 }
 
@@ -59,7 +60,8 @@ pub(crate) struct Flash<O: Observe> {
     relocator: Option<Relocator>,
     /// How fast the host may program meanwhile, if it is paced.
     pub(crate) pace: Option<Pace>,
-    /// When the host has been idle for long enough to fold the cache of SLC blocks, if there is one.
+    /// When the host has been idle for long enough to fold the cache of SLC blocks, if there is
+    /// one.
     pub(crate) idle: Option<IdleTimer>,
     /// How often pages are sensed again, if they are.
     pub(crate) retry: Option<Retry>,
@@ -155,14 +157,14 @@ impl<O: Observe> Flash<O> {
         is_held_up.then_some(BusyWith::Collection)
     }
 
-    /// Whether a read that arrives now on `die` waits no longer for what changes flash there than a read
-    /// takes. To get it from the other drives takes at least that long.
+    /// Whether a read that arrives now on `die` waits no longer for what changes flash there than a
+    /// read takes. To get it from the other drives takes at least that long.
     pub(crate) fn makes_way(&self, now: Instant, die: u32) -> bool {
         self.wait_of_read(now, die) <= self.dies.times().read_service
     }
 
-    /// Time until a read that arrives now on `die` could be served, where it can interrupt what changes flash
-    /// there until it has been; and as [`Flash::busy_remaining`] where it cannot.
+    /// Time until a read that arrives now on `die` could be served, where it can interrupt what
+    /// changes flash there until it has been; and as [`Flash::busy_remaining`] where it cannot.
     fn wait_of_read(&self, now: Instant, die: u32) -> Duration {
         let read = self.dies.times().read_service;
         let left = self.dies.suspended_left(die);
@@ -174,7 +176,8 @@ impl<O: Observe> Flash<O> {
             Some(cost) => (cost, cost, true),
             None if !left.is_zero() => (Duration::ZERO, Duration::ZERO, true),
             None => {
-                // Before the cells of what writes or moves can be interrupted, its data take their turns.
+                // Before the cells of what writes or moves can be interrupted, its data take their
+                // turns.
                 let turns = self.dies.channels[target.channel as usize].turns();
                 let moves = self.dies.times().transfer_in * (target.moves_left() * turns);
                 let program = match moves {
@@ -195,8 +198,8 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// Whether a read is told of a program that it would wait for: of the flush of a write buffer always, of
-    /// what the host writes only if that is promised.
+    /// Whether a read is told of a program that it would wait for: of the flush of a write buffer
+    /// always, of what the host writes only if that is promised.
     #[inline]
     fn tells_of_programs(&self) -> bool {
         self.config.write_buffer.is_some() || self.collector.rights.scope == WindowScope::AllWork
@@ -208,8 +211,8 @@ impl<O: Observe> Flash<O> {
         self.collection_left(now, die) + self.dies.die(die).queue.work
     }
 
-    /// The busy remaining time of `die`: of a drive that does all its work in windows what reads wait that
-    /// interrupt it, where they can.
+    /// The busy remaining time of `die`: of a drive that does all its work in windows what reads
+    /// wait that interrupt it, where they can.
     pub(crate) fn announced_wait(&self, now: Instant, die: u32) -> Duration {
         match self.collector.rights.scope {
             WindowScope::Collections => self.busy_remaining(now, die),
@@ -315,7 +318,8 @@ impl<O: Observe> Flash<O> {
     }
 
     /// Gives a die its next operation: of its collection if it works for one, else the first of its
-    /// queue. Returns the collection that has all its dies now, if the die was the last to come to it.
+    /// queue. Returns the collection that has all its dies now, if the die was the last to come to
+    /// it.
     #[inline]
     #[must_use]
     pub(crate) fn dispatch(&mut self, now: Instant, die: u32) -> Option<u32> {
@@ -361,8 +365,8 @@ impl<O: Observe> Flash<O> {
         None
     }
 
-    /// Whether a die may begin another read while some of its planes read: not if what it has to go back
-    /// to cannot wait.
+    /// Whether a die may begin another read while some of its planes read: not if what it has to go
+    /// back to cannot wait.
     fn may_read(&self, now: Instant, die: u32) -> bool {
         let target = self.dies.die(die);
         if target.suspended.is_some() {
@@ -371,8 +375,8 @@ impl<O: Observe> Flash<O> {
         target.job.is_none() || self.yields_to_host(now, die)
     }
 
-    /// The free planes of a die take up what reads they find for themselves. Returns whether they found
-    /// any.
+    /// The free planes of a die take up what reads they find for themselves. Returns whether they
+    /// found any.
     fn begin_plane_reads(&mut self, now: Instant, die: u32) -> bool {
         let mut found = false;
         while let Some(task) = self.dies.begin_plane_read(now, die) {
@@ -390,7 +394,8 @@ impl<O: Observe> Flash<O> {
     pub(crate) fn end_step(&mut self, now: Instant, source: u32) -> Outcome {
         let die = self.dies.die_of_source(source);
         match self.dies.end_step(now, source) {
-            // A read may have come while the data of a program did, when there was nothing to interrupt.
+            // A read may have come while the data of a program did, when there was nothing to
+            // interrupt.
             StepEnd::Continues if self.config.cells.is_some() => {
                 if self.dies.front(die).is_some_and(|(_, is_read)| is_read) {
                     self.suspend_for_read(now, die);
@@ -436,8 +441,8 @@ impl<O: Observe> Flash<O> {
         Outcome::Nothing
     }
 
-    /// Leaves a die without work. If it has copies to check, it begins when nothing has come for long
-    /// enough.
+    /// Leaves a die without work. If it has copies to check, it begins when nothing has come for
+    /// long enough.
     #[inline]
     fn rest(&mut self, now: Instant, die: u32) {
         let wake = match &self.unchecked {
@@ -496,7 +501,8 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// The next pages that a collecting die gathers or programs, or the erase when nothing valid is left.
+    /// The next pages that a collecting die gathers or programs, or the erase when nothing valid is
+    /// left.
     fn step_relocation(&mut self, now: Instant, die: u32, job: &Job) {
         let (Some(relocator), Some(collection)) =
             (&mut self.relocator, self.dies.die(die).collection)
@@ -584,9 +590,9 @@ impl<O: Observe> Flash<O> {
         self.ftl.erase(die, first_page / pages % self.ftl.shape.blocks_per_die);
     }
 
-    /// Whether the collection on `die` lets the next host operation go first: *preemptive collection*
-    /// lets the host in between the page operations of a collection, until the drive is at the hard
-    /// watermark (TTFLASH §6.2; IODA §6.2.4).
+    /// Whether the collection on `die` lets the next host operation go first: *preemptive
+    /// collection* lets the host in between the page operations of a collection, until the drive is
+    /// at the hard watermark (TTFLASH §6.2; IODA §6.2.4).
     #[inline]
     fn yields_to_host(&self, now: Instant, die: u32) -> bool {
         if !self.config.scheduling.preemptive_collection {
@@ -598,13 +604,15 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// Whether collections let everything on their channels go first, so that nobody needs to spare them.
+    /// Whether collections let everything on their channels go first, so that nobody needs to spare
+    /// them.
     pub(crate) fn stands_back_for_channels(&self) -> bool {
         let scheduling = &self.config.scheduling;
         scheduling.preemptive_collection && scheduling.preemption_scope == PreemptionScope::Channel
     }
 
-    /// Whether the collection on `die`, for which nothing waits, lets other dies of its channel go first.
+    /// Whether the collection on `die`, for which nothing waits, lets other dies of its channel go
+    /// first.
     fn yields_to_channel(&self, now: Instant, die: u32) -> bool {
         self.config.scheduling.preemption_scope == PreemptionScope::Channel
             && self.dies.is_channel_wanted(self.dies.channel_of(die))
@@ -632,8 +640,8 @@ impl<O: Observe> Flash<O> {
             || self.folds_at_leisure(die)
     }
 
-    /// Whether what is collected is the cache of SLC blocks, and nothing needs the room: the host need not
-    /// wait for that.
+    /// Whether what is collected is the cache of SLC blocks, and nothing needs the room: the host
+    /// need not wait for that.
     fn folds_at_leisure(&self, die: u32) -> bool {
         self.ftl.slc.is_some()
             && self.ftl.free(die) > self.collect_at()
@@ -656,7 +664,8 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// Whether a collection on `die` may be held up for `length`. The current step and a suspended one come on top.
+    /// Whether a collection on `die` may be held up for `length`. The current step and a suspended
+    /// one come on top.
     fn has_time_for(&self, now: Instant, die: u32, length: Duration) -> bool {
         if self.ftl.free(die) <= self.ftl.shape.levels.hard {
             return false;
@@ -685,10 +694,10 @@ impl<O: Observe> Flash<O> {
         now + length + current + self.config.collection_bound(valid) <= collection.until
     }
 
-    /// Interrupts the program or erase on `die` for a read that has just arrived, and goes on with it
-    /// afterwards: *suspension* costs time whenever it happens and has a limit for each operation, so
-    /// that it ends (IODA §6.2.5). It gives way where it would carry a collection past the end of its
-    /// window.
+    /// Interrupts the program or erase on `die` for a read that has just arrived, and goes on with
+    /// it afterwards: *suspension* costs time whenever it happens and has a limit for each
+    /// operation, so that it ends (IODA §6.2.5). It gives way where it would carry a collection
+    /// past the end of its window.
     fn suspend_for_read(&mut self, now: Instant, die: u32) {
         let Some(cost) = self.dies.suspension(now, die) else { return };
         if self.has_time_for(now, die, cost * 2 + self.dies.times().read_service) {
@@ -698,7 +707,8 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// Goes on with what was suspended, if no read is in front of the queue. Returns whether it did.
+    /// Goes on with what was suspended, if no read is in front of the queue. Returns whether it
+    /// did.
     fn resume(&mut self, now: Instant, die: u32) -> bool {
         if self.dies.read_goes_first(die) {
             let next = self.dies.front(die).map_or(Duration::ZERO, |(service, _)| service);
@@ -711,8 +721,8 @@ impl<O: Observe> Flash<O> {
         true
     }
 
-    /// Checks that the machines of the back end agree. `in_flight` are flash pages that are allocated
-    /// and not mapped, beyond those that dies program and then map.
+    /// Checks that the machines of the back end agree. `in_flight` are flash pages that are
+    /// allocated and not mapped, beyond those that dies program and then map.
     pub(crate) fn check_invariants(&self, in_flight: impl Iterator<Item = u32>) {
         self.dies.check_invariants();
         let dies = 0..self.dies.len();

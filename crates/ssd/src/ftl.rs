@@ -29,8 +29,8 @@ pub(crate) struct Levels {
     pub(crate) restore: u32,
     /// Pages of a victim that must be invalid above the hard watermark.
     pub(crate) min_invalid: u32,
-    /// Pages of a victim that must be invalid for its collection to give anything back: one, or more
-    /// where the last pages that are moved are programmed with filler.
+    /// Pages of a victim that must be invalid for its collection to give anything back: one, or
+    /// more where the last pages that are moved are programmed with filler.
     least_invalid: u32,
 }
 
@@ -406,8 +406,8 @@ impl Ftl {
         Some(Allocated { page, die, opened_block })
     }
 
-    /// A place on `die` for what is flushed: in the cache, or, if that lets it go and it is enough for a
-    /// whole program there, behind it.
+    /// A place on `die` for what is flushed: in the cache, or, if that lets it go and it is enough
+    /// for a whole program there, behind it.
     #[inline]
     pub(crate) fn allocate_for_flush_on(&mut self, die: u32, is_whole: bool) -> Option<Allocated> {
         if self.slc.is_some() {
@@ -419,8 +419,8 @@ impl Ftl {
         self.allocate_for_host_on(die)
     }
 
-    /// A place on `die` in a block that is programmed with one bit in a cell. The block is full as soon as its
-    /// last page is taken: there may be no other after it for long.
+    /// A place on `die` in a block that is programmed with one bit in a cell. The block is full as
+    /// soon as its last page is taken: there may be no other after it for long.
     fn allocate_in_slc(&mut self, die: u32) -> Option<Allocated> {
         let slc = self.slc.as_mut()?;
         let mut opened_block = false;
@@ -576,8 +576,8 @@ impl Ftl {
         }
     }
 
-    /// The victim of `die`: its block (or the line) with the fewest valid pages, if that is of `worth`.
-    /// From the hard watermark down, anything is worth it.
+    /// The victim of `die`: its block (or the line) with the fewest valid pages, if that is of
+    /// `worth`. From the hard watermark down, anything is worth it.
     pub(crate) fn victim(&self, die: u32, worth: Worth) -> Option<u32> {
         let levels = &self.shape.levels;
         let min_invalid = match worth {
@@ -683,8 +683,9 @@ impl Ftl {
         }
     }
 
-    /// Checks that both maps, the valid counts, the free blocks and the open ones agree. `in_flight`
-    /// are the flash pages that are allocated and not mapped: programs and copies that are not done.
+    /// Checks that both maps, the valid counts, the free blocks and the open ones agree.
+    /// `in_flight` are the flash pages that are allocated and not mapped: programs and copies that
+    /// are not done.
     ///
     /// # Panics
     ///

@@ -6,7 +6,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use units::Rng;
 
-/// Which pages of a block are valid, and the logical page of each of those; kept from block to block.
+/// Which pages of a block are valid, and the logical page of each of those; kept from block to
+/// block.
 pub(crate) struct BlockImage {
     /// Pages of the block that are valid, counted from its first; the front of it is used.
     offsets: Vec<u32>,
@@ -44,12 +45,12 @@ impl BlockImage {
     }
 }
 
-/// Bits of the number of a logical page that choose its place within a bucket: 256 KiB of the map, which
-/// any cache close to a core has room for.
+/// Bits of the number of a logical page that choose its place within a bucket: 256 KiB of the map,
+/// which any cache close to a core has room for.
 const BUCKET_BITS: u32 = 16;
 
-/// Where logical pages were placed, in buckets of neighbouring ones. They come in random order, and the
-/// map is larger than the caches: written one by one, each would wait for memory.
+/// Where logical pages were placed, in buckets of neighbouring ones. They come in random order, and
+/// the map is larger than the caches: written one by one, each would wait for memory.
 pub(crate) struct Placements {
     /// Logical page and flash page.
     buckets: Vec<Vec<(u32, u32)>>,
@@ -65,9 +66,9 @@ impl Placements {
 }
 
 impl Ftl {
-    /// Places the next `pages` pages of `die`, which is at the start of a block or has that many left
-    /// in its open one, as `image` says. None of its logical pages may have a place yet; [`Ftl::map`]
-    /// enters them into the map.
+    /// Places the next `pages` pages of `die`, which is at the start of a block or has that many
+    /// left in its open one, as `image` says. None of its logical pages may have a place yet;
+    /// [`Ftl::map`] enters them into the map.
     pub(crate) fn place_block(
         &mut self,
         die: u32,

@@ -19,8 +19,8 @@ pub(crate) struct Journal<O: Observe> {
     media: Option<Vec<Media>>,
     /// Collections that ended, if somebody draws timelines.
     spans: Option<Vec<CollectionSpan>>,
-    /// Of each command slot, and of each reconstruction, what the host calls the command; empty where
-    /// nobody observes.
+    /// Of each command slot, and of each reconstruction, what the host calls the command; empty
+    /// where nobody observes.
     commands: Vec<CommandId>,
     reconstructions: Vec<CommandId>,
     log: O::Log<Event>,

@@ -83,8 +83,8 @@ impl Ledger {
         self.current
     }
 
-    /// Takes over what another ledger spent between two readings, the later of them at `now`, and goes
-    /// on with `work`. This ledger was at rest meanwhile.
+    /// Takes over what another ledger spent between two readings, the later of them at `now`, and
+    /// goes on with `work`. This ledger was at rest meanwhile.
     pub(crate) fn catch_up(&mut self, now: Instant, before: &Spent, after: &Spent, work: Work) {
         self.spent.add_between(before, after);
         self.switch(now, Some(work));

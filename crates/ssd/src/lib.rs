@@ -1,18 +1,18 @@
 //! The device model: one flash drive as a pure state machine.
 //!
 //! Knows: geometry, NAND timing, dies and channels as queues, the flash translation layer (FTL),
-//! garbage collection, the write buffer, parity within the drive, and the predictable and busy windows of IODA. Does not
-//! know: that arrays exist beyond their width, what a policy is, clocks, threads, files, sockets, or
-//! the data.
+//! garbage collection, the write buffer, parity within the drive, and the predictable and busy
+//! windows of IODA. Does not know: that arrays exist beyond their width, what a policy is, clocks,
+//! threads, files, sockets, or the data.
 //!
 //! # Contract
 //!
 //! * [`Ssd::handle_command`]`(now, …)` takes an input and [`Ssd::handle_deadline`]`(now)` lets time
 //!   pass; neither blocks, and `now` never goes back.
 //! * [`Ssd::poll_completion`] gives the next output; call it until it returns `None`.
-//! * [`Ssd::next_deadline`] is when the drive wants [`Ssd::handle_deadline`] to be called if nothing
-//!   else happens. Called late, it does what it would have done on time, in the same order, and
-//!   each completion says when it was due.
+//! * [`Ssd::next_deadline`] is when the drive wants [`Ssd::handle_deadline`] to be called if
+//!   nothing else happens. Called late, it does what it would have done on time, in the same order,
+//!   and each completion says when it was due.
 //! * Same inputs and same seed, same outputs: bit for bit, on every machine.
 //! * The drive decides *where* data goes; the driver moves it. With [`Ssd::record_media`] on, each
 //!   page that is sensed, programmed, copied or erased is listed in order, so that a driver can
@@ -21,11 +21,11 @@
 //! # How an operation runs
 //!
 //! A page operation waits in the queue of its die and is booked when the die takes it up, never
-//! earlier, so a queue can be reordered until then. It holds its die from sensing to the end of
-//! the transfer (or from the transfer to the end of programming), because the page register is
-//! busy for that long. Planes add blocks to a die; they do not work independently of each other, unless
-//! [`CellConfig`] says so: then blocks reach over planes, many pages are programmed at a time, and each
-//! plane may read on its own.
+//! earlier, so a queue can be reordered until then. It holds its die from sensing to the end of the
+//! transfer (or from the transfer to the end of programming), because the page register is busy for
+//! that long. Planes add blocks to a die; they do not work independently of each other, unless
+//! [`CellConfig`] says so: then blocks reach over planes, many pages are programmed at a time, and
+//! each plane may read on its own.
 #![no_std]
 
 extern crate alloc;
@@ -44,6 +44,7 @@ mod contract;
 mod counters;
 mod device;
 mod die;
+mod die_times;
 mod dies;
 mod dies_check;
 mod divisor;

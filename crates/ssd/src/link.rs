@@ -34,7 +34,8 @@ pub(crate) struct InFlight {
     pub(crate) met_collection: bool,
     /// Some page of it queued where a collection had held something up.
     pub(crate) held_up: bool,
-    /// A collection holds it up: it met one, or a page of it queued where one had held something up.
+    /// A collection holds it up: it met one, or a page of it queued where one had held something
+    /// up.
     pub(crate) stuck: bool,
     pub(crate) arrived: Instant,
     /// Time that it waited for a slot of the drive before.
@@ -80,7 +81,8 @@ impl InFlight {
 struct Times {
     /// Bytes per second and direction, none for no limit.
     rate: Option<u64>,
-    /// Time for one block to cross PCIe: most commands have one, and a division of 128 bits is slow.
+    /// Time for one block to cross PCIe: most commands have one, and a division of 128 bits is
+    /// slow.
     one_block: Option<Duration>,
     /// Added to each command's time on the link.
     command: Duration,
@@ -258,8 +260,8 @@ impl HostLink {
         self.commands.get_mut(command)
     }
 
-    /// One page of a read is there, after `delays`. If it is the last, the data goes to the host; only
-    /// then is it asked what the delays were.
+    /// One page of a read is there, after `delays`. If it is the last, the data goes to the host;
+    /// only then is it asked what the delays were.
     #[inline]
     pub(crate) fn end_read_page(
         &mut self,
@@ -403,7 +405,8 @@ impl HostLink {
     }
 }
 
-/// The delays of a read that took so long. A step of it may have begun when such steps took another time.
+/// The delays of a read that took so long. A step of it may have begun when such steps took another
+/// time.
 fn fitted(delays: &Delays, latency: Duration) -> Delays {
     let mut fitted = Delays::ZERO;
     let steps = [Cause::NandRead, Cause::Transfer];

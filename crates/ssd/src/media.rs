@@ -46,8 +46,8 @@ pub enum Media {
         /// Logical page.
         logical: u32,
     },
-    /// The data of `logical` in the write buffer, as it is now, goes to the flash page `page`. Reads
-    /// find it in the buffer until the program is done.
+    /// The data of `logical` in the write buffer, as it is now, goes to the flash page `page`.
+    /// Reads find it in the buffer until the program is done.
     Flushed {
         /// Logical page.
         logical: u32,

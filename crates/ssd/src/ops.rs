@@ -18,8 +18,8 @@ pub(crate) enum Task {
     Program { command: u32, block: u32, logical: u32, flash: u32 },
     /// Program a page from the write buffer; `forced` if that is outside of the busy window.
     Flush { logical: u32, flash: u32, forced: bool },
-    /// Program many pages from the write buffer at a time, from this flash page on: what the drive's
-    /// cells take in at once.
+    /// Program many pages from the write buffer at a time, from this flash page on: what the
+    /// drive's cells take in at once.
     FlushUnit { unit: u32, page: u32, forced: bool },
     /// Program a page of a RAIN stripe from the write buffer, or its parity.
     StripeProgram { flush: u32, page: u32, flash: u32 },
@@ -34,8 +34,8 @@ impl Task {
         matches!(self, Self::Read { .. } | Self::SharedRead { .. } | Self::StripeRead { .. })
     }
 
-    /// Whether it programs pages of the host, out of the write buffer or as they come. With RAIN dies take
-    /// turns, and nobody is told.
+    /// Whether it programs pages of the host, out of the write buffer or as they come. With RAIN
+    /// dies take turns, and nobody is told.
     #[inline]
     pub(crate) fn is_counted_program(self) -> bool {
         matches!(self, Self::Program { .. } | Self::Flush { .. } | Self::FlushUnit { .. })

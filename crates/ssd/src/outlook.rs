@@ -1,9 +1,9 @@
 //! Whether a drive in an array can keep the window contract under a load: pure arithmetic.
 //!
 //! A window must be long enough for one collection, which cannot be interrupted, and short enough
-//! that the space lasts until the next one ([`nvme::WindowParameters::safe_window`]). Between the two it
-//! keeps the contract for one cycle, from rest. To keep it for ever, the drive must also give back
-//! in each window what is written in a cycle.
+//! that the space lasts until the next one ([`nvme::WindowParameters::safe_window`]). Between the
+//! two it keeps the contract for one cycle, from rest. To keep it for ever, the drive must also
+//! give back in each window what is written in a cycle.
 
 use crate::config::Config;
 use crate::placement::RESERVE_SHARE;
@@ -80,8 +80,8 @@ pub struct Outlook {
     pub article: Option<Duration>,
     /// The upper bound with [`Config::likely_parameters`], guards included.
     pub longest: Duration,
-    /// The window of which the verdict speaks: the one to judge, or that between the bounds which sustains the
-    /// highest rate. None if there is none.
+    /// The window of which the verdict speaks: the one to judge, or that between the bounds which
+    /// sustains the highest rate. None if there is none.
     pub window: Option<Duration>,
     /// Bytes per second that can be written for ever with that window; zero if there is none.
     pub sustainable_bytes_per_second: f64,
@@ -95,7 +95,8 @@ pub struct Outlook {
     pub beyond_flash: Option<f64>,
 }
 
-/// What it takes to do all work in windows, the flush of the write buffer as well (`docs/quiet.md`).
+/// What it takes to do all work in windows, the flush of the write buffer as well
+/// (`docs/quiet.md`).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct QuietOutlook {
     /// Bytes of write buffer that each drive needs; zero if there is no window.
@@ -109,8 +110,8 @@ pub struct QuietOutlook {
 }
 
 impl Config {
-    /// What a promise takes if the drive does all its work in its windows. `judge` says what becomes of the load
-    /// if so much can be written for ever.
+    /// What a promise takes if the drive does all its work in its windows. `judge` says what
+    /// becomes of the load if so much can be written for ever.
     fn quiet_outlook(
         &self,
         promise: Promise,
@@ -146,8 +147,8 @@ impl Config {
         Turns { drive: self, array, window, guard, flushes: false }.sustained()
     }
 
-    /// Bytes per second that each drive can be written while its windows restore free space: what they give
-    /// back from victims that have [`Config::full_valid_ratio`] of their pages valid.
+    /// Bytes per second that each drive can be written while its windows restore free space: what
+    /// they give back from victims that have [`Config::full_valid_ratio`] of their pages valid.
     #[must_use]
     pub fn restored_bytes_per_second(
         &self,

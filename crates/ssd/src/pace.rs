@@ -1,8 +1,8 @@
 //! How fast the host may program while a drive collects: as fast as the collection gives back.
 //!
-//! A collection that moves the `v` valid pages of a block of `N` gives back `N - v`. A host that programs
-//! that many for `v` moved ones leaves the free space as it is, however fast it writes; one that did not
-//! wait would use up what is free and then wait for whole collections.
+//! A collection that moves the `v` valid pages of a block of `N` gives back `N - v`. A host that
+//! programs that many for `v` moved ones leaves the free space as it is, however fast it writes;
+//! one that did not wait would use up what is free and then wait for whole collections.
 //!
 //! Knows: how many pages each die may take up. Does not know: whether there is anything to program.
 
@@ -32,17 +32,17 @@ impl Pace {
         })
     }
 
-    /// The drive begins to collect, after a pause or at the end of the collection before. What the host was given and has
-    /// not taken up is forgotten; what it took up in advance it owes, or each collection would give it a little more
-    /// than comes back.
+    /// The drive begins to collect, after a pause or at the end of the collection before. What the
+    /// host was given and has not taken up is forgotten; what it took up in advance it owes, or
+    /// each collection would give it a little more than comes back.
     pub(crate) fn restart(&mut self) {
         for credit in &mut self.credit {
             *credit = (*credit).min(0);
         }
     }
 
-    /// Pages of a block that its collection gives back; the last of the valid ones are programmed with
-    /// filler.
+    /// Pages of a block that its collection gives back; the last of the valid ones are programmed
+    /// with filler.
     fn given_back(&self, valid: u32) -> u32 {
         self.pages_per_block - valid.next_multiple_of(self.unit_pages).min(self.pages_per_block)
     }

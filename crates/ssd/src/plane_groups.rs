@@ -49,8 +49,8 @@ impl PlaneGroups {
     }
 }
 
-/// Which dies of each plane group collect. With rotation that is one at most, because one parity makes
-/// up for one die.
+/// Which dies of each plane group collect. With rotation that is one at most, because one parity
+/// makes up for one die.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupTurns {
     pub(crate) groups: PlaneGroups,

@@ -1,8 +1,8 @@
-//! Planes that read on their own, or in groups of a few, which are called planes here: each senses and sends a page for the host while the others of its die
-//! do.
+//! Planes that read on their own, or in groups of a few, which are called planes here: each senses
+//! and sends a page for the host while the others of its die do.
 //!
-//! Knows: what each plane reads, and which flash page its register holds. Does not know: what else the
-//! die does; while it programs, gathers or erases, no plane reads.
+//! Knows: what each plane reads, and which flash page its register holds. Does not know: what else
+//! the die does; while it programs, gathers or erases, no plane reads.
 
 use crate::config::Config;
 use crate::die::{State, Step};
@@ -123,8 +123,8 @@ impl DieArray {
         let mut waited = Spent::ZERO;
         waited.add_between(&before, target.ledger.spent());
         let plane = first + need.plane;
-        // Without a channel to cross a read of the register would take no time at all, and a host that goes
-        // on when it is answered would go on for ever.
+        // Without a channel to cross a read of the register would take no time at all, and a host
+        // that goes on when it is answered would go on for ever.
         let is_there = planes.registers[plane as usize] == need.flash_page;
         let sensed = is_there && !self.times.transfer.is_zero();
         let cells = if sensed { Duration::ZERO } else { need.cells };

@@ -43,8 +43,8 @@ pub(crate) fn overwrite<O: Observe>(flash: &mut Flash<O>, layout: Option<&Layout
     }
 }
 
-/// Fills a drive in order and overwrites it at random until write amplification is stable, all in no
-/// time. `layout` says where pages lie on a drive with RAIN.
+/// Fills a drive in order and overwrites it at random until write amplification is stable, all in
+/// no time. `layout` says where pages lie on a drive with RAIN.
 pub(crate) fn precondition<O: Observe>(
     flash: &mut Flash<O>,
     layout: Option<&Layout>,

@@ -1,4 +1,5 @@
-//! Before and after a run: bringing a drive to steady state, and keeping what it knows while it is off.
+//! Before and after a run: bringing a drive to steady state, and keeping what it knows while it is
+//! off.
 
 use crate::aged;
 use crate::codec::StateError;
@@ -56,8 +57,8 @@ impl<O: Observe> Ssd<O> {
         self.reset_counters();
     }
 
-    /// Writes logical pages in no time, in this order, and collects as is due without windows. Counters
-    /// count it.
+    /// Writes logical pages in no time, in this order, and collects as is due without windows.
+    /// Counters count it.
     ///
     /// # Panics
     ///
@@ -71,8 +72,8 @@ impl<O: Observe> Ssd<O> {
         (0..self.flash.ftl.shape.dies).for_each(|die| self.flash.ftl.align(die));
     }
 
-    /// Collects in no time to where busy windows keep the free space, which is above where drives without windows
-    /// keep it. Counters do not count it.
+    /// Collects in no time to where busy windows keep the free space, which is above where drives
+    /// without windows keep it. Counters do not count it.
     ///
     /// # Panics
     ///
@@ -109,8 +110,8 @@ impl<O: Observe> Ssd<O> {
     }
 
     /// What the drive knows of its flash, for [`Ssd::restore`]: where every logical page is, which
-    /// blocks are free, how often each was erased. Totals, rights to collect, the backlog of copies to
-    /// check, and pages that are only in the write buffer are not part of it.
+    /// blocks are free, how often each was erased. Totals, rights to collect, the backlog of copies
+    /// to check, and pages that are only in the write buffer are not part of it.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! Drives by name.
 //!
-//! Geometry and timing of the first six are the columns of IODA's Table 2, of `ttflash`,
-//! `degraded` and `ssdsim-channel` the published tables named beside them. The articles do not give watermarks for
-//! most of them; where they are silent the soft watermark is 0.4 and the hard one 0.2 of the
+//! Geometry and timing of the first six are the columns of IODA's Table 2, of `ttflash`, `degraded`
+//! and `ssdsim-channel` the published tables named beside them. The articles do not give watermarks
+//! for most of them; where they are silent the soft watermark is 0.4 and the hard one 0.2 of the
 //! over-provisioned space, the proportions of the public IODA artifact (10 % and 5 % of the flash
 //! with 25 % over-provisioning).
 

@@ -1,8 +1,8 @@
-//! How a collection moves pages where the cells take in many at a time: it gathers valid pages row by
-//! row, and programs them when they fill a unit or nothing valid is left.
+//! How a collection moves pages where the cells take in many at a time: it gathers valid pages row
+//! by row, and programs them when they fill a unit or nothing valid is left.
 //!
-//! Knows: what each die has gathered, and where it is programmed. Does not know: when a die may work
-//! for its collection.
+//! Knows: what each die has gathered, and where it is programmed. Does not know: when a die may
+//! work for its collection.
 
 use crate::cells::CellConfig;
 use crate::config::Config;
@@ -72,7 +72,8 @@ impl Relocator {
                 while gathered.pages.len() < unit as usize
                     && let Some((page, logical)) = ftl.next_valid(cursor, row_end)
                 {
-                    // It will be changed when the move is done; a cache miss then would stall for longer.
+                    // It will be changed when the move is done; a cache miss then would stall for
+                    // longer.
                     ftl.touch(logical);
                     gathered.pages.push((page, logical));
                     cursor = page + 1;

@@ -1,7 +1,8 @@
 //! Reading again: what error correction cannot put right is sensed once more with other thresholds.
 //!
-//! How often that happens grows with the erases of the block and with the age of its data. Time in a
-//! simulation is too short for either to change much, so a drive may begin worn and with old data.
+//! How often that happens grows with the erases of the block and with the age of its data. Time in
+//! a simulation is too short for either to change much, so a drive may begin worn and with old
+//! data.
 
 use crate::config::{ConfigError, refuse};
 use alloc::format;
@@ -13,7 +14,8 @@ use units::{Ratio, Rng};
 pub struct RetryConfig {
     /// Share of the sensings of new flash that have to be repeated.
     pub share: Ratio,
-    /// What a block that was erased `rated_erases` times adds to it; fewer erases add in proportion.
+    /// What a block that was erased `rated_erases` times adds to it; fewer erases add in
+    /// proportion.
     pub wear_share: Ratio,
     /// Erases that a block is rated for.
     pub rated_erases: u32,

@@ -2,8 +2,8 @@
 //! correction of the channel, so the die reads them out through it when it has nothing else to do
 //! (TTFLASH §7, "ECC checking").
 //!
-//! A scrub is no operation in a queue: whatever is queued comes before the next page. So it costs what
-//! arrives the rest of the page being read at most.
+//! A scrub is no operation in a queue: whatever is queued comes before the next page. So it costs
+//! what arrives the rest of the page being read at most.
 
 use crate::config::Config;
 use crate::ftl::Ftl;
@@ -83,8 +83,8 @@ impl Unchecked {
         }
     }
 
-    /// When a die begins to check that has nothing else to do from `now` on; never if it has nothing
-    /// to check.
+    /// When a die begins to check that has nothing else to do from `now` on; never if it has
+    /// nothing to check.
     pub(crate) fn wake(&self, now: Instant, die: u32) -> Instant {
         let is_checked = self.dies[die as usize].blocks.is_empty();
         if is_checked { Instant::NEVER } else { now + self.after }

@@ -1,12 +1,13 @@
-//! A cache of blocks that are programmed with one bit in a cell (SLC), as drives for clients have it.
+//! A cache of blocks that are programmed with one bit in a cell (SLC), as drives for clients have
+//! it.
 //!
-//! Any block may be in SLC mode: it holds one of the pages that share its cells, is read and programmed
-//! faster, and goes back to what it was when it is erased. So the cache is as large as there are blocks
-//! that nothing else needs, and shrinks as the drive fills up; some blocks are kept for it in any case.
-//! What it holds is *folded* into ordinary blocks by a collection.
+//! Any block may be in SLC mode: it holds one of the pages that share its cells, is read and
+//! programmed faster, and goes back to what it was when it is erased. So the cache is as large as
+//! there are blocks that nothing else needs, and shrinks as the drive fills up; some blocks are
+//! kept for it in any case. What it holds is *folded* into ordinary blocks by a collection.
 //!
-//! Knows: which blocks are in SLC mode, which of them are full, how many more may be. Does not know:
-//! where free blocks come from, when the drive is idle, who folds.
+//! Knows: which blocks are in SLC mode, which of them are full, how many more may be. Does not
+//! know: where free blocks come from, when the drive is idle, who folds.
 
 use crate::config::{CollectionUnit, Config};
 use crate::ftl::{Frontier, Shape};
@@ -16,8 +17,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use units::{Duration, Instant};
 
-/// The blocks of one drive that are in SLC mode. A block is one of a die here, or a line; so is a *pool*
-/// a die, or the drive.
+/// The blocks of one drive that are in SLC mode. A block is one of a die here, or a line; so is a
+/// *pool* a die, or the drive.
 #[derive(Clone, Debug)]
 pub(crate) struct SlcBlocks {
     pub(crate) config: SlcCacheConfig,
@@ -78,8 +79,8 @@ impl SlcBlocks {
         self.config.fixed_blocks.saturating_sub(self.count[self.pool(die)])
     }
 
-    /// The most free blocks at which no other may be opened in SLC mode, all free ones counted; `hard`
-    /// are those that collection needs.
+    /// The most free blocks at which no other may be opened in SLC mode, all free ones counted;
+    /// `hard` are those that collection needs.
     pub(crate) fn keep(&self, die: u32, hard: u32) -> u32 {
         let count = self.count[self.pool(die)];
         match self.kept_free(die) {
@@ -126,19 +127,20 @@ impl SlcBlocks {
         }
     }
 
-    /// The block to fold for `die`: the oldest that is full. What lay longest has been overwritten most.
+    /// The block to fold for `die`: the oldest that is full. What lay longest has been overwritten
+    /// most.
     pub(crate) fn oldest(&self, die: u32) -> Option<u32> {
         self.full[self.pool(die)].front().copied()
     }
 
-    /// Whether folding gives back a block that others may use. What the cache has of its own stays its
-    /// own: what was in it needs room elsewhere.
+    /// Whether folding gives back a block that others may use. What the cache has of its own stays
+    /// its own: what was in it needs room elsewhere.
     pub(crate) fn has_borrowed(&self, die: u32) -> bool {
         self.count[self.pool(die)] > self.config.fixed_blocks
     }
 
-    /// A block is folded from now on. It counts as gone, so that what is kept for the cache in its place is
-    /// not free for others meanwhile.
+    /// A block is folded from now on. It counts as gone, so that what is kept for the cache in its
+    /// place is not free for others meanwhile.
     pub(crate) fn take(&mut self, die: u32, block: u32) {
         let pool = self.pool(die);
         self.full[pool].retain(|&full| full != block);

@@ -23,7 +23,8 @@ pub struct SlcCacheConfig {
     pub fixed_blocks: u32,
     /// The drive folds when the host has sent nothing for this long.
     pub fold_after: Duration,
-    /// It folds under load as well while fewer blocks of a die than this could still be opened in SLC mode.
+    /// It folds under load as well while fewer blocks of a die than this could still be opened in
+    /// SLC mode.
     pub low_blocks: u32,
     /// What becomes of writes that find the cache full.
     pub overflow: SlcOverflow,

@@ -1,4 +1,5 @@
-//! A drive that has become slow: everything that it does takes several times as long, and it tells nobody.
+//! A drive that has become slow: everything that it does takes several times as long, and it tells
+//! nobody.
 
 use crate::config::Config;
 use units::Duration;

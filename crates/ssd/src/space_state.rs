@@ -57,8 +57,9 @@ impl Space {
         }
     }
 
-    /// Reads what [`Space::write_state`] wrote into a space of the same kind. `open` is the open block
-    /// of each die, if it has one; `is_cached` says of a die and a block whether that is in SLC mode.
+    /// Reads what [`Space::write_state`] wrote into a space of the same kind. `open` is the open
+    /// block of each die, if it has one; `is_cached` says of a die and a block whether that is in
+    /// SLC mode.
     pub(crate) fn read_state(
         &mut self,
         reader: &mut Reader<'_>,
@@ -115,8 +116,8 @@ impl Sequence {
         writer.put_list((0..self.position.len() as u32).map(|die| self.reached(die) as u32));
     }
 
-    /// Reads what [`Sequence::write_state`] wrote for so many dies, and marks the lines as known; none may
-    /// be known already.
+    /// Reads what [`Sequence::write_state`] wrote for so many dies, and marks the lines as known;
+    /// none may be known already.
     pub(crate) fn read_state(
         reader: &mut Reader<'_>,
         dies: usize,

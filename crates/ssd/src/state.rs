@@ -1,13 +1,13 @@
 //! What a drive knows of its flash, to be kept while it is off: where every logical page is, which
 //! blocks are free and in which order, how often each was erased.
 //!
-//! What is not kept: totals, rights to collect, the backlog of copies to check in idle time, and pages
-//! that are only in the write buffer (their older version is where it was). A drive with parity of its
-//! own (RAIN) has more to know than this; its state cannot be kept.
+//! What is not kept: totals, rights to collect, the backlog of copies to check in idle time, and
+//! pages that are only in the write buffer (their older version is where it was). A drive with
+//! parity of its own (RAIN) has more to know than this; its state cannot be kept.
 //!
-//! The bytes are numbers of 32 bits, low byte first: a head, the shape of the drive, the state, and a
-//! checksum of 64 bits over all of it. The checksum finds accidents; nothing relies on it, and every
-//! number is checked before it is used.
+//! The bytes are numbers of 32 bits, low byte first: a head, the shape of the drive, the state, and
+//! a checksum of 64 bits over all of it. The checksum finds accidents; nothing relies on it, and
+//! every number is checked before it is used.
 
 use crate::codec::{Reader, StateError, VERSION, Writer, checksum};
 use crate::config::Config;
@@ -210,8 +210,8 @@ mod tests {
     proptest! {
         #![proptest_config(testing::cases(256))]
 
-        /// Even with a checksum that fits, as a hostile state would have it: no panic, and a drive that
-        /// is accepted works.
+        /// Even with a checksum that fits, as a hostile state would have it: no panic, and a drive
+        /// that is accepted works.
         #[test]
         fn hostile_states_are_refused_or_harmless(
             seed in 0u64..8,

@@ -16,7 +16,8 @@ impl<O: Observe> Flash<O> {
         });
     }
 
-    /// Collects for each die in no time until `restore` blocks are free, any victim that gives something.
+    /// Collects for each die in no time until `restore` blocks are free, any victim that gives
+    /// something.
     pub(crate) fn restore_instantly(&mut self) {
         for die in 0..self.ftl.shape.dies {
             self.collect_all_instantly(die, |ftl| {

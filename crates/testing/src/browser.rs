@@ -1,7 +1,8 @@
 //! A Chromium that a test drives: sizes, colour schemes, keys, and what a page's own scripts say.
 //!
-//! One browser opens page after page, which takes a tenth of the time of a browser each. It is spoken
-//! to over a pipe, in the messages of the DevTools protocol: JSON, each ended by a zero byte.
+//! One browser opens page after page, which takes a tenth of the time of a browser each. It is
+//! spoken to over a pipe, in the messages of the DevTools protocol: JSON, each ended by a zero
+//! byte.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -32,8 +33,8 @@ pub const WIDTHS: [u32; 4] = [420, 768, 1280, 1920];
 /// Browsers that nobody has at the moment, and how many are had.
 static LENT: Mutex<(Vec<Browser>, usize)> = Mutex::new((Vec::new(), 0));
 
-/// A browser that goes on to the next test: to start one takes longer than to open a page. The last test that
-/// has one ends them all.
+/// A browser that goes on to the next test: to start one takes longer than to open a page. The last
+/// test that has one ends them all.
 #[derive(Debug)]
 pub struct Lent(Option<Browser>);
 
@@ -91,8 +92,8 @@ pub struct Browser {
     from: BufReader<ChildStdout>,
     session: Option<String>,
     number: u64,
-    /// Says that it is alive. Dropped with the browser, which ends the thread that would end a browser that
-    /// hangs.
+    /// Says that it is alive. Dropped with the browser, which ends the thread that would end a
+    /// browser that hangs.
     alive: Sender<()>,
     _folder: tempfile::TempDir,
 }
@@ -140,8 +141,8 @@ impl Browser {
         Some(browser)
     }
 
-    /// A browser that goes on to the next test; none if there is none. Whoever adds scripts to all pages
-    /// starts one of their own.
+    /// A browser that goes on to the next test; none if there is none. Whoever adds scripts to all
+    /// pages starts one of their own.
     ///
     /// # Panics
     ///

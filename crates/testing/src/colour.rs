@@ -1,5 +1,5 @@
-//! How well colours can be told apart: contrast as WCAG computes it, and distance as people with each
-//! kind of colour vision see it.
+//! How well colours can be told apart: contrast as WCAG computes it, and distance as people with
+//! each kind of colour vision see it.
 
 /// A kind of colour vision; the others lack one of the three kinds of cones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,8 +19,8 @@ impl Vision {
     pub const ALL: [Self; 4] =
         [Self::Normal, Self::Protanopia, Self::Deuteranopia, Self::Tritanopia];
 
-    /// What becomes of linear RGB: the matrices of Machado, Oliveira and Fernandes (2009) for a cone
-    /// that is missing.
+    /// What becomes of linear RGB: the matrices of Machado, Oliveira and Fernandes (2009) for a
+    /// cone that is missing.
     const fn matrix(self) -> [[f64; 3]; 3] {
         match self {
             Self::Normal => [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],

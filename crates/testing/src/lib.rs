@@ -8,12 +8,13 @@
 //! repeat with: IODA_SEED=17 cargo test -p array -- --exact faults::drives_fail
 //! ```
 //!
-//! `IODA_SEED` chooses the one seed to run, `IODA_SEEDS` how many to run instead of the usual number.
+//! `IODA_SEED` chooses the one seed to run, `IODA_SEEDS` how many to run instead of the usual
+//! number.
 //!
-//! This crate knows nothing of the others, so that every one of them, down to `units`, can use it in
-//! its tests. It is a crate rather than a feature of `units` because it needs std, threads and the
-//! environment, and rather than a file that others include because it would then be compiled once for
-//! each of them.
+//! This crate knows nothing of the others, so that every one of them, down to `units`, can use it
+//! in its tests. It is a crate rather than a feature of `units` because it needs std, threads and
+//! the environment, and rather than a file that others include because it would then be compiled
+//! once for each of them.
 
 #[cfg(feature = "browser")]
 pub mod browser;

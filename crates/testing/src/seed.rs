@@ -1,4 +1,5 @@
-//! Seeds of random tests. A seed that is dropped while its test panics prints the line that repeats it.
+//! Seeds of random tests. A seed that is dropped while its test panics prints the line that repeats
+//! it.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -22,7 +23,8 @@ fn number(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is {text}, which is not a number")))
 }
 
-/// Whether a single seed is repeated. What only many seeds together have to show is not asked of it.
+/// Whether a single seed is repeated. What only many seeds together have to show is not asked of
+/// it.
 pub fn is_repeat() -> bool {
     number(SEED).is_some()
 }

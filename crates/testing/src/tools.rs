@@ -1,5 +1,5 @@
-//! Programs of other people that tests use. Where one is missing, its tests say that they were skipped,
-//! unless `IODA_REQUIRE_TOOLS=1`, which CI sets, makes that a failure.
+//! Programs of other people that tests use. Where one is missing, its tests say that they were
+//! skipped, unless `IODA_REQUIRE_TOOLS=1`, which CI sets, makes that a failure.
 
 use std::path::PathBuf;
 

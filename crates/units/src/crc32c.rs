@@ -1,5 +1,5 @@
-//! CRC-32C, with the polynomial of Castagnoli, as iSCSI, NVMe/TCP, ext4 and btrfs use it: processors have an
-//! instruction for it.
+//! CRC-32C, with the polynomial of Castagnoli, as iSCSI, NVMe/TCP, ext4 and btrfs use it:
+//! processors have an instruction for it.
 
 /// Bytes that one step takes in: one table for each.
 const STEP_BYTES: usize = 16;

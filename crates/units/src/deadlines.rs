@@ -4,8 +4,8 @@ use crate::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Sources, or rows of them, that are compared at once. Four make a tree half as high as two, and a row
-/// of them is half a cache line.
+/// Sources, or rows of them, that are compared at once. Four make a tree half as high as two, and a
+/// row of them is half a cache line.
 const ROW: usize = 4;
 
 /// A tournament over a fixed number of sources, each with one deadline.

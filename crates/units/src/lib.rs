@@ -1,6 +1,6 @@
 //! What every room shares: nanosecond time, sizes, ratios, identifiers, one seeded random
-//! generator, one checksum, the tournament that says which of many sources is due next, numbered slots, and
-//! whether a machine tells what it does.
+//! generator, one checksum, the tournament that says which of many sources is due next, numbered
+//! slots, and whether a machine tells what it does.
 //!
 //! Knows: arithmetic on time and space. Does not know: drives, arrays, traces, clocks. There is
 //! no way to *read* a clock here; an [`Instant`] is always handed in.

@@ -1,8 +1,8 @@
 //! Whether a machine tells what it does.
 //!
 //! A machine has a typed event for each step that a person would want to see. Its type says whether
-//! anybody watches: of an [`Unobserved`] machine the compiler removes every event, and the code that
-//! would have made it; a [`Recorded`] one keeps them until its driver takes them.
+//! anybody watches: of an [`Unobserved`] machine the compiler removes every event, and the code
+//! that would have made it; a [`Recorded`] one keeps them until its driver takes them.
 
 use crate::Instant;
 use alloc::vec::Vec;
@@ -16,8 +16,8 @@ pub trait Observe: Copy + Debug + Default + Send + 'static {
 
 /// The events of one machine that its driver has not taken.
 pub trait EventLog<E>: Clone + Debug + Default + Send {
-    /// Whether events are kept: a constant, so that the code behind a test of it costs nothing where
-    /// they are not.
+    /// Whether events are kept: a constant, so that the code behind a test of it costs nothing
+    /// where they are not.
     const ENABLED: bool;
 
     /// Keeps what `event` makes; never calls it where events are not kept.

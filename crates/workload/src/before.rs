@@ -5,8 +5,8 @@ use crate::{Generator, Request, Source, TraceSource, Workload};
 
 /// Requests like those of a workload, as many as are asked for. Their times mean nothing.
 ///
-/// A generator goes on with draws of its own, over the same places and sizes. A trace begins again at its
-/// end.
+/// A generator goes on with draws of its own, over the same places and sizes. A trace begins again
+/// at its end.
 pub struct Before(Kind);
 
 enum Kind {
@@ -21,8 +21,8 @@ struct Repeated {
 }
 
 impl Source {
-    /// Requests that an array of `capacity_bytes` may have served before this workload. `seed` is that of
-    /// their draws.
+    /// Requests that an array of `capacity_bytes` may have served before this workload. `seed` is
+    /// that of their draws.
     ///
     /// # Errors
     ///

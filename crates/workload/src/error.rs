@@ -456,8 +456,8 @@ pub enum OptionError {
 }
 
 impl OptionError {
-    /// The error about a text of which this is about one part: what is missing of that part, or that the
-    /// whole is not understood.
+    /// The error about a text of which this is about one part: what is missing of that part, or
+    /// that the whole is not understood.
     #[must_use]
     pub fn of_part(self, whole: impl FnOnce() -> Self) -> Self {
         match self {

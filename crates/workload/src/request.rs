@@ -36,7 +36,8 @@ pub struct Request {
     /// Which device of a trace: small integers in order of first appearance in the file; 0 when
     /// there is only one. Of a generated workload it is which host asks.
     pub device: u32,
-    /// Whether it is a write of a trace that asks for stable storage: by FUA, a flush ahead of it or a barrier.
+    /// Whether it is a write of a trace that asks for stable storage: by FUA, a flush ahead of it
+    /// or a barrier.
     pub durable: bool,
     /// Whether a flush without data stands between it and the request before it in a trace.
     pub after_flush: bool,

@@ -37,8 +37,8 @@ pub struct TraceSource {
 
 impl Source {
     /// Opens the workload for an array of `capacity_bytes`. A trace has been read from end to end
-    /// before, so everything wrong with it is known before a run begins, and so is the number of its
-    /// requests.
+    /// before, so everything wrong with it is known before a run begins, and so is the number of
+    /// its requests.
     pub fn open(&self, capacity_bytes: u64) -> Result<Workload, WorkloadError> {
         match self {
             Self::Trace(source) => open_trace(source, capacity_bytes),

@@ -10,7 +10,8 @@ use std::str::FromStr;
 /// The file time that an MSR trace written here starts at: 2007-02-22 17:00 UTC, as the originals.
 const MSR_START_TICKS: u64 = 128_166_372_000_000_000;
 
-/// The time that a log for fio starts at. fio takes a time of 0 for none, and would not wait after it.
+/// The time that a log for fio starts at. fio takes a time of 0 for none, and would not wait after
+/// it.
 const FIO_START_MICROS: u64 = 1;
 
 /// The formats that are written.
@@ -57,7 +58,8 @@ impl FromStr for WriteFormat {
     }
 }
 
-/// Writes requests to a trace file, one line each, and flushes where the format has them. Call [`TraceWriter::finish`] at the end.
+/// Writes requests to a trace file, one line each, and flushes where the format has them. Call
+/// [`TraceWriter::finish`] at the end.
 pub struct TraceWriter<W: Write> {
     out: W,
     format: WriteFormat,

@@ -14,8 +14,8 @@ use crate::parity;
 use nvme::{Delays, PlFlag};
 use units::{Instant, Observe};
 
-/// Begins as many stripes of the first job as may run at a time, and goes to the next job when one is
-/// done.
+/// Begins as many stripes of the first job as may run at a time, and goes to the next job when one
+/// is done.
 #[inline]
 pub(super) fn pump<O: Observe>(array: &mut Array<O>, now: Instant) {
     if !array.jobs.is_empty() {
@@ -122,8 +122,9 @@ pub(super) fn plan_check<O: Observe>(array: &mut Array<O>, now: Instant, op: OpI
     }
 }
 
-/// The members that an operation of a rebuild or resync writes are known: writes them. If a drive has failed since
-/// it began to read, it begins again. Nobody reads these members before they are written.
+/// The members that an operation of a rebuild or resync writes are known: writes them. If a drive
+/// has failed since it began to read, it begins again. Nobody reads these members before they are
+/// written.
 pub(super) fn commit_repair<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
     let target = &mut array.ops[op];
     target.phase = Phase::Commit;
@@ -170,8 +171,8 @@ pub(super) fn compare<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) 
     }
 }
 
-/// A parity was compared. With the last of its stripe those that do not fit are reported, and written
-/// again if that was ordered.
+/// A parity was compared. With the last of its stripe those that do not fit are reported, and
+/// written again if that was ordered.
 pub(super) fn compared<O: Observe>(
     array: &mut Array<O>,
     now: Instant,
@@ -211,8 +212,8 @@ pub(super) fn end<O: Observe>(array: &mut Array<O>, op: OpId) {
     };
     array.jobs.operation_ended();
     if !written.is_empty() && seen != array.availability.drive_failures() {
-        // It may have written to a drive that failed, and was even replaced, meanwhile; or read from one
-        // that failed, and there is another copy.
+        // It may have written to a drive that failed, and was even replaced, meanwhile; or read
+        // from one that failed, and there is another copy.
         array.jobs.repeat(job, stripe);
         return;
     }

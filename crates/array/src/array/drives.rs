@@ -78,9 +78,10 @@ pub(super) fn can_replace<O: Observe>(
     Ok(())
 }
 
-/// A drive has failed or is distrusted, or a rebuild has ended: fewer or more of the others may be busy at once.
-/// Whom the array distrusts counts as long as that leaves a parity for the windows. With none left a slow drive can
-/// still be waited for, so it counts only where the others give way to reads all the better without windows.
+/// A drive has failed or is distrusted, or a rebuild has ended: fewer or more of the others may be
+/// busy at once. Whom the array distrusts counts as long as that leaves a parity for the windows.
+/// With none left a slow drive can still be waited for, so it counts only where the others give way
+/// to reads all the better without windows.
 pub(super) fn note_missing<O: Observe>(array: &mut Array<O>, now: Instant) {
     let incomplete = array.availability.incomplete();
     let with_distrusted = incomplete | array.rules.distrusted();

@@ -1,5 +1,5 @@
-//! Getting the members of a stripe that an operation wants: commands on their way out, answers on their
-//! way in, and what [`Fetch`] decides in between.
+//! Getting the members of a stripe that an operation wants: commands on their way out, answers on
+//! their way in, and what [`Fetch`] decides in between.
 
 use super::{Array, copies, judging, repairing, settling};
 use crate::action::{Action, DataAction, OpId, Slot};
@@ -242,9 +242,9 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Asks so many members of the stripe more than suffice, if it stands still. A write in flight is
-    /// not raced against: its rows are read as they are, like by any other policy. Returns whether
-    /// the race has begun.
+    /// Asks so many members of the stripe more than suffice, if it stands still. A write in flight
+    /// is not raced against: its rows are read as they are, like by any other policy. Returns
+    /// whether the race has begun.
     pub(super) fn begin_race(&mut self, now: Instant, op: OpId, spare_reads: u32) -> bool {
         let target = &self.ops[op];
         let parities = self.layout.parities();
@@ -305,8 +305,8 @@ impl<O: Observe> Array<O> {
         self.dispatch(&record, PlFlag::Off, why);
     }
 
-    /// The one point at which commands leave the stripe operations. Part of its callers, so that a record
-    /// is made where it is kept: a tenth of what a command costs the array.
+    /// The one point at which commands leave the stripe operations. Part of its callers, so that a
+    /// record is made where it is kept: a tenth of what a command costs the array.
     #[inline(always)]
     pub(super) fn dispatch(&mut self, record: &CommandRecord, pl: PlFlag, why: Why) {
         let (now, id) = (record.sent, self.commands.insert(*record));
@@ -431,7 +431,8 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Goes on with a fetch after something has happened to it; `passed` is where the time went until now.
+    /// Goes on with a fetch after something has happened to it; `passed` is where the time went
+    /// until now.
     #[inline]
     pub(super) fn advance(&mut self, now: Instant, op: OpId, passed: &Delays) {
         let target = &self.ops[op];
@@ -580,8 +581,8 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Makes the stripe stand still for an operation that computes with it. Returns false if it has to wait
-    /// for a write.
+    /// Makes the stripe stand still for an operation that computes with it. Returns false if it has
+    /// to wait for a write.
     pub(super) fn settle_stripe(&mut self, now: Instant, op: OpId, passed: &Delays) -> bool {
         let access = self.access(op);
         if let Access::Wait(write) = access {
@@ -698,8 +699,8 @@ impl<O: Observe> Array<O> {
         self.timers.compute(Computation { due: now + compute, op, passed });
     }
 
-    /// An operation is late, unless it has ended: reconstructs what is missing if that can be done and the
-    /// policy lets it.
+    /// An operation is late, unless it has ended: reconstructs what is missing if that can be done
+    /// and the policy lets it.
     pub(super) fn hedge(&mut self, now: Instant, op: OpId, serial: u64) {
         let target = &self.ops[op];
         let (fetch, late) = (&target.fetch, target.fetch.unknown());
@@ -733,8 +734,9 @@ impl<O: Observe> Array<O> {
     /// Whether the `late` members may be reconstructed while they are still awaited.
     pub(super) fn can_reconstruct_beside(&self, op: OpId, late: MemberSet) -> bool {
         let target = &self.ops[op];
-        // Parity needs members of one moment. What a read knows from before a write is good enough for
-        // the host, but not to compute with; reading it again would cost more than the wait is worth.
+        // Parity needs members of one moment. What a read knows from before a write is good enough
+        // for the host, but not to compute with; reading it again would cost more than the wait is
+        // worth.
         let moved = target.is_read()
             && target.fetch.commits() != self.stripes.commits(target.stripe)
             && (!target.fetch.coming_without(late).is_empty() || late.len() > 1);

@@ -1,4 +1,5 @@
-//! Drives that answer later than they say: what is held against them, and what it means for operations.
+//! Drives that answer later than they say: what is held against them, and what it means for
+//! operations.
 
 use super::{Array, drives};
 use crate::action::OpId;
@@ -49,8 +50,8 @@ pub(super) fn shun_distrusted<O: Observe>(array: &mut Array<O>, op: OpId) {
     }
 }
 
-/// Of the members that an operation does not read because their drives are distrusted, the one that is
-/// expected to come soonest, and how long that takes.
+/// Of the members that an operation does not read because their drives are distrusted, the one that
+/// is expected to come soonest, and how long that takes.
 pub(super) fn fastest_shunned<O: Observe>(array: &Array<O>, op: OpId) -> Option<(u8, Duration)> {
     let (target, trust) = (&array.ops[op], array.rules.trust()?);
     let members = target.fetch.shunned_readable().iter();

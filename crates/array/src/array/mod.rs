@@ -1,5 +1,5 @@
-//! The array: a router between machines that own their state. Inputs come in here, and only here and in
-//! the files beside it are actions and events emitted.
+//! The array: a router between machines that own their state. Inputs come in here, and only here
+//! and in the files beside it are actions and events emitted.
 
 mod background;
 mod checking;
@@ -264,8 +264,7 @@ impl<O: Observe> Array<O> {
         self.out.poll()
     }
 
-    /// Gives all events since the last call to `take`, in their order: what [`units::Recorded`] arrays
-    /// keep.
+    /// Gives `take` the events since the last call, in order ([`units::Recorded`] arrays keep them).
     pub fn drain_events(&mut self, take: impl FnMut(Instant, Event)) {
         self.out.drain_events(take);
     }
@@ -284,8 +283,8 @@ impl<O: Observe> Array<O> {
         self.timers.refresh(others);
     }
 
-    /// As [`Array::refresh_deadline`], after an input that changes only the deadlines of the policy and of
-    /// the write cache: those of all else are noted where they arise.
+    /// As [`Array::refresh_deadline`], after an input that changes only the deadlines of the policy
+    /// and of the write cache: those of all else are noted where they arise.
     #[inline]
     fn end_input(&mut self) {
         if self.cache.is_some() || self.rules.has_deadline() {
@@ -423,8 +422,7 @@ impl<O: Observe> Array<O> {
         self.end_input();
     }
 
-    /// The policy may have changed its decision: begins requests that it no longer holds back, and looks
-    /// at what is in the write cache.
+    /// Begins requests that the policy no longer holds back, and drains the write cache.
     fn follow_policy(&mut self, now: Instant) {
         while self.requests.held_back() > 0 && self.rules.view().releases() {
             if let Some((arrived, request)) = self.requests.release_one() {
@@ -477,8 +475,8 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Begins a deallocation: of the rows all of whose data it covers. It is a hint, so the rest may
-    /// stay as it is.
+    /// Begins a deallocation: of the rows all of whose data it covers. It is a hint, so the rest
+    /// may stay as it is.
     fn admit_deallocation(&mut self, now: Instant, request: &Request) {
         let page_bytes = self.constants.page_bytes;
         let first = request.offset_bytes.div_ceil(page_bytes);
@@ -518,8 +516,8 @@ impl<O: Observe> Array<O> {
     }
 
     /// Takes the answer of a drive to a command. A read that the drive could not do
-    /// ([`nvme::Status::Unrecovered`]) is reconstructed; a drive that could not write is given up, as by
-    /// [`Array::fail_drive`]. What a drive answers after it was given up counts for nothing.
+    /// ([`nvme::Status::Unrecovered`]) is reconstructed; a drive that could not write is given up,
+    /// as by [`Array::fail_drive`]. What a drive answers after it was given up counts for nothing.
     ///
     /// `completion.delays` must sum to the time from the command's submission to `now` for reads.
     pub fn handle_completion(&mut self, now: Instant, completion: &Completion) {
@@ -583,14 +581,13 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Since when the array does not read a drive because it answers later than it says; none if it reads
-    /// it.
+    /// When the array began to distrust a drive, for its late answers; `None` while it is read.
     #[must_use]
     pub fn distrusted_since(&self, drive: DriveId) -> Option<Instant> {
         self.rules.trust()?.since(drive)
     }
 
-    /// For how long it has not read drives for that until `now`, those of them for which it has not.
+    /// Drives that were ever distrusted, and for how long until `now` in all.
     #[must_use]
     pub fn distrusted_times(&self, now: Instant) -> Vec<(DriveId, Duration)> {
         self.rules.trust().map_or(Vec::new(), |trust| trust.times(now).collect())
@@ -603,16 +600,16 @@ impl<O: Observe> Array<O> {
         self.fail_drive(now, drive);
     }
 
-    /// Gives a drive up: [`Action::DriveFailed`], and nothing is sent to it from now on. Commands that
-    /// are out to it must still be answered, with any status; they count for nothing.
+    /// Gives a drive up: [`Action::DriveFailed`], and nothing is sent to it from now on. Commands
+    /// that are out to it must still be answered, with any status; they count for nothing.
     ///
     /// If the drive is absent already, or there is none, nothing happens.
     pub fn fail_drive(&mut self, now: Instant, drive: DriveId) {
         drives::fail(self, now, drive);
     }
 
-    /// An empty drive has replaced one that is absent: rebuilds all its stripes in the background, until
-    /// [`Action::JobEnded`]. The drive is told when it may collect.
+    /// An empty drive has replaced one that is absent: rebuilds all its stripes in the background,
+    /// until [`Action::JobEnded`]. The drive is told when it may collect.
     ///
     /// # Errors
     ///
@@ -621,8 +618,8 @@ impl<O: Observe> Array<O> {
         self.resume_rebuild(now, drive, core::iter::once(0..self.layout.stripes()))
     }
 
-    /// As [`Array::replace_drive`] with a drive that lacks only these stripes. To be called before the first
-    /// request, and only if stripes keep their places.
+    /// As [`Array::replace_drive`] with a drive that lacks only these stripes. To be called before
+    /// the first request, and only if stripes keep their places.
     ///
     /// # Errors
     ///
@@ -636,8 +633,9 @@ impl<O: Observe> Array<O> {
         drives::replace(self, now, drive, stripes)
     }
 
-    /// As [`Array::replace_drive`] with the drive that was there before, which lacks only what was written since it
-    /// is absent: these stripes, and any that is being written now. Only if stripes keep their places.
+    /// As [`Array::replace_drive`] with the drive that was there before, which lacks only what was
+    /// written since it is absent: these stripes, and any that is being written now. Only if
+    /// stripes keep their places.
     ///
     /// # Errors
     ///
@@ -660,15 +658,15 @@ impl<O: Observe> Array<O> {
         drives::can_replace(self, drive)
     }
 
-    /// Resyncs these stripes in the background: after a crash their parity may not match their data, and copies
-    /// of a mirror may differ. Until a stripe is done nothing is reconstructed with its parity, and its copies are
-    /// made equal before they are read. [`Action::JobEnded`] when all are done. To be called before the first
-    /// request.
+    /// Resyncs these stripes in the background: after a crash their parity may not match their
+    /// data, and copies of a mirror may differ. Until a stripe is done nothing is reconstructed
+    /// with its parity, and its copies are made equal before they are read. [`Action::JobEnded`]
+    /// when all are done. To be called before the first request.
     ///
-    /// If data of a stripe is missing, its parity cannot be computed. It stays as it is and is assumed to
-    /// match: a driver that writes to arrays with missing drives must ensure that, with a journal for
-    /// example, before it calls this. If data of a stripe becomes unreadable before the stripe is done, that
-    /// data cannot be reconstructed, and reads of it and all writes of the stripe fail.
+    /// Parity of a stripe with missing data stays as it is and is assumed to match. A driver that
+    /// writes to arrays with missing drives must ensure that before, with a journal for example.
+    /// Data that becomes unreadable before its stripe is done cannot be reconstructed: reads of it
+    /// and all writes of the stripe fail.
     pub fn resync(&mut self, now: Instant, stripes: impl IntoIterator<Item = Range<u64>>) {
         if self.layout.level().is_redundant() {
             let stripes = self.availability.begin_resync(&self.layout, &self.relocation, stripes);
@@ -676,9 +674,9 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Scrubs: reads every stripe and has its parity compared with its data ([`Action::Check`]). Pages that
-    /// cannot be read are repaired, if [`Config::read_repair`] says so. Parity that does not fit is reported
-    /// ([`Action::ParityMismatch`]), and with `rewrites` written again. [`Action::JobEnded`] at the end.
+    /// Scrubs: has the parity of each stripe compared with its data ([`Action::Check`]). Pages that
+    /// cannot be read are repaired ([`Config::read_repair`]). Parity that does not fit is reported
+    /// ([`Action::ParityMismatch`]), and with `rewrites` written again. [`Action::JobEnded`] ends it.
     pub fn scrub(&mut self, now: Instant, rewrites: bool) {
         let job = if rewrites { JobKind::ScrubRepair } else { JobKind::Scrub };
         self.add_job(now, job, self.layout.stripes());
@@ -691,9 +689,8 @@ impl<O: Observe> Array<O> {
         self.end_input();
     }
 
-    /// Makes ready for another policy: from now on the write cache takes nothing in and drains as fast as
-    /// the drives take it, and no job begins another stripe. Requests go on being served. Ends with
-    /// [`Array::set_policy`] or [`Array::stay_with_policy`].
+    /// Prepares a switch of the policy: the write cache takes nothing in and drains, and jobs begin
+    /// no stripe. Requests are served. [`Array::set_policy`] or [`Array::stay_with_policy`] ends it.
     pub fn prepare_to_switch(&mut self, now: Instant) {
         self.jobs.set_paused(true);
         if let Some(cache) = &mut self.cache {

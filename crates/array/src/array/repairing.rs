@@ -19,7 +19,8 @@ fn broken<O: Observe>(array: &Array<O>, op: OpId) -> MemberSet {
     target.fetch.broken() - array.unreadable(target.stripe)
 }
 
-/// An operation ends that could not read some members: they are repaired, unless it has waited for that.
+/// An operation ends that could not read some members: they are repaired, unless it has waited for
+/// that.
 #[cold]
 pub(super) fn note_broken<O: Observe>(array: &mut Array<O>, op: OpId) {
     let broken = broken(array, op);
@@ -36,9 +37,10 @@ pub(super) fn note_broken<O: Observe>(array: &mut Array<O>, op: OpId) {
     }
 }
 
-/// Has the rows of an operation repaired one by one if media errors are in its way, so that it can begin again:
-/// it is no help to fail a single row either, because a drive may have an error once, and the repair asks it
-/// again. Each member is waited for once. The operation has changed nothing so far. Returns whether it waits.
+/// Has the rows of an operation repaired one by one if media errors are in its way, so that it can
+/// begin again: it is no help to fail a single row either, because a drive may have an error once,
+/// and the repair asks it again. Each member is waited for once. The operation has changed nothing
+/// so far. Returns whether it waits.
 pub(super) fn waits_for_repair<O: Observe>(
     array: &mut Array<O>,
     now: Instant,
@@ -70,8 +72,8 @@ pub(super) fn waits_for_repair<O: Observe>(
     true
 }
 
-/// Goes on with an operation that met media errors: when no read of its first try is out, its rows are
-/// repaired, and when they are, it begins again.
+/// Goes on with an operation that met media errors: when no read of its first try is out, its rows
+/// are repaired, and when they are, it begins again.
 pub(super) fn begin_again<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
     let broken = broken(array, op);
     let target = &mut array.ops[op];
@@ -149,7 +151,8 @@ pub(super) fn pump<O: Observe>(array: &mut Array<O>, now: Instant) {
     }
 }
 
-/// It is the turn of a repair: reads its members again, because a write may have replaced them since.
+/// It is the turn of a repair: reads its members again, because a write may have replaced them
+/// since.
 pub(super) fn plan<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId, members: MemberSet) {
     let wanted = match array.availability.is_in_doubt(array.ops[op].stripe) {
         // A resync writes them.

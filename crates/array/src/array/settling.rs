@@ -1,11 +1,13 @@
-//! Copies of a mirror that a crash may have left different: rows are *settled* before anything in them is found.
+//! Copies of a mirror that a crash may have left different: rows are *settled* before anything in
+//! them is found.
 //!
-//! Any copy of unflushed data is right. A client that has read one reads the same ever after, also if that copy
-//! fails the next read and the power goes again. So the first readable copy is kept. The others are made equal on
-//! stable storage before a client reads the row or writes a part of a page in it, and before a drive is rebuilt
-//! from it. An equal copy is not written.
+//! Any copy of unflushed data is right. A client that has read one reads the same ever after, also
+//! if that copy fails the next read and the power goes again. So the first readable copy is kept.
+//! The others are made equal on stable storage before a client reads the row or writes a part of a
+//! page in it, and before a drive is rebuilt from it. An equal copy is not written.
 //!
-//! The resync settles whole stripes. An operation that comes earlier has its rows settled one by one.
+//! The resync settles whole stripes. An operation that comes earlier has its rows settled one by
+//! one.
 
 use super::fetching::Read;
 use super::{Array, background, repairing};
@@ -39,7 +41,8 @@ pub(super) fn must_wait<O: Observe>(array: &Array<O>, op: OpId) -> bool {
         && copies(array, target.stripe).len() > 1
 }
 
-/// Has the rows of an operation settled, which begins again then. It has read and changed nothing so far.
+/// Has the rows of an operation settled, which begins again then. It has read and changed nothing
+/// so far.
 #[cold]
 pub(super) fn wait<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
     let target = &mut array.ops[op];

@@ -1,5 +1,5 @@
-//! Changing stripes: writes from their turn to the end of their commit, relocation, background jobs, and the
-//! write cache below them.
+//! Changing stripes: writes from their turn to the end of their commit, relocation, background
+//! jobs, and the write cache below them.
 
 use super::{Array, background, repairing, settling};
 use crate::action::{DataAction, OpId, Slot};
@@ -107,8 +107,8 @@ impl<O: Observe> Array<O> {
             .collect()
     }
 
-    /// Fails a write whose stripe has more unreadable members than parities: it could only destroy data.
-    /// Returns whether it has failed.
+    /// Fails a write whose stripe has more unreadable members than parities: it could only destroy
+    /// data. Returns whether it has failed.
     pub(super) fn fails_before_commit(&mut self, now: Instant, op: OpId) -> bool {
         let target = &self.ops[op];
         let fails = !self.availability.is_optimal()
@@ -301,12 +301,12 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Asks the policy which chunks of a write go to another drive (Sha et al., "Degraded mode-benefited
-    /// I/O scheduling", §3.1, Figure 3b). Parity stays where it is.
+    /// Asks the policy which chunks of a write go to another drive (Sha et al., "Degraded
+    /// mode-benefited I/O scheduling", §3.1, Figure 3b). Parity stays where it is.
     ///
-    /// Nobody reads a place that holds another chunk by then: all reads enter the queue of their stripe
-    /// where chunks may move, and the write waits for those that need a drive. One that comes while the
-    /// write has its new data takes that from memory.
+    /// Nobody reads a place that holds another chunk by then: all reads enter the queue of their
+    /// stripe where chunks may move, and the write waits for those that need a drive. One that
+    /// comes while the write has its new data takes that from memory.
     pub(super) fn choose_moves(&mut self, now: Instant, op: OpId) {
         let target = &self.ops[op];
         let Work::Write { writer, .. } = &target.work else { return };
@@ -314,7 +314,8 @@ impl<O: Observe> Array<O> {
         let (stripe, row) = (target.stripe, target.first_row);
         let drives = self.relocation.drives(&self.layout, stripe);
         let mut taken = drives;
-        // Of a page that is written in part the rest must be reconstructed, and only so many can be.
+        // Of a page that is written in part the rest must be reconstructed, and only so many can
+        // be.
         let mut reconstructable = self.layout.parities();
         for member in touched {
             let is_partial = partial.contains(member);
@@ -339,8 +340,8 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// A read begins on a stripe whose chunks may be relocated: from now on no chunk is relocated under it, and
-    /// what a write is about to move it takes from there.
+    /// A read begins on a stripe whose chunks may be relocated: from now on no chunk is relocated
+    /// under it, and what a write is about to move it takes from there.
     pub(super) fn watch_for_moves(&mut self, now: Instant, op: OpId) {
         let target = &self.ops[op];
         let (stripe, rows) = (target.stripe, target.range());
@@ -351,8 +352,8 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// What was written elsewhere is there from now on. The old place is free for another chunk as soon as
-    /// its drive knows that nothing is there any more.
+    /// What was written elsewhere is there from now on. The old place is free for another chunk as
+    /// soon as its drive knows that nothing is there any more.
     pub(super) fn end_moves(&mut self, now: Instant, op: OpId) {
         let target = &mut self.ops[op];
         let (stripe, row) = (target.stripe, target.first_row);
@@ -369,8 +370,8 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Lets the write cache have a command before its drive does. Returns whether it needs no drive, or
-    /// not now.
+    /// Lets the write cache have a command before its drive does. Returns whether it needs no
+    /// drive, or not now.
     pub(super) fn is_kept_by_cache(
         &mut self,
         now: Instant,
@@ -535,8 +536,8 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Forgets what is cached for a drive that has failed: parity has it. Writes that wait for room in the
-    /// cache, or behind a drain, are over.
+    /// Forgets what is cached for a drive that has failed: parity has it. Writes that wait for room
+    /// in the cache, or behind a drain, are over.
     pub(super) fn abandon_cache(&mut self, now: Instant, drive: DriveId) {
         let Some(cache) = &mut self.cache else { return };
         let (left, over) = cache.abandon(drive);
@@ -551,8 +552,8 @@ impl<O: Observe> Array<O> {
         self.make_room_in_cache(now);
     }
 
-    /// A drive knows that nothing is in some blocks any more. Those that a chunk has left are free for
-    /// another.
+    /// A drive knows that nothing is in some blocks any more. Those that a chunk has left are free
+    /// for another.
     pub(super) fn end_deallocation(
         &mut self,
         now: Instant,

@@ -113,10 +113,10 @@ impl Coordinator {
         }
     }
 
-    /// The busy window of `drive` that is open at `now`, or else its next: its start and its end. Of a
-    /// drive with several ranges of logical blocks it is that of the first. None where the clock does
-    /// not tell a drive's own: without coordination, where tokens are granted or all drives
-    /// collect synchronized, and of a drive that has failed or is being rebuilt.
+    /// The busy window of `drive` that is open at `now`, or else its next: its start and its end.
+    /// Of a drive with several ranges of logical blocks it is that of the first. None where the
+    /// clock does not tell a drive's own: without coordination, where tokens are granted or all
+    /// drives collect synchronized, and of a drive that has failed or is being rebuilt.
     #[must_use]
     pub fn window(&self, drive: DriveId, now: Instant) -> Option<(Instant, Instant)> {
         match self {

@@ -21,8 +21,8 @@ pub(crate) enum Notice {
     },
 }
 
-/// Drives that have failed or are being rebuilt. They count as busy all the time: what they hold is not there to be
-/// read, or nobody counts on it.
+/// Drives that have failed or are being rebuilt. They count as busy all the time: what they hold is
+/// not there to be read, or nobody counts on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Missing {
     pub(crate) drives: MemberSet,
@@ -36,8 +36,8 @@ impl Missing {
         !self.drives.is_empty() && self.parities_left == 0
     }
 
-    /// How many of the other drives may be busy at once, of so many if none is missing. Where nothing is left,
-    /// one: drives must collect, and reads wait for as few of them as can be.
+    /// How many of the other drives may be busy at once, of so many if none is missing. Where
+    /// nothing is left, one: drives must collect, and reads wait for as few of them as can be.
     pub(crate) fn busy_drives(self, whole: u32) -> u32 {
         match self.drives.is_empty() {
             true => whole,

@@ -1,8 +1,9 @@
-//! Windows in turn (IODA §4.3.1, Figure 2), and changing them on a running array: their length (§4.3.7), and
-//! how many drives they let be busy at once while drives are missing.
+//! Windows in turn (IODA §4.3.1, Figure 2), and changing them on a running array: their length
+//! (§4.3.7), and how many drives they let be busy at once while drives are missing.
 //!
-//! A drive that has failed or is being rebuilt counts as busy all the time, so the others get so many fewer
-//! turns at once. The articles say nothing of it. `docs/quiet.md` has what is promised then.
+//! A drive that has failed or is being rebuilt counts as busy all the time, so the others get so
+//! many fewer turns at once. The articles say nothing of it. `docs/quiet.md` has what is promised
+//! then.
 
 use crate::coordinate::notice::{Missing, Notice};
 use crate::members::MemberSet;
@@ -19,12 +20,13 @@ pub struct WindowConfig {
     pub busy_time_window: Duration,
     /// Drives that may be busy at once: at most the number of parities.
     pub busy_drives: u32,
-    /// Length of the busy window while fewer drives may be busy at once, because others are missing: what suits
-    /// one at a time.
+    /// Length of the busy window while fewer drives may be busy at once, because others are
+    /// missing: what suits one at a time.
     pub reduced_window: Duration,
-    /// Whether drives let a read interrupt whatever they do, unless that would carry them past the end of a window.
-    /// Where nothing can be promised, because as many drives are missing as there are parities, such drives take no
-    /// turns: reads wait less for several that give way than for one that does not.
+    /// Whether drives let a read interrupt whatever they do, unless that would carry them past the
+    /// end of a window. Where nothing can be promised, because as many drives are missing as there
+    /// are parities, such drives take no turns: reads wait less for several that give way than for
+    /// one that does not.
     pub gives_way: bool,
     /// Most by which any drive's clock is off.
     pub guard: Duration,
@@ -148,7 +150,8 @@ impl StaggeredWindows {
         schedule.window_at(now).is_some() || now < self.open_until[drive.index()]
     }
 
-    /// Start and end of the window that is open, or of the next one; none of a drive that is missing.
+    /// Start and end of the window that is open, or of the next one; none of a drive that is
+    /// missing.
     pub(crate) fn window(&self, drive: DriveId, now: Instant) -> Option<(Instant, Instant)> {
         if self.is_missing(drive.0.into()) || self.is_free {
             return None;
@@ -196,7 +199,8 @@ impl StaggeredWindows {
         self.begin_again(now, (busy_drives, busy_time_window), notices);
     }
 
-    /// Whether drives interrupt what they do for a read, so that they need no turns where stripes can miss nothing.
+    /// Whether drives interrupt what they do for a read, so that they need no turns where stripes
+    /// can miss nothing.
     pub(crate) const fn gives_way(&self) -> bool {
         self.gives_way
     }
@@ -229,9 +233,9 @@ impl StaggeredWindows {
         }
     }
 
-    /// Gives windows another length, or lets other numbers of drives be busy at once, beginning with the drive
-    /// whose turn is next, when the windows that are open now are over. So no two schedules are ever in force at
-    /// once, no collection is cut short, and nobody loses its turn.
+    /// Gives windows another length, or lets other numbers of drives be busy at once, beginning
+    /// with the drive whose turn is next, when the windows that are open now are over. So no two
+    /// schedules are ever in force at once, no collection is cut short, and nobody loses its turn.
     fn begin_again(
         &mut self,
         now: Instant,
@@ -271,7 +275,8 @@ mod tests {
 
     const MILLI: Duration = Duration::from_millis(1);
 
-    /// What the drives make of what they are told, each by a clock that is off by as much as the guard.
+    /// What the drives make of what they are told, each by a clock that is off by as much as the
+    /// guard.
     struct Drives {
         rights: Vec<Option<WindowSchedule>>,
         open_until: Vec<Instant>,

@@ -1,9 +1,9 @@
 //! All drives at once: as soon as one must collect, all may (Harmonia; IODA §6.2.2).
 //!
-//! The host polls the status of all drives. When one drive has reached the watermark at which it would
-//! collect by itself, all drives are ordered to collect, whether or not a collection is due there: one
-//! that collected less now would collect alone later. A drive without an order does not collect, unless
-//! it has no free blocks left.
+//! The host polls the status of all drives. When one drive has reached the watermark at which it
+//! would collect by itself, all drives are ordered to collect, whether or not a collection is due
+//! there: one that collected less now would collect alone later. A drive without an order does not
+//! collect, unless it has no free blocks left.
 
 use super::status_poller::StatusPoller;
 use crate::coordinate::notice::Notice;

@@ -1,4 +1,5 @@
-//! What there is to know about a policy before it runs: what it is called, what it needs, how it is made.
+//! What there is to know about a policy before it runs: what it is called, what it needs, how it is
+//! made.
 
 use super::{Policy, PolicySettings};
 use crate::layout::Level;
@@ -14,8 +15,8 @@ pub enum WindowUse {
     None,
     /// Drives collect in turn, and the array trusts that without looking.
     Blind,
-    /// As [`WindowUse::Blind`], and drives are written in their turn only; it has a length of its own
-    /// unless one is asked for.
+    /// As [`WindowUse::Blind`], and drives are written in their turn only; it has a length of its
+    /// own unless one is asked for.
     Roles {
         /// Length of a turn.
         turn: Duration,
@@ -89,8 +90,8 @@ pub enum Needs {
     Mirrors,
 }
 
-/// Makes the rules of a policy for one array. A closure may know more than a function, such as a program in another
-/// language that answers.
+/// Makes the rules of a policy for one array. A closure may know more than a function, such as a
+/// program in another language that answers.
 pub type Build = dyn Fn(&PolicySetup<'_>) -> Box<dyn Policy> + Sync;
 
 /// Everything about a policy that does not change while it runs.

@@ -4,14 +4,15 @@ use units::Ratio;
 
 /// Tokens of one read, in parts.
 const READ: u64 = 10_000;
-/// Reads that the budget can save up: enough for the hedges of one moment, not for those of a second.
+/// Reads that the budget can save up: enough for the hedges of one moment, not for those of a
+/// second.
 const SAVED_READS: u64 = 128;
 
-/// Tokens that reads earn and hedges cost (the shape of gRPC's retry throttling): hedges send at most
-/// a given share of all reads, over any stretch of time but for what was saved up. A hedge costs
-/// twice its reads, and gets half of that back if it wins. One that lost was of no use, probably
-/// because the others are as slow: where hedging does not help, as in an overloaded array, it halves
-/// itself.
+/// Tokens that reads earn and hedges cost (the shape of gRPC's retry throttling): hedges send at
+/// most a given share of all reads, over any stretch of time but for what was saved up. A hedge
+/// costs twice its reads, and gets half of that back if it wins. One that lost was of no use,
+/// probably because the others are as slow: where hedging does not help, as in an overloaded array,
+/// it halves itself.
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
     /// Parts of a token that a read earns.

@@ -1,20 +1,22 @@
-//! Degraded: compare what it costs to wait for a channel with what it costs to go round it, for reads
-//! and for updates (Sha et al., "Degraded mode-benefited I/O scheduling to ensure I/O responsiveness in
-//! RAID-enabled SSDs", TODAES 2022; "the article" below).
+//! Degraded: compare what it costs to wait for a channel with what it costs to go round it, for
+//! reads and for updates (Sha et al., "Degraded mode-benefited I/O scheduling to ensure I/O
+//! responsiveness in RAID-enabled SSDs", TODAES 2022; "the article" below).
 //!
-//! The article's channels are drives here: each has its own queue and collects by itself. A read whose
-//! drive is congested is reconstructed from the rest of its stripe; an update is written to the least busy
-//! drive outside its stripe (§3.1). Needs what a controller knows of its channels: when they collect, and
-//! how many pages that moved. `degraded-host` is the same for drives that do not say: it knows queues
-//! only, and a collection shows as one that does not shrink. Costs the reads of reconstructions, a second level
-//! of mapping, and a look at all drives of the stripe for each page.
+//! The article's channels are drives here: each has its own queue and collects by itself. A read
+//! whose drive is congested is reconstructed from the rest of its stripe; an update is written to
+//! the least busy drive outside its stripe (§3.1). Needs what a controller knows of its channels:
+//! when they collect, and how many pages that moved. `degraded-host` is the same for drives that do
+//! not say: it knows queues only, and a collection shows as one that does not shrink. Costs the
+//! reads of reconstructions, a second level of mapping, and a look at all drives of the stripe for
+//! each page.
 //!
-//! The model takes it that an inserted read is served at once, whatever its channel does (on equation 4).
-//! One that comes to a channel which collects waits there; `degraded-aware`, which is ours, counts that
-//! too.
+//! The model takes it that an inserted read is served at once, whatever its channel does (on
+//! equation 4). One that comes to a channel which collects waits there; `degraded-aware`, which is
+//! ours, counts that too.
 //!
-//! Where equation 1 counts the collections to come and Algorithm 1 adds one whether or not any is near,
-//! this follows the equation: else reads of idle channels would be reconstructed all the time.
+//! Where equation 1 counts the collections to come and Algorithm 1 adds one whether or not any is
+//! near, this follows the equation: else reads of idle channels would be reconstructed all the
+//! time.
 
 use super::{
     About, Attempt, DriveChanges, DriveProfile, Hooks, Needs, Policy, PolicyKind, PolicySetup,
@@ -117,8 +119,8 @@ impl Channel {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// `each` for every page that a collection moves, on average over the recent ones as far as there
-    /// have been any.
+    /// `each` for every page that a collection moves, on average over the recent ones as far as
+    /// there have been any.
     fn moves(&self, each: Duration) -> Duration {
         let collections = self.moves.len().max(1) as u64;
         each * self.moves.iter().sum::<u64>() / collections
@@ -152,7 +154,8 @@ impl Degraded {
         self.channels[drive.index()].moves(copy) + self.profile.erase
     }
 
-    /// `c`: the collection that runs, and those that the queued writes will cause (§3.2, on equation 1).
+    /// `c`: the collection that runs, and those that the queued writes will cause (§3.2, on
+    /// equation 1).
     fn collections(&self, drive: DriveId, queued_writes: u64) -> u64 {
         if self.knows == Knows::Nothing {
             return 0;
@@ -163,9 +166,9 @@ impl Degraded {
         u64::from(channel.report.collecting) + beyond.div_ceil(freed)
     }
 
-    /// `n_r` and `n_w`: what is "en-queued" on a channel (§3.2). A write leaves the queue when its chip
-    /// takes it, and keeps nobody waiting then who wants another chip; of a read the channel is needed
-    /// until its end. Counting the writes in service made a read go round one write.
+    /// `n_r` and `n_w`: what is "en-queued" on a channel (§3.2). A write leaves the queue when its
+    /// chip takes it, and keeps nobody waiting then who wants another chip; of a read the channel
+    /// is needed until its end. Counting the writes in service made a read go round one write.
     fn queued(&self, drive: DriveId, view: &View<'_>) -> (u64, u64) {
         let queue = view.queues.of(drive);
         let waiting = queue.write_blocks.saturating_sub(self.profile.dies);
@@ -186,8 +189,8 @@ impl Degraded {
             + self.collection(drive) * self.collections(drive, writes)
     }
 
-    /// `T_A` and `T'_A`: waiting, and making those wait that come meanwhile for `service` (equation 3,
-    /// and equation 5 without the parity).
+    /// `T_A` and `T'_A`: waiting, and making those wait that come meanwhile for `service` (equation
+    /// 3, and equation 5 without the parity).
     fn normal(&self, now: Instant, drive: DriveId, service: Duration, view: &View<'_>) -> Duration {
         let wait = self.wait(drive, view);
         wait + self.channels[drive.index()].delayed(now, wait, service)
@@ -344,8 +347,8 @@ mod tests {
     fn the_equations_come_out_as_by_hand() {
         let mut policy = policy();
         let mut queues = Queues::new(8);
-        // Channel 0 has 2 reads and 3 writes that wait, channels 1 to 3 have 1, 2 and 4 requests. One write
-        // more is in service on each channel with writes, and counts for nobody.
+        // Channel 0 has 2 reads and 3 writes that wait, channels 1 to 3 have 1, 2 and 4 requests.
+        // One write more is in service on each channel with writes, and counts for nobody.
         for (drive, opcode, blocks) in [
             (0, Opcode::Read, 2),
             (0, Opcode::Write, 4),

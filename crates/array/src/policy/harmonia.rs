@@ -1,8 +1,9 @@
 //! Harmonia: all drives collect at the same time (IODA §5 and §6.2.2).
 //!
 //! As soon as one drive must collect, all of them do, so that slowness comes in one lump instead of
-//! many. Reads wait, as under [`super::base`]: with every member busy there is nothing to reconstruct
-//! from. Needs drives that collect when they are ordered to. Improves the mean, not the tail.
+//! many. Reads wait, as under [`super::base`]: with every member busy there is nothing to
+//! reconstruct from. Needs drives that collect when they are ordered to. Improves the mean, not the
+//! tail.
 
 use super::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;

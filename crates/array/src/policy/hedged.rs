@@ -1,12 +1,13 @@
-//! Hedged: what a drive has not answered in time is reconstructed as well, and whichever comes first is
-//! taken ("The Tail at Scale", 2013).
+//! Hedged: what a drive has not answered in time is reconstructed as well, and whichever comes
+//! first is taken ("The Tail at Scale", 2013).
 //!
-//! Two ways to say what is late: after a fixed delay (HDFS's hedged reads), or when most reads would
-//! have been answered (Cassandra's speculative retry at `99p`). Both within a budget of tokens, as
-//! gRPC throttles retries, and only while the drives have time: where most reads queue, as in an
-//! overloaded array, more reads make everything slower. Needs nothing from the drives. Costs the reads of reconstructions, at most the
-//! budgeted share of all reads, and the delay itself, before which no read is helped; a fixed delay
-//! that is right for one load is too long or too short for another.
+//! Two ways to say what is late: after a fixed delay (HDFS's hedged reads), or when most reads
+//! would have been answered (Cassandra's speculative retry at `99p`). Both within a budget of
+//! tokens, as gRPC throttles retries, and only while the drives have time: where most reads queue,
+//! as in an overloaded array, more reads make everything slower. Needs nothing from the drives.
+//! Costs the reads of reconstructions, at most the budgeted share of all reads, and the delay
+//! itself, before which no read is helped; a fixed delay that is right for one load is too long or
+//! too short for another.
 
 use super::budget::Budget;
 use super::quantile::RunningQuantiles;
@@ -46,9 +47,9 @@ pub(super) const HEDGED_QUANTILE: PolicyKind = PolicyKind::new(&About {
     build: &|setup| Box::new(Hedged::new(None, &setup.settings.hedge)),
 });
 
-/// Drives have time as long as half of the reads take at most so many halves of what the fastest tenth
-/// took when it was fastest. Of drives that serve one read after the other that is true while they
-/// are busy for about two thirds of the time.
+/// Drives have time as long as half of the reads take at most so many halves of what the fastest
+/// tenth took when it was fastest. Of drives that serve one read after the other that is true while
+/// they are busy for about two thirds of the time.
 const QUEUEING_HALVES: u64 = 3;
 
 struct Hedged {

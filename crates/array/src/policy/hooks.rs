@@ -9,8 +9,8 @@ use core::ops::BitOr;
 use nvme::PlFlag;
 use units::{DriveId, Instant, Lba};
 
-/// The questions of [`Policy`] that are asked for every request or command, as a set. The others are asked
-/// only where it matters, and need no mark.
+/// The questions of [`Policy`] that are asked for every request or command, as a set. The others
+/// are asked only where it matters, and need no mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hooks(u8);
 

@@ -1,9 +1,9 @@
 //! IOD2: flag, reconstruction, and busy remaining time (IODA §4.2.2, PL_BRT).
 //!
-//! Reads for a reconstruction carry the flag too, so that the array learns how busy every drive of the
-//! stripe is. Of n failed sub-I/Os the n−k with the shortest busy remaining time are sent again
-//! without the flag; the k busiest are reconstructed. Costs as IOD1; when all drives age at the same
-//! pace their remaining times are alike and little is gained.
+//! Reads for a reconstruction carry the flag too, so that the array learns how busy every drive of
+//! the stripe is. Of n failed sub-I/Os the n−k with the shortest busy remaining time are sent again
+//! without the flag; the k busiest are reconstructed. Costs as IOD1; when all drives age at the
+//! same pace their remaining times are alike and little is gained.
 
 use super::{
     About, Attempt, DriveChanges, Failure, Hooks, Needs, Policy, PolicyKind, View, WindowUse,

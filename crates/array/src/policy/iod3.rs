@@ -1,8 +1,8 @@
 //! IOD3: windows only (IODA §4.3, PL_Win without PL_IO; §4.4).
 //!
 //! Drives collect in turn, and the array never reads from the drive whose turn it is: every such
-//! read is reconstructed from the others. Needs no flag. Costs a reconstruction for one read in N, whether or
-//! not the page would have met the collection.
+//! read is reconstructed from the others. Needs no flag. Costs a reconstruction for one read in N,
+//! whether or not the page would have met the collection.
 
 use super::{
     About, Attempt, DriveChanges, Hooks, Needs, ParityReads, Policy, PolicyKind, View, WindowUse,

@@ -1,10 +1,10 @@
 //! IODA: flag and windows (IODA §4.4, PL_IO + PL_Win).
 //!
 //! Drives collect in turn, so at most k of a stripe are busy; reads carry the flag, so only those
-//! that really meet a collection are reconstructed, and what the reconstruction reads is not busy. Should a
-//! drive break the contract, the least busy of too many failures is waited for (§7.3). So the host's
-//! rules are those of IOD2; what differs is when drives collect.
-//! Costs the extra reads of few reconstructions, and write amplification if windows are short.
+//! that really meet a collection are reconstructed, and what the reconstruction reads is not busy.
+//! Should a drive break the contract, the least busy of too many failures is waited for (§7.3). So
+//! the host's rules are those of IOD2; what differs is when drives collect. Costs the extra reads
+//! of few reconstructions, and write amplification if windows are short.
 
 use super::iod2::Iod2;
 use super::{About, DriveChanges, Needs, PolicyKind, WindowUse};

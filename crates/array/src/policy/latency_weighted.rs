@@ -1,5 +1,5 @@
-//! Latency-weighted: of the copies of a mirror, read the one that is likely to answer first, by what
-//! is queued there and how long its drive has taken lately (the service-time selector of Linux
+//! Latency-weighted: of the copies of a mirror, read the one that is likely to answer first, by
+//! what is queued there and how long its drive has taken lately (the service-time selector of Linux
 //! multipath).
 //!
 //! Needs nothing from the drives. Avoids a slow drive for as long as its mean remembers, and learns

@@ -1,11 +1,12 @@
 //! MittOS: predict how long a drive will take, and do not ask it if that is too long (IODA §6.2.7).
 //!
-//! The host keeps a model of each drive from a profile that was measured once: what a page costs, how
-//! many dies share the work, how much is written between two collections and how long one takes. It
-//! counts what it writes, and takes reads that are overdue as the sign of a collection. A read whose
-//! predicted wait is beyond the objective is rejected, and reconstructed from the other members; so far as
-//! these are predicted to be slow too, it waits. Needs nothing from the drives, but to know them: the
-//! article calls it white-box. Costs the reads of reconstructions, and the reads that the model gets wrong.
+//! The host keeps a model of each drive from a profile that was measured once: what a page costs,
+//! how many dies share the work, how much is written between two collections and how long one
+//! takes. It counts what it writes, and takes reads that are overdue as the sign of a collection. A
+//! read whose predicted wait is beyond the objective is rejected, and reconstructed from the other
+//! members; so far as these are predicted to be slow too, it waits. Needs nothing from the drives,
+//! but to know them: the article calls it white-box. Costs the reads of reconstructions, and the
+//! reads that the model gets wrong.
 //!
 //! A rejected read says nothing about whether it would have been slow. So one in [`PROBED`] is sent
 //! as well, while it is reconstructed, and tells; what comes first is taken.

@@ -132,8 +132,8 @@ pub struct Tally {
 
 /// What the array asks its policy, and tells it.
 pub trait Policy: Send {
-    /// Which of the questions below it has an answer of its own to: the others are never asked, and cost
-    /// nothing. Asked once.
+    /// Which of the questions below it has an answer of its own to: the others are never asked, and
+    /// cost nothing. Asked once.
     fn hooks(&self) -> Hooks {
         Hooks::ALL
     }
@@ -154,9 +154,9 @@ pub trait Policy: Send {
         false
     }
 
-    /// Which of the `copies` (drives as bits) of the same pages a read of the host goes to, the first
-    /// of them at `lba` of `primary`, which holds the chunk that the others are copies of. Only on
-    /// mirrors.
+    /// Which of the `copies` (drives as bits) of the same pages a read of the host goes to, the
+    /// first of them at `lba` of `primary`, which holds the chunk that the others are copies of.
+    /// Only on mirrors.
     fn choose_copy(
         &mut self,
         _now: Instant,
@@ -184,9 +184,9 @@ pub trait Policy: Send {
         false
     }
 
-    /// What reads with the flag take at most if drives keep what they promise; none if nothing is promised.
-    /// A drive that does not keep it is found then, and not read for as long as it does not
-    /// (`docs/quiet.md`). Asked once.
+    /// What reads with the flag take at most if drives keep what they promise; none if nothing is
+    /// promised. A drive that does not keep it is found then, and not read for as long as it does
+    /// not (`docs/quiet.md`). Asked once.
     fn promised_reads(&self) -> Option<ReadTimes> {
         None
     }
@@ -197,8 +197,8 @@ pub trait Policy: Send {
         0
     }
 
-    /// After how long without an answer from one of its drives a stripe operation begins to reconstruct
-    /// what is missing, while it goes on waiting; none for never.
+    /// After how long without an answer from one of its drives a stripe operation begins to
+    /// reconstruct what is missing, while it goes on waiting; none for never.
     fn hedge_after(&mut self, _now: Instant) -> Option<Duration> {
         None
     }
@@ -210,14 +210,14 @@ pub trait Policy: Send {
         true
     }
 
-    /// A stripe operation that sent `reads` more is known: by what it reconstructed, or (if not `won`) by
-    /// the answer that was late.
+    /// A stripe operation that sent `reads` more is known: by what it reconstructed, or (if not
+    /// `won`) by the answer that was late.
     fn hedge_ended(&mut self, _reads: u32, _won: bool) {}
 
-    /// Where to write a page of the host instead of to `drive`, which holds it now: one of the `free`
-    /// drives (as bits), which are not of its stripe and have room; none to write it in place. Asked
-    /// for each page of a write when it is its turn, if [`Policy::relocates_chunks`] and the array has
-    /// spare blocks.
+    /// Where to write a page of the host instead of to `drive`, which holds it now: one of the
+    /// `free` drives (as bits), which are not of its stripe and have room; none to write it in
+    /// place. Asked for each page of a write when it is its turn, if [`Policy::relocates_chunks`]
+    /// and the array has spare blocks.
     fn place_update(
         &mut self,
         _now: Instant,
@@ -253,8 +253,8 @@ pub trait Policy: Send {
     fn answered(&mut self, _now: Instant, _answer: &Answered) {}
 
     /// Whether a request may begin. If not it is held back, and with it every later one of its host
-    /// that is not admitted, until [`Policy::releases`]. Writes must be admitted: they are applied in
-    /// the order of their coming.
+    /// that is not admitted, until [`Policy::releases`]. Writes must be admitted: they are applied
+    /// in the order of their coming.
     fn admits(&mut self, _now: Instant, _asked: &Asked) -> bool {
         true
     }
@@ -269,8 +269,8 @@ pub trait Policy: Send {
         None
     }
 
-    /// From when on the pages cached for `drive` may be drained to it: `now` if they may be, or when
-    /// to ask again.
+    /// From when on the pages cached for `drive` may be drained to it: `now` if they may be, or
+    /// when to ask again.
     fn may_drain_from(&mut self, now: Instant, _drive: DriveId, _view: &View<'_>) -> Instant {
         now
     }
@@ -297,7 +297,8 @@ fn members_of(mask: u64) -> impl Iterator<Item = DriveId> {
     MemberSet::from_bits(mask).iter().map(DriveId)
 }
 
-/// Index of the failure with the shortest busy remaining time (IODA §4.2.2); the earliest of equals.
+/// Index of the failure with the shortest busy remaining time (IODA §4.2.2); the earliest of
+/// equals.
 fn least_busy(failures: &[Failure]) -> usize {
     let mut best = 0;
     for (index, failure) in failures.iter().enumerate() {

@@ -1,11 +1,11 @@
 //! Quiet: outside of its window a drive does nothing that a read could wait for (`docs/quiet.md`).
 //!
-//! IODA keeps collections in the windows; reads still wait for the host's own writes. Here writes are
-//! acknowledged from a buffer that survives a loss of power, and reach flash in the busy window of their
-//! drive, before its collections. The buffer is the drive's; where drives have none it is the host's.
-//! Reads carry the flag, and drives fail them fast for whatever work is in their way; they are reconstructed
-//! unless too many members are busy. A write chooses the way to its parity that spares the drive in its
-//! window.
+//! IODA keeps collections in the windows; reads still wait for the host's own writes. Here writes
+//! are acknowledged from a buffer that survives a loss of power, and reach flash in the busy window
+//! of their drive, before its collections. The buffer is the drive's; where drives have none it is
+//! the host's. Reads carry the flag, and drives fail them fast for whatever work is in their way;
+//! they are reconstructed unless too many members are busy. A write chooses the way to its parity
+//! that spares the drive in its window.
 //!
 //! Its price is the buffer, and the extra reads of reconstructions.
 
@@ -42,7 +42,8 @@ struct Quiet {
     drain: TurnDrain,
     /// What reads with the flag take at most, if drives keep the contract.
     promised_reads: Option<ReadTimes>,
-    /// Pages that are outstanding at the other drives of a stripe up to which a reconstruction is quick.
+    /// Pages that are outstanding at the other drives of a stripe up to which a reconstruction is
+    /// quick.
     most_queued: u64,
 }
 
@@ -58,13 +59,15 @@ impl Quiet {
             drain: TurnDrain::new(setup),
             promised_reads: (settings.finds_late_drives && times.alone > Duration::ZERO)
                 .then_some(times),
-            // A page that is outstanding makes one read in as many as there are dies wait, for half a
-            // read: so many of them, for a quarter of one. What a drive interrupts for a read takes as long.
+            // A page that is outstanding makes one read in as many as there are dies wait, for half
+            // a read: so many of them, for a quarter of one. What a drive interrupts for a read
+            // takes as long.
             most_queued: u64::from(profile.dies / 2),
         }
     }
 
-    /// Whether the other drives of the stripe have so little to do that a page of `drive` is soon reconstructed.
+    /// Whether the other drives of the stripe have so little to do that a page of `drive` is soon
+    /// reconstructed.
     fn is_reconstruction_quick(&self, drive: DriveId, view: &View<'_>) -> bool {
         let others = members_of(view.stripe & !(1 << drive.0));
         let queued: u64 = others.map(|other| u64::from(view.queues.of(other).blocks())).sum();

@@ -16,13 +16,13 @@ impl PolicyKind {
     /// Collections take no time.
     pub const IDEAL: Self = super::ideal::IDEAL;
 
-    /// IODA, its parts, and the two between which they are measured (IODA §6.1), in the order of the
-    /// article's figures.
+    /// IODA, its parts, and the two between which they are measured (IODA §6.1), in the order of
+    /// the article's figures.
     pub const IODA_PARTS: [Self; 6] =
         [Self::BASE, Self::IOD1, Self::IOD2, Self::IOD3, Self::IODA, Self::IDEAL];
 
-    /// What the demonstration compares: what the article's two ideas do one by one and together, and what is
-    /// left to do after it.
+    /// What the demonstration compares: what the article's two ideas do one by one and together,
+    /// and what is left to do after it.
     pub const DEMONSTRATION: [Self; 6] =
         [Self::BASE, Self::IOD1, Self::IOD3, Self::IODA, super::quiet::QUIET, Self::IDEAL];
 

@@ -166,7 +166,8 @@ impl Default for DriveProfile {
     }
 }
 
-/// What is set about the fast memory in which writes wait; none for what the policy takes by default.
+/// What is set about the fast memory in which writes wait; none for what the policy takes by
+/// default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WriteCacheSettings {
     /// Bytes that it holds.

@@ -1,10 +1,10 @@
-//! Writes cached and drained in turn: Flash on Rails, IODA with NVRAM, and NVMe's predictable latency
-//! mode (IODA §5 and §6.2.3; NVMe 1.4 §8.18).
+//! Writes cached and drained in turn: Flash on Rails, IODA with NVRAM, and NVMe's predictable
+//! latency mode (IODA §5 and §6.2.3; NVMe 1.4 §8.18).
 //!
 //! All three give every drive a turn in which it is written and collects, and keep reads away from
 //! it meanwhile. They differ in how long a turn is, in whether reads carry the flag, and in what a
-//! stripe is. Writes wait in fast memory until the turn of their drive comes: what they need of it is
-//! their price.
+//! stripe is. Writes wait in fast memory until the turn of their drive comes: what they need of it
+//! is their price.
 
 use super::{
     About, Attempt, DriveChanges, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup, View,
@@ -73,8 +73,8 @@ pub(super) const NVRAM: WriteCacheConfig = WriteCacheConfig {
     drain_depth: 32,
 };
 
-/// Of a turn, the part at its end in which nothing is sent to the drive any more, so that it is done
-/// with what it was sent when its turn is over.
+/// Of a turn, the part at its end in which nothing is sent to the drive any more, so that it is
+/// done with what it was sent when its turn is over.
 const MARGIN_SHARE: u64 = 16;
 
 /// The rules.

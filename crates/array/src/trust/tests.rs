@@ -6,8 +6,8 @@ use units::Rng;
 const TIMES: ReadTimes =
     ReadTimes { alone: Duration::from_micros(100), each: Duration::from_micros(60) };
 
-/// A drive whose pages lie on dies, each of which serves its reads in order, `factor` times as slowly as it
-/// is made for.
+/// A drive whose pages lie on dies, each of which serves its reads in order, `factor` times as
+/// slowly as it is made for.
 struct Dies {
     free_at: Vec<Instant>,
     factor: u64,
@@ -26,8 +26,9 @@ impl Dies {
     }
 }
 
-/// An array of `drives` under a load: reads come `gap` apart on average, a share of them in bursts to one die.
-/// Calls `each` with what the array makes of each answer, until that says that it has seen enough.
+/// An array of `drives` under a load: reads come `gap` apart on average, a share of them in bursts
+/// to one die. Calls `each` with what the array makes of each answer, until that says that it has
+/// seen enough.
 fn run(
     trust: &mut Trust,
     dies: &mut [Dies],

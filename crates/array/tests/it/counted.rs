@@ -196,7 +196,8 @@ fn what_a_policy_took_collections_to_last_is_told_on_average() {
     let mut s = Script::set(Level::Raid5, 5, named("degraded"), settings);
     assert_eq!(s.array.expected_collection(), None, "nothing has been collected");
     let (mut sum, erase) = (Duration::ZERO, profile.erase);
-    // Each is expected to move what those before it have moved: the first nothing, the next ten pages.
+    // Each is expected to move what those before it have moved: the first nothing, the next ten
+    // pages.
     for (collected_blocks, expected) in
         [(1, erase), (2, erase + (profile.read + profile.write) * 10)]
     {

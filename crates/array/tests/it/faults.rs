@@ -1,5 +1,5 @@
-//! Drives that fail, on an array of real bytes: every level and policy, against a reference that knows
-//! what each byte may hold.
+//! Drives that fail, on an array of real bytes: every level and policy, against a reference that
+//! knows what each byte may hold.
 //!
 //! `IODA_SEED=n` runs one seed, `IODA_SEEDS=n` so many; a failure prints the line that repeats it.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
@@ -339,8 +339,8 @@ fn parity_that_a_crash_has_left_wrong_is_never_used_and_made_right() {
         assert!(total == 0 || total == spoiled.len() as u64);
         // Reads that cannot be had must not come from wrong parity.
         host.may_fail = true;
-        // Of a mirror another copy is taken for one that cannot be read: it is older or newer, never
-        // what nobody wrote, as here.
+        // Of a mirror another copy is taken for one that cannot be read: it is older or newer,
+        // never what nobody wrote, as here.
         let unreadable = if level.is_mirrored() { 0 } else { 3 };
         host.faults = Faults { drives: u64::MAX, unreadable, unwritable: 0, busy: 30 };
         run(&mut host, 200, 0);
@@ -477,8 +477,8 @@ fn damage(host: &mut Host, pages: u64) -> u64 {
     (host.damaged.len() - before) as u64
 }
 
-/// A host that has written, under a policy that neither caches writes nor moves chunks: what is damaged stays
-/// damaged until somebody repairs it.
+/// A host that has written, under a policy that neither caches writes nor moves chunks: what is
+/// damaged stays damaged until somebody repairs it.
 fn repairing_host(seed: u64, level: Level) -> Host {
     let mut host = unwritten_host(seed, level);
     run(&mut host, 200, 0);

@@ -1,4 +1,5 @@
-//! What the other drives may do while some have failed or are being rebuilt, and how these are rebuilt.
+//! What the other drives may do while some have failed or are being rebuilt, and how these are
+//! rebuilt.
 
 use crate::script::{Script, config, fail, told, windows};
 use array::policy::PolicyKind;
@@ -105,8 +106,9 @@ fn where_nothing_is_left_drives_take_turns_one_by_one_and_nothing_is_promised() 
     assert_eq!(s.array.contract(), Contract::None);
 }
 
-/// With one parity nothing is left beside a drive that is not read. Where reads interrupt the others, these go without
-/// turns then, because a collection that has to end with its window gives way to nobody.
+/// With one parity nothing is left beside a drive that is not read. Where reads interrupt the
+/// others, these go without turns then, because a collection that has to end with its window gives
+/// way to nobody.
 #[test]
 fn whom_the_array_distrusts_counts_as_gone_where_the_others_give_way() {
     for gives_way in [false, true] {

@@ -1,5 +1,5 @@
-//! What the comparators and the policies of production systems send to the drives, checked command by
-//! command against a scripted host.
+//! What the comparators and the policies of production systems send to the drives, checked command
+//! by command against a scripted host.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{Script, config, named, windows};
@@ -93,8 +93,8 @@ fn hedges_end_with_the_budget() {
     }
     s.compute();
     let counters = s.array.counters();
-    // Half of 128 reads is saved up at the start and 20 from 400 reads since; a hedge of three reads
-    // takes six of them.
+    // Half of 128 reads is saved up at the start and 20 from 400 reads since; a hedge of three
+    // reads takes six of them.
     assert_eq!((counters.hedges, counters.hedges_denied), (14, 26));
 }
 
@@ -256,7 +256,8 @@ fn known_inside() -> PolicySettings {
 #[test]
 fn quiet_lets_reads_wait_a_little_where_a_reconstruction_would_wait_longer() {
     let mut s = Script::set(Level::Raid5, 4, named("quiet"), known_inside());
-    // A reconstruction is quick as long as four pages are outstanding, half as many as a drive has dies.
+    // A reconstruction is quick as long as four pages are outstanding, half as many as a drive has
+    // dies.
     for page in [1, 2, 1, 2, 1] {
         s.request(READ, page, 1);
     }

@@ -96,7 +96,8 @@ fn iod3_never_reads_from_the_drive_whose_turn_it_is() {
 #[test]
 fn reads_for_parity_of_iod3_go_around_or_wait() {
     for (parity_reads, log) in [
-        // The old data of drive 0 would be rebuilt from three reads; two give the parity without it.
+        // The old data of drive 0 would be rebuilt from three reads; two give the parity without
+        // it.
         (ParityReads::Around, "r7 r1 r2 r3 r4 r5 r6 "),
         (ParityReads::Wait, "r0 r7 "),
     ] {

@@ -34,8 +34,8 @@ impl Policy for Away {
     }
 }
 
-/// Six drives in stripes of three, and a few blocks from 1000 on. Page 0 is on drive 0, page 1 on drive
-/// 1 and their parity on drive 2.
+/// Six drives in stripes of three, and a few blocks from 1000 on. Page 0 is on drive 0, page 1 on
+/// drive 1 and their parity on drive 2.
 fn script() -> Script {
     script_of(Layout::striped(Level::Raid5, 6, 3, 1, 1000).unwrap(), 1000)
 }

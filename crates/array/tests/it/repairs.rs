@@ -58,8 +58,8 @@ fn where_nothing_can_be_reconstructed_nothing_is_tried() {
     assert_eq!(s.array.operations_in_flight(), 0);
 }
 
-/// A read of two rows around a missing drive meets media errors of too many others. Row by row they can be
-/// had, and the read begins again.
+/// A read of two rows around a missing drive meets media errors of too many others. Row by row they
+/// can be had, and the read begins again.
 #[test]
 fn a_read_around_a_missing_drive_begins_again_when_its_rows_are_repaired() {
     for (level, width, missing, broken) in
@@ -128,8 +128,8 @@ fn a_write_that_meets_media_errors_begins_again_with_its_turn() {
     assert_eq!(told(&mut s), "W0 W3");
 }
 
-/// A drive could not read a page once, and another of the stripe is lost before the page is written again. The
-/// page is asked for once more, by its repair, and then by whoever waits.
+/// A drive could not read a page once, and another of the stripe is lost before the page is written
+/// again. The page is asked for once more, by its repair, and then by whoever waits.
 #[test]
 fn a_page_that_a_drive_could_not_read_once_is_asked_for_again_before_a_request_fails() {
     // The parity of a new page on drive 0 is computed from the other data.

@@ -8,7 +8,8 @@ use units::DriveId;
 const READ: RequestKind = RequestKind::Read;
 const WRITE: RequestKind = RequestKind::Write;
 
-/// A mirror of `width` drives with chunks of two pages, its first stripe in doubt. The resync waits: a client is first.
+/// A mirror of `width` drives with chunks of two pages, its first stripe in doubt. The resync
+/// waits: a client is first.
 fn mirror(width: u32, differ: bool) -> Script {
     let mut s = resyncing(width, differ);
     s.array.prepare_to_switch(s.now);
@@ -66,7 +67,8 @@ fn a_copy_that_is_equal_is_not_written() {
     assert_eq!(told(&mut s), "done");
 }
 
-/// A client that finds the second copy because the first cannot be read must find it after another crash as well.
+/// A client that finds the second copy because the first cannot be read must find it after another
+/// crash as well.
 #[test]
 fn the_first_copy_that_can_be_read_is_kept() {
     for broken in [&[0][..], &[0, 1]] {

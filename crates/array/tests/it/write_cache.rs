@@ -1,5 +1,5 @@
-//! Policies with a write cache: what is drained to which drive and when, what is read from where, and
-//! who waits.
+//! Policies with a write cache: what is drained to which drive and when, what is read from where,
+//! and who waits.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{PAGE, Script, config, fail, named, told};
@@ -12,8 +12,8 @@ use nvme::{Blocked, Cause, Completion, Delays, Opcode, Status};
 use std::collections::BTreeMap;
 use units::{Duration, Instant, Rng};
 
-// In the log, D is a write that drains the write cache, W one of the host. In the script drives take turns
-// of 100 ms, beginning with drive 0.
+// In the log, D is a write that drains the write cache, W one of the host. In the script drives
+// take turns of 100 ms, beginning with drive 0.
 
 /// Lets time pass until `millis`, and what is due happen.
 fn pass_until(s: &mut Script, millis: u64) {
@@ -27,8 +27,8 @@ fn pass_until(s: &mut Script, millis: u64) {
 #[test]
 fn rails_drains_to_the_drive_whose_turn_it_is() {
     let mut s = Script::new(Level::Raid5, 4, named("rails"));
-    // Page 1 is on drive 1, its parity on drive 3. The parity needs drive 0, whose turn it is, so that
-    // one is computed.
+    // Page 1 is on drive 1, its parity on drive 3. The parity needs drive 0, whose turn it is, so
+    // that one is computed.
     s.request(RequestKind::Write, 1, 1);
     assert_eq!(s.log, "r2 r1 r3 ");
     for drive in [2, 1, 3] {
@@ -47,7 +47,8 @@ fn rails_drains_to_the_drive_whose_turn_it_is() {
     assert_eq!(s.log, "done ", "drive 1 has to wait for its turn");
     pass_until(&mut s, 150);
     assert_eq!(s.log, "done D1 ");
-    // Until that is done the page is read from the write cache, and the rest of the drive not at all.
+    // Until that is done the page is read from the write cache, and the rest of the drive not at
+    // all.
     s.log.clear();
     s.request(RequestKind::Read, 1, 1);
     s.request(RequestKind::Read, 5, 1);
@@ -156,8 +157,8 @@ fn large_writes_go_past_the_stage_after_what_is_being_drained() {
     assert_eq!(s.array.cached_pages(), 0);
 }
 
-/// PLM-light §III-C.2: "small writes (4K to 64K IO size in our case) are done in Optane and large writes
-/// (larger than 64K) in SSD". Of one that crosses a chunk each drive gets a piece.
+/// PLM-light §III-C.2: "small writes (4K to 64K IO size in our case) are done in Optane and large
+/// writes (larger than 64K) in SSD". Of one that crosses a chunk each drive gets a piece.
 #[test]
 fn plm_light_decides_by_what_a_request_writes_and_not_by_its_pieces() {
     let layout = Layout::new(Level::Raid0, 2, 32, 1000).unwrap();
@@ -240,7 +241,8 @@ fn plm_light_counts_reads_by_class() {
     assert_eq!(s.log, "r0 r1 r0 r1 r0 ", "page 12 of host 0, 7 and 8 of host 1, 5 and 6 of host 2");
 }
 
-/// All writes of up to 64 KiB, so that under such a workload nothing about their latency is left to chance.
+/// All writes of up to 64 KiB, so that under such a workload nothing about their latency is left to
+/// chance.
 #[test]
 fn a_cached_write_takes_the_time_of_the_memory_however_many_there_are() {
     let mut s = Script::new(Level::Raid0, 2, named("plm-light"));

@@ -1,10 +1,10 @@
 //! Changes that the array was told are done while they wait for the journal, or are on their way to
 //! their place.
 //!
-//! To its clients an array is a disk with a volatile cache: what was answered survives a power cut when a
-//! flush after it is answered. So while the journal is on a change may be answered as soon as it is
-//! in memory, up to a bound. Many changes then share a batch of the journal, however few requests a
-//! client has under way. Reads take what is here over what the storage brings.
+//! To its clients an array is a disk with a volatile cache: what was answered survives a power cut
+//! when a flush after it is answered. So while the journal is on a change may be answered as soon
+//! as it is in memory, up to a bound. Many changes then share a batch of the journal, however few
+//! requests a client has under way. Reads take what is here over what the storage brings.
 
 use crate::memory::Memory;
 use crate::planted::{Bug, Planted};

@@ -116,15 +116,15 @@ impl<B> Outstanding<B> {
         }
     }
 
-    /// Nothing more is waited for: the drive was given up. A completion that is on its way to the array
-    /// stands.
+    /// Nothing more is waited for: the drive was given up. A completion that is on its way to the
+    /// array stands.
     pub(super) fn give_up(&mut self) {
         self.storage = Storage::Failed;
         self.answer = None;
     }
 
-    /// The completion, once, when model and storage have both answered. A read that is failed fast does
-    /// not wait for its storage.
+    /// The completion, once, when model and storage have both answered. A read that is failed fast
+    /// does not wait for its storage.
     pub(super) fn completion(&mut self, now: Instant) -> Option<Completion> {
         if self.completed {
             return None;

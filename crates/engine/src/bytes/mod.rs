@@ -1,11 +1,11 @@
 //! The data plane of an array that serves: real pages, on storage that the driver brings.
 //!
-//! Bytes are at their logical addresses on each drive; a drive model gives timing only. A command is
-//! answered when both its drive model and its storage have answered. A change of a drive's bytes
+//! Bytes are at their logical addresses on each drive; a drive model gives timing only. A command
+//! is answered when both its drive model and its storage have answered. A change of a drive's bytes
 //! passes the [`Durability`] machine first, which knows what must be on stable storage before it.
 //!
-//! What the storage is to do comes out of [`Bytes::poll_work`], and [`Bytes::poll_notice`] says what
-//! clients and people wait for.
+//! What the storage is to do comes out of [`Bytes::poll_work`], and [`Bytes::poll_notice`] says
+//! what clients and people wait for.
 
 mod accepted;
 mod commands;
@@ -70,7 +70,8 @@ enum Purpose {
     Cache,
     /// A block of a table of checksums; of the drive that was in the place then.
     Table(Key, u32),
-    /// What is in doubt is read so that its checksums are known; of the drive that was in the place then.
+    /// What is in doubt is read so that its checksums are known; of the drive that was in the place
+    /// then.
     Recovery(u32),
     /// A record of the durability machine.
     Record(IoId),
@@ -183,7 +184,8 @@ impl<M: Memory> Bytes<M> {
         self.memory.memory()
     }
 
-    /// What the records say: superblock, write-intent record and journal. None of an array in memory.
+    /// What the records say: superblock, write-intent record and journal. None of an array in
+    /// memory.
     #[must_use]
     pub fn records(&self) -> Option<(&Superblock, &Intent, &Journal)> {
         let durability = self.durability.as_ref()?;
@@ -219,7 +221,8 @@ impl<M: Memory> Bytes<M> {
         self.mismatches = 0;
     }
 
-    /// Gives the data of an array in memory checksums. To be called before anything is read or written.
+    /// Gives the data of an array in memory checksums. To be called before anything is read or
+    /// written.
     pub fn set_checksums_in_memory(&mut self, width: usize) {
         self.verifier = Some(Verifier::new(ChecksumSetup::in_memory(), width));
     }
@@ -230,8 +233,8 @@ impl<M: Memory> Bytes<M> {
         self.verifier.as_ref().map(Verifier::counters)
     }
 
-    /// Whether the checksums of all data of a drive are known, as far as they have been needed so far: what
-    /// a crash or a torn table has left in doubt is not.
+    /// Whether the checksums of all data of a drive are known, as far as they have been needed so
+    /// far: what a crash or a torn table has left in doubt is not.
     #[must_use]
     pub fn is_verified(&self, drive: DriveId) -> bool {
         self.verifier.as_ref().is_some_and(|verifier| verifier.is_known(drive))
@@ -296,9 +299,9 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// The storage has failed a read fast, as its flag lets it: it would have had to wait for so long, or nobody
-    /// knows for how long if that is zero. It has brought nothing; whoever does the work keeps the buffer as long
-    /// as something may still be written into it.
+    /// The storage has failed a read fast, as its flag lets it: it would have had to wait for so
+    /// long, or nobody knows for how long if that is zero. It has brought nothing; whoever does the
+    /// work keeps the buffer as long as something may still be written into it.
     pub fn handle_failed_fast(
         &mut self,
         now: Instant,
@@ -331,7 +334,8 @@ impl<M: Memory> Bytes<M> {
             durability.handle_change_ended(now, change, result);
         }
         match purpose {
-            // The array has stopped: what becomes of the command nobody knows before it starts again.
+            // The array has stopped: what becomes of the command nobody knows before it starts
+            // again.
             Purpose::Command(_) if result == IoResult::NoRoom && self.durability.is_some() => {}
             Purpose::Command(id) if forced && result == IoResult::Done => self.sync_after(id),
             Purpose::Forced(id) => self.end_forced(id, result),
@@ -398,13 +402,15 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// Whether a write that is done may be answered at once. If not, [`Bytes::answer`] does it in time.
+    /// Whether a write that is done may be answered at once. If not, [`Bytes::answer`] does it in
+    /// time.
     #[must_use]
     pub fn answers_at_once(&self) -> bool {
         self.durability.as_ref().is_none_or(Durability::answers_at_once)
     }
 
-    /// A write is done: it is answered when the other drives know of every drive that does not have it.
+    /// A write is done: it is answered when the other drives know of every drive that does not have
+    /// it.
     pub fn answer(&mut self, answer: AnswerId) {
         match &mut self.durability {
             Some(durability) => durability.handle_answer(answer),
@@ -452,8 +458,8 @@ impl<M: Memory> Bytes<M> {
         tag
     }
 
-    /// Changes bytes of a drive as a part of the stripe operation with this serial number, as soon as
-    /// the records allow it.
+    /// Changes bytes of a drive as a part of the stripe operation with this serial number, as soon
+    /// as the records allow it.
     fn change(
         &mut self,
         drive: DriveId,
@@ -594,9 +600,9 @@ impl<M: Memory> Bytes<M> {
         tag
     }
 
-    /// The new rows of a member go into the write cache, and at once to where they belong, because the
-    /// cache is memory and would not survive the process. The drive model hears of them when the cache
-    /// is drained.
+    /// The new rows of a member go into the write cache, and at once to where they belong, because
+    /// the cache is memory and would not survive the process. The drive model hears of them when
+    /// the cache is drained.
     fn cache_rows(&mut self, op: OpId, member: u8, drive: DriveId, lba: Lba) {
         let page_bytes = self.memory.page_bytes();
         let rows = self.memory.share_buffer(op, Slot { new: true, member });

@@ -5,9 +5,9 @@ use array::{Ended, Outcome, Request, RequestId, RequestKind};
 use core::ops::Range;
 use units::Slab;
 
-/// Most bytes of a slice, unless a stripe is larger. A longer request goes through in slices, so that one client
-/// cannot hold the array for long. Slices of a read or a write may be under way together, as its bytes are in memory
-/// anyway; those of other requests follow one another.
+/// Most bytes of a slice, unless a stripe is larger. A longer request goes through in slices, so
+/// that one client cannot hold the array for long. Slices of a read or a write may be under way
+/// together, as its bytes are in memory anyway; those of other requests follow one another.
 const SLICE_BYTES: u64 = 1 << 20;
 
 /// What a client asks for.
@@ -52,7 +52,8 @@ pub enum Progress {
     UnderWay,
     /// All of it is done.
     Done,
-    /// It cannot be done: more drives are missing than the array can do without. No part is under way.
+    /// It cannot be done: more drives are missing than the array can do without. No part is under
+    /// way.
     Failed,
 }
 
@@ -193,8 +194,8 @@ impl<M: Memory> Pending<M> {
         self.end_bytes().next_multiple_of(self.page_bytes) - self.base_bytes()
     }
 
-    /// The new rows of a member, the first of them page `first_page` of the array: what the request writes there,
-    /// over what was read where it writes a part of a page.
+    /// The new rows of a member, the first of them page `first_page` of the array: what the request
+    /// writes there, over what was read where it writes a part of a page.
     pub(crate) fn merge(&self, first_page: u64, old: Option<&[u8]>, new: &mut [u8]) {
         let start = first_page * self.page_bytes;
         let end = start + new.len() as u64;
@@ -325,7 +326,8 @@ impl<M: Memory> Requests<M> {
 
 /// The requests of the plane.
 impl<M: Memory> super::Bytes<M> {
-    /// Takes a request of a client; [`Bytes::next_slice`](super::Bytes::next_slice) gives its first part.
+    /// Takes a request of a client; [`Bytes::next_slice`](super::Bytes::next_slice) gives its first
+    /// part.
     pub fn begin_request(&mut self, request: ByteRequest<M::Buffer>) -> RequestSlot {
         self.requests.begin(self.memory.memory(), request)
     }

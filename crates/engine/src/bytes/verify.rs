@@ -1,8 +1,8 @@
 //! Data on their way to and from storage, and their checksums.
 //!
-//! What a read has brought is compared before the array hears of it; what does not fit is a read that failed.
-//! What is written is summed when it goes to its drive: below the write gate, so that the order of sums is
-//! that of the data.
+//! What a read has brought is compared before the array hears of it; what does not fit is a read
+//! that failed. What is written is summed when it goes to its drive: below the write gate, so that
+//! the order of sums is that of the data.
 
 use super::{Bytes, Purpose, StorageWork, Transfer, Work};
 use crate::checksums::{
@@ -47,7 +47,8 @@ pub(super) struct Verifier<B> {
     eras: Vec<u32>,
     /// Reads that are out so that sums are known.
     recovering: u32,
-    /// Of marks that were found at the start, what has yet to be done before they may be taken back.
+    /// Of marks that were found at the start, what has yet to be done before they may be taken
+    /// back.
     marks: Marks,
 }
 
@@ -143,8 +144,8 @@ impl<M: Memory> Bytes<M> {
         verifier.sums.begin_change(tag, drive, blocks, sums);
     }
 
-    /// Something has ended at the storage. Gives it back, as it counts for the array, unless it is to wait or to
-    /// be repeated.
+    /// Something has ended at the storage. Gives it back, as it counts for the array, unless it is
+    /// to wait or to be repeated.
     pub(super) fn verify_ended(
         &mut self,
         tag: u32,
@@ -331,9 +332,9 @@ impl<M: Memory> Bytes<M> {
         self.free_marks();
     }
 
-    /// What was found marked at the start is repaired from now on. The marks may be taken back as soon as all
-    /// sums that were in doubt there are known, and parity is resynced. `resyncs`: it will be, of which the
-    /// plane will hear.
+    /// What was found marked at the start is repaired from now on. The marks may be taken back as
+    /// soon as all sums that were in doubt there are known, and parity is resynced. `resyncs`: it
+    /// will be, of which the plane will hear.
     pub fn begin_repairs(&mut self, resyncs: bool) {
         let Some((superblock, intent, _)) = self.records() else { return };
         if !intent.is_resyncing() {

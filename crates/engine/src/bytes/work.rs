@@ -16,7 +16,8 @@ pub enum Work<B> {
         length_bytes: usize,
         /// What is filled.
         buffer: B,
-        /// Whether it may fail fast ([`Bytes::handle_failed_fast`](super::Bytes::handle_failed_fast)).
+        /// Whether it may fail fast
+        /// ([`Bytes::handle_failed_fast`](super::Bytes::handle_failed_fast)).
         pl: PlFlag,
     },
     /// Write the first bytes of a buffer.
@@ -46,7 +47,8 @@ pub enum Work<B> {
     Sync,
 }
 
-/// Something for the storage of a drive. It ends with [`Bytes::handle_storage`](super::Bytes::handle_storage).
+/// Something for the storage of a drive. It ends with
+/// [`Bytes::handle_storage`](super::Bytes::handle_storage).
 #[derive(Debug)]
 pub struct StorageWork<B> {
     /// The number under which it ends.

@@ -1,4 +1,5 @@
-//! Changes of data that are in flight, and those that have ended lately: what a read beside them may find.
+//! Changes of data that are in flight, and those that have ended lately: what a read beside them
+//! may find.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -44,7 +45,8 @@ pub(super) struct Changes {
     ended: VecDeque<(Stamp, u8, Range<u64>)>,
     /// Older ones are forgotten.
     forgotten: Stamp,
-    /// Most of those that have ended. A read that is older than all of them is repeated if it does not fit.
+    /// Most of those that have ended. A read that is older than all of them is repeated if it does
+    /// not fit.
     ended_max: usize,
 }
 

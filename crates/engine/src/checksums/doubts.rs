@@ -1,7 +1,7 @@
 //! Blocks of data whose sums say nothing: they are taken from what is read.
 //!
-//! After a crash the sums of regions that were being written may be older or newer than the data. And a block
-//! of the table that was torn says nothing about any of its blocks of data.
+//! After a crash the sums of regions that were being written may be older or newer than the data.
+//! And a block of the table that was torn says nothing about any of its blocks of data.
 
 use super::table::{Key, SUMS};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -19,28 +19,29 @@ pub(super) struct Doubts {
     marked: Vec<Range<u64>>,
     /// Of blocks of the table that were looked at, which of their sums say nothing still.
     unknown: BTreeMap<Key, [u64; WORDS]>,
-    /// Blocks of the table that were torn, until all their sums are known again: they cannot be written, because
-    /// nothing on the drive would say which of them are.
+    /// Blocks of the table that were torn, until all their sums are known again: they cannot be
+    /// written, because nothing on the drive would say which of them are.
     damaged: BTreeSet<Key>,
 }
 
 impl Doubts {
-    /// Sums of the blocks of `ranges` say nothing, on any drive. No range is empty, and no block is in two; nor is
-    /// one in two of `marked`.
+    /// Sums of the blocks of `ranges` say nothing, on any drive. No range is empty, and no block is
+    /// in two; nor is one in two of `marked`.
     pub(super) fn new(mut ranges: Vec<Range<u64>>, mut marked: Vec<Range<u64>>) -> Self {
         ranges.sort_by_key(|range| range.start);
         marked.sort_by_key(|range| range.start);
         Self { ranges, marked, unknown: BTreeMap::new(), damaged: BTreeSet::new() }
     }
 
-    /// Whether the last end of the array may have torn the block of the table for these blocks of data. Such a block is
-    /// written only while one of its blocks of data is marked.
+    /// Whether the last end of the array may have torn the block of the table for these blocks of
+    /// data. Such a block is written only while one of its blocks of data is marked.
     pub(super) fn may_be_torn(&self, blocks: &Range<u64>) -> bool {
         let from = self.marked.partition_point(|range| range.end <= blocks.start);
         self.marked.get(from).is_some_and(|range| range.start < blocks.end)
     }
 
-    /// A block of the table was read, which stands for these blocks of data; `sound` if it says something.
+    /// A block of the table was read, which stands for these blocks of data; `sound` if it says
+    /// something.
     pub(super) fn table_read(&mut self, key: Key, blocks: Range<u64>, sound: bool) {
         if !sound {
             let mut unknown = [0; WORDS];

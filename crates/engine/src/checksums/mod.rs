@@ -1,23 +1,24 @@
 //! Checksums of all data: a sum for each block of 4096 bytes, stored apart from it.
 //!
-//! A drive that returns other bytes than it was given says nothing about it: bits that have flipped, a write
-//! that it acknowledged and lost, or put elsewhere. The sum of a block is therefore not beside the block, but in
-//! a table behind the data of the drive, and every read is compared with it. What does not fit is a media
-//! error to the array, which reconstructs and rewrites it.
+//! A drive that returns other bytes than it was given says nothing about it: bits that have
+//! flipped, a write that it acknowledged and lost, or put elsewhere. The sum of a block is
+//! therefore not beside the block, but in a table behind the data of the drive, and every read is
+//! compared with it. What does not fit is a media error to the array, which reconstructs and
+//! rewrites it.
 //!
-//! A sum is the CRC-32C of the block, exclusive-or that of a block of zeros: so it is 0 for what was never
-//! written, and the table of a sparse file is sparse.
+//! A sum is the CRC-32C of the block, exclusive-or that of a block of zeros: so it is 0 for what
+//! was never written, and the table of a sparse file is sparse.
 //!
-//! Blocks of the table are read when they are needed, into a cache of bounded size, and written back in batches.
-//! These rules hold whenever the power goes:
+//! Blocks of the table are read when they are needed, into a cache of bounded size, and written
+//! back in batches. These rules hold whenever the power goes:
 //!
-//! * The sum of a block on the drive may be wrong only while the block is in a region that is marked in the
-//!   write-intent record, or in a record of the journal: before a mark is taken back, a part of the journal
-//!   used again, or a drive recorded as serving, changed blocks of the table are written, and the syncs
-//!   that allow it cover them.
+//! * The sum of a block on the drive may be wrong only while the block is in a region that is
+//!   marked in the write-intent record, or in a record of the journal: before a mark is taken back,
+//!   a part of the journal used again, or a drive recorded as serving, changed blocks of the table
+//!   are written, and the syncs that allow it cover them.
 //! * After a crash the sums of marked regions are in doubt: each is taken from what is read or
-//!   written next, which the resync does for all of them. What is written again from the journal gets its
-//!   sums then.
+//!   written next, which the resync does for all of them. What is written again from the journal
+//!   gets its sums then.
 //! * A read beside a write of the same block may find either. If it fits neither, it is repeated.
 
 mod changes;
@@ -49,7 +50,8 @@ use units::DriveId;
 pub(crate) const SUMMED_BYTES: usize = BLOCK_BYTES;
 /// Times that a block of the table is read again which could not be read.
 const READS_AGAIN: u8 = 2;
-/// Blocks of the table that are looked at for one that can leave the cache, at most, when one comes.
+/// Blocks of the table that are looked at for one that can leave the cache, at most, when one
+/// comes.
 const EVICTION_STEPS: usize = 16;
 
 /// Where the tables are, and what of them is known.
@@ -57,8 +59,8 @@ const EVICTION_STEPS: usize = 16;
 pub struct ChecksumSetup {
     /// The array.
     pub uuid: Uuid,
-    /// Where the table of each drive begins, in bytes of its data; none for drives in memory, whose tables
-    /// are in memory as a whole.
+    /// Where the table of each drive begins, in bytes of its data; none for drives in memory, whose
+    /// tables are in memory as a whole.
     pub table_at: Option<u64>,
     /// How blocks of the tables are sealed.
     pub seal: TableSeal,
@@ -78,8 +80,8 @@ pub struct ChecksumSetup {
 const CACHE_BYTES_USUAL: u64 = 256 << 20;
 
 impl ChecksumSetup {
-    /// The checksums of an array in files or on devices, if it has any. Sums of `doubtful` bytes of each drive may
-    /// not fit. Bytes that may be half written are `marked`.
+    /// The checksums of an array in files or on devices, if it has any. Sums of `doubtful` bytes of
+    /// each drive may not fit. Bytes that may be half written are `marked`.
     #[must_use]
     pub fn of(
         superblock: &Superblock,
@@ -258,7 +260,8 @@ impl Checksums {
         self.outputs.pop_front()
     }
 
-    /// A read begins: its sums are fetched meanwhile. Returns what [`Checksums::verify`] wants to know.
+    /// A read begins: its sums are fetched meanwhile. Returns what [`Checksums::verify`] wants to
+    /// know.
     #[inline]
     pub(crate) fn begin_read(&mut self, drive: DriveId, blocks: Range<u64>) -> Stamp {
         self.fetch(drive, blocks);
@@ -338,8 +341,8 @@ impl Checksums {
         self.changes.begin(tag, InFlight { drive: drive.0, blocks, sums });
     }
 
-    /// A change has ended, if that is one. If it has failed, nobody knows what is there, and its drive or the
-    /// array has.
+    /// A change has ended, if that is one. If it has failed, nobody knows what is there, and its
+    /// drive or the array has.
     #[inline]
     pub(crate) fn end_change(&mut self, tag: u32, done: bool) {
         let Some(InFlight { drive, blocks, sums }) = self.changes.end(tag) else { return };
@@ -439,8 +442,8 @@ impl Checksums {
         self.tables.get(&key).is_some_and(|table| table.sums.is_none())
     }
 
-    /// A read of a block of a table has failed. Asks again, a few times: without the block no data that it stands for can
-    /// be read, and a drive may have an error once. Returns whether it does.
+    /// A read of a block of a table has failed. Asks again, a few times: without the block no data
+    /// that it stands for can be read, and a drive may have an error once. Returns whether it does.
     pub(crate) fn read_again(&mut self, key: Key) -> bool {
         let Some(table) = self.tables.get_mut(&key) else { return false };
         if table.failed_reads == READS_AGAIN {
@@ -453,8 +456,8 @@ impl Checksums {
 
     /// A block of a table was read; `None` if it could not be. What was changed meanwhile counts.
     ///
-    /// Sums that a damaged block does not tell are lost: what is read there fits nothing, and is reconstructed. Only
-    /// where the block may have been torn are its sums taken from what is read.
+    /// Sums that a damaged block does not tell are lost: what is read there fits nothing, and is
+    /// reconstructed. Only where the block may have been torn are its sums taken from what is read.
     pub(crate) fn table_read(&mut self, key: Key, block: Option<&[u8]>) {
         let decoded =
             block.map_or(Decoded::Nothing, |block| table::decode(self.seal, self.uuid, key, block));
@@ -510,8 +513,8 @@ impl Checksums {
         Some(next)
     }
 
-    /// Blocks were read so that their sums are known, or could not be: one that cannot be read has no sum, and
-    /// is repaired when somebody reads it.
+    /// Blocks were read so that their sums are known, or could not be: one that cannot be read has
+    /// no sum, and is repaired when somebody reads it.
     pub(crate) fn recovered(&mut self, drive: DriveId, blocks: Range<u64>, read: bool) {
         if !read && blocks.end - blocks.start > 1 {
             return self.to_recover.extend(blocks.map(|block| (drive, block..block + 1)));
@@ -530,7 +533,8 @@ impl Checksums {
         self.to_recover.is_empty()
     }
 
-    /// A block of a table was written. Returns whether its drive may be synced now for which that was waited.
+    /// A block of a table was written. Returns whether its drive may be synced now for which that
+    /// was waited.
     pub(crate) fn table_written(&mut self, key: Key) -> bool {
         let Some(table) = self.tables.get_mut(&key) else { return false };
         table.writing = false;
@@ -547,8 +551,8 @@ impl Checksums {
         is_settled
     }
 
-    /// A drive is to be synced so that what its table says counts: its changed blocks are written first. Returns
-    /// whether there is nothing to wait for.
+    /// A drive is to be synced so that what its table says counts: its changed blocks are written
+    /// first. Returns whether there is nothing to wait for.
     pub(crate) fn settle(&mut self, drive: DriveId) -> bool {
         let all = Key { drive: drive.0, number: 0 }..=Key { drive: drive.0, number: u64::MAX };
         let mut settling = Settling::default();

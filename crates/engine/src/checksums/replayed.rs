@@ -36,8 +36,9 @@ pub(crate) struct Written<'a> {
     pub(crate) bytes: Option<&'a [u8]>,
 }
 
-/// Notes in the table of a drive what was written to it. Not on stable storage before the next sync. Sums that a
-/// damaged block of the table does not tell are lost. A block that says nothing at all is left as it is.
+/// Notes in the table of a drive what was written to it. Not on stable storage before the next
+/// sync. Sums that a damaged block of the table does not tell are lost. A block that says nothing
+/// at all is left as it is.
 pub(crate) fn note_written<'a, D: Disk>(
     disk: &mut D,
     tables: TablePlace,

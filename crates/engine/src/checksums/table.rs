@@ -1,7 +1,7 @@
 //! The table of sums of a drive, block by block, as it lies behind the data of the drive.
 //!
-//! A block of the table is eight sectors, each sealed by itself ([`TableSeal::Sectors`]). A power cut leaves each
-//! sector old or new, so it tears no seal: a seal that does not fit is damage.
+//! A block of the table is eight sectors, each sealed by itself ([`TableSeal::Sectors`]). A power
+//! cut leaves each sector old or new, so it tears no seal: a seal that does not fit is damage.
 //!
 //! | bytes of a sector | field |
 //! |---|---|
@@ -22,8 +22,8 @@
 //! | 24..40 | the array |
 //! | 40..4096 | 4 bytes per block of data: its sum |
 //!
-//! There a block of zeros was never written: all its sums are 0, those of blocks of zeros. Any other block without
-//! a seal is damaged, or was torn by a power cut.
+//! There a block of zeros was never written: all its sums are 0, those of blocks of zeros. Any
+//! other block without a seal is damaged, or was torn by a power cut.
 
 use crate::durability::Uuid;
 use crate::durability::block::{BLOCK_BYTES, array, get_u32, get_u64, is_sealed, put, seal};
@@ -85,8 +85,8 @@ pub enum TableSeal {
     Sectors,
 }
 
-/// Stands for the sum of a block of data that is lost. No block of data has this sum ([`stored`]), so what a read
-/// brings there never fits.
+/// Stands for the sum of a block of data that is lost. No block of data has this sum ([`stored`]),
+/// so what a read brings there never fits.
 pub(crate) const LOST: u32 = u32::MAX;
 
 /// The sum as tables hold it.

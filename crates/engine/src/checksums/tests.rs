@@ -163,7 +163,8 @@ fn what_is_right_fits_and_what_is_not_is_found() {
             io.extend(core::iter::from_fn(|| sums.poll_io()));
             sums.check_invariants();
         }
-        // What is being read or written cannot leave the cache; when that is over, it is as small as it should be.
+        // What is being read or written cannot leave the cache; when that is over, it is as small
+        // as it should be.
         for index in USED..USED + 400 {
             sums.begin_read(DriveId(0), block_of(index)..block_of(index) + 1);
             io.extend(core::iter::from_fn(|| sums.poll_io()));
@@ -220,8 +221,8 @@ fn a_torn_block_of_the_table_says_nothing() {
     assert_eq!(sums.verify(DriveId(1), 5, &[7], since), Verdict::Wrong(5));
 }
 
-/// Nothing is believed because its sum is not known: after a clean end, outside of marked regions, and wherever
-/// sectors are sealed one by one.
+/// Nothing is believed because its sum is not known: after a clean end, outside of marked regions,
+/// and wherever sectors are sealed one by one.
 #[test]
 fn a_damaged_block_of_the_table_makes_its_data_unreadable() {
     let block = BLOCK_BYTES as u64;

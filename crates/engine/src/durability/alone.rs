@@ -1,16 +1,19 @@
 //! Whether an array that misses drives may start without a word from its operator.
 //!
-//! Two parts of an array must never both go on: each would lose what was written to the other. A start without the
-//! drives that are *away* writes down on all others that these have failed. After that write they are outdated beside
-//! any of the others. Alone they do not know it. So a start may go on by itself only if the drives that are away are
-//! too few to start an array of their own, now or at any earlier time.
+//! Two parts of an array must never both go on: each would lose what was written to the other. A
+//! start without the drives that are *away* writes down on all others that these have failed. After
+//! that write they are outdated beside any of the others. Alone they do not know it. So a start may
+//! go on by itself only if the drives that are away are too few to start an array of their own, now
+//! or at any earlier time.
 //!
-//! A drive is away if the leading superblock counts on it and it is missing, outdated, damaged or blank. A drive that had
-//! failed before is not away: a start of that drive without the others finds the others away, and the rule holds there.
+//! A drive is away if the leading superblock counts on it and it is missing, outdated, damaged or
+//! blank. A drive that had failed before is not away: a start of that drive without the others
+//! finds the others away, and the rule holds there.
 //!
-//! Let an array have gone on without any of the drives that are here. Its first change without them was written by
-//! drives that these count on, because each change of members is prepared on all that take part. Such drives were
-//! enough at that time, and they are all away now. So the rule refuses this start.
+//! Let an array have gone on without any of the drives that are here. Its first change without them
+//! was written by drives that these count on, because each change of members is prepared on all
+//! that take part. Such drives were enough at that time, and they are all away now. So the rule
+//! refuses this start.
 
 use super::assembly::Assembly;
 use super::disk::Disk;
@@ -27,8 +30,9 @@ pub enum Doubt {
         /// The drives that are away, as bits.
         away: u64,
     },
-    /// Stripes were being written when the array stopped, and a drive that it lost by that cannot be reconstructed
-    /// there: parity and data may not fit, and no journal says what they were to be.
+    /// Stripes were being written when the array stopped, and a drive that it lost by that cannot
+    /// be reconstructed there: parity and data may not fit, and no journal says what they were to
+    /// be.
     WriteHole {
         /// The drives that were lost, as bits.
         lost: u64,
@@ -49,7 +53,8 @@ impl Assembly {
 }
 
 impl<D: Disk> Opening<D> {
-    /// Why this array must not start without a word from its operator; `None` if it may. Writes nothing.
+    /// Why this array must not start without a word from its operator; `None` if it may. Writes
+    /// nothing.
     ///
     /// # Errors
     ///

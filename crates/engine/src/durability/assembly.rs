@@ -177,8 +177,8 @@ pub(super) fn gather<'a>(
             Found::Drive(Err(error @ SuperblockError::Version { .. })) => {
                 return Err(Refusal::Unusable { place, error: error.clone() });
             }
-            // A head that nobody understands is no reason not to serve what the others have: it may be
-            // torn, if the power went while the drive joined. It is not written to.
+            // A head that nobody understands is no reason not to serve what the others have: it may
+            // be torn, if the power went while the drive joined. It is not written to.
             Found::Drive(Err(error)) => notes.push(Note::Unusable { place, error: error.clone() }),
         }
     }
@@ -239,8 +239,8 @@ impl Assembly {
         })
     }
 
-    /// Up to where a drive that is being rebuilt holds its data for certain: before its cursor, and before
-    /// anything that a crash may have left different from the other drives.
+    /// Up to where a drive that is being rebuilt holds its data for certain: before its cursor, and
+    /// before anything that a crash may have left different from the other drives.
     pub(crate) fn rebuilt_up_to(&self, cursor_bytes: u64, intent: &Intent) -> u64 {
         let region_bytes = intent.region_bytes();
         let marked =

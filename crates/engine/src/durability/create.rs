@@ -2,11 +2,11 @@
 //!
 //! A creation that is cut short leaves an array, or nothing that counts as one:
 //!
-//! 1. All drives get superblocks of generation 0. They hold nothing from then on: opening refuses such an
-//!    array, and creating another one may begin.
+//! 1. All drives get superblocks of generation 0. They hold nothing from then on: opening refuses
+//!    such an array, and creating another one may begin.
 //! 2. The tables of checksums and the other records are written.
-//! 3. All drives get generation 1. All records are there before the first does, so an array of which any
-//!    drive has it is complete; those at generation 0 are there as well
+//! 3. All drives get generation 1. All records are there before the first does, so an array of
+//!    which any drive has it is complete; those at generation 0 are there as well
 //!    ([`lineage`](super::lineage)).
 
 use super::assembly::Assembly;
@@ -24,8 +24,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use units::DriveId;
 
-/// Makes a new array named `uuid` on `disks`, one for each drive in order. `setup` is how it keeps its records;
-/// a time alone is that of an array that serves. When this returns, the superblocks say that the array runs.
+/// Makes a new array named `uuid` on `disks`, one for each drive in order. `setup` is how it keeps
+/// its records; a time alone is that of an array that serves. When this returns, the superblocks
+/// say that the array runs.
 ///
 /// # Errors
 ///
@@ -111,8 +112,8 @@ fn check_sized<E>(geometry: &Geometry, places: usize, sizes: &Sizes) -> Result<(
     if drives == places { Ok(()) } else { Err(OpenError::Places { drives, places }) }
 }
 
-/// Refuses a drive that anything is on: nothing on it may be known, and its first and last MiB must be
-/// zeros, but for what a creation or a joining left that was cut short.
+/// Refuses a drive that anything is on: nothing on it may be known, and its first and last MiB must
+/// be zeros, but for what a creation or a joining left that was cut short.
 ///
 /// # Errors
 ///

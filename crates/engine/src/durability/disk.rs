@@ -20,8 +20,8 @@ pub trait Disk {
     /// If it cannot say.
     fn size_bytes(&mut self) -> Result<u64, Self::Error>;
 
-    /// Fills `into`, whole blocks, from `offset_bytes`. If the drive ends within the last of them, the
-    /// rest of it is zeros.
+    /// Fills `into`, whole blocks, from `offset_bytes`. If the drive ends within the last of them,
+    /// the rest of it is zeros.
     ///
     /// # Errors
     ///
@@ -84,8 +84,8 @@ pub(super) fn read_copies(disk: &mut impl Disk) -> Copies {
     })
 }
 
-/// Whether an array was being created on the drive, or it was joining one, and that was cut short: it
-/// holds nothing.
+/// Whether an array was being created on the drive, or it was joining one, and that was cut short:
+/// it holds nothing.
 pub fn is_unfinished(disk: &mut impl Disk) -> bool {
     match read_superblock(disk) {
         Ok(superblock) => superblock.is_being_created(),
@@ -93,8 +93,9 @@ pub fn is_unfinished(disk: &mut impl Disk) -> bool {
     }
 }
 
-/// Writes a block over both superblocks. At any moment one of them is sound, if one was or the drive
-/// is blank, so that a drive on which this is cut short can be told from one with something else on it.
+/// Writes a block over both superblocks. At any moment one of them is sound, if one was or the
+/// drive is blank, so that a drive on which this is cut short can be told from one with something
+/// else on it.
 pub(super) fn overwrite_superblocks<D: Disk>(disk: &mut D, block: &Block) -> Result<(), D::Error> {
     let last = newest_offset_bytes(&read_copies(disk)).unwrap_or(COPIES_AT[1]);
     let first = COPIES_AT.into_iter().filter(|at| *at != last);

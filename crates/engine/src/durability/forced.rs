@@ -1,23 +1,23 @@
 //! Going on from drives that nobody can vouch for, because people say so.
 //!
-//! A start is refused if the drives that were there in all that was ever said of the array are too few, or if
-//! drives went on without each other. All data may be there nevertheless: of four drives whose cables were
-//! pulled one after the other, the last says that the three others have failed. Then people may have the
-//! array put together of drives that missed changes.
+//! A start is refused if the drives that were there in all that was ever said of the array are too
+//! few, or if drives went on without each other. All data may be there nevertheless: of four drives
+//! whose cables were pulled one after the other, the last says that the three others have failed.
+//! Then people may have the array put together of drives that missed changes.
 //!
-//! * One drive leads, as it does otherwise: the one with the newest commit that the others lead up to. Drives
-//!   that went on without it are never taken together with it.
-//! * Beside the drives that are current, no more outdated ones are taken than are needed, the newest first.
-//!   Each has old data wherever something was written since, so stripes may be mixed.
+//! * One drive leads, as it does otherwise: the one with the newest commit that the others lead up
+//!   to. Drives that went on without it are never taken together with it.
+//! * Beside the drives that are current, no more outdated ones are taken than are needed, the
+//!   newest first. Each has old data wherever something was written since, so stripes may be mixed.
 //! * Drives of another array, copies of one drive, heads that cannot be read and drives that
 //!   were being rebuilt are not taken.
 //!
 //! The drives get superblocks of a new lineage: each joins anew, so none that is left out counts as
 //! current afterwards; and all that the found drives say is listed as past, so none is taken for a
-//! branch either. Each superblock is complete and goes to the place of the older copy. If the power goes
-//! between two of them, those that have the new one make others outdated ones, and the next start is
-//! refused or, forced again, takes the same drives: one that has the new superblock comes first, and is
-//! one of them.
+//! branch either. Each superblock is complete and goes to the place of the older copy. If the power
+//! goes between two of them, those that have the new one make others outdated ones, and the next
+//! start is refused or, forced again, takes the same drives: one that has the new superblock comes
+//! first, and is one of them.
 
 use super::assembly::{Assembly, Found, Gathered, check_enough, gather};
 use super::disk::{Disk, read_copies, write_superblock};
@@ -324,7 +324,8 @@ mod tests {
     #[test]
     fn a_new_lineage_never_overwrites_the_only_newest_superblock() {
         let [even, odd] = COPIES_AT;
-        // What is there in the even and the odd place, what is written, and the writes until it is stable.
+        // What is there in the even and the odd place, what is written, and the writes until it is
+        // stable.
         let cases = [
             ((10, 11), 12, vec![Some((even, 12)), None]),
             ((10, 11), 13, vec![Some((even, 11)), None, Some((odd, 13)), None]),

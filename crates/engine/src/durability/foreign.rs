@@ -1,7 +1,7 @@
 //! Whether anything is on a drive that is to be formatted.
 //!
-//! What is known is named ([`signatures`](super::signatures)). Anything else counts as well: any byte but
-//! zero in the first and the last MiB ([`ENDS_BYTES`]).
+//! What is known is named ([`signatures`](super::signatures)). Anything else counts as well: any
+//! byte but zero in the first and the last MiB ([`ENDS_BYTES`]).
 
 use super::disk::Disk;
 use super::owner::{Found, OWNER_AT};
@@ -10,11 +10,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// How much of the start and of the end of a drive must be zeros. Partitions begin at 1 MiB, so what
-/// is before belongs to the drive as a whole: tables, labels, boot code, and the first structures of
-/// every format without a table. Those that keep a copy at the end keep it within a MiB too (the
-/// furthest are bcachefs with one MiB and ZFS with 768 KiB at most). To read so much takes milliseconds, where all
-/// of a drive would take hours.
+/// How much of the start and of the end of a drive must be zeros. Partitions begin at 1 MiB, so
+/// what is before belongs to the drive as a whole: tables, labels, boot code, and the first
+/// structures of every format without a table. Those that keep a copy at the end keep it within a
+/// MiB too (the furthest are bcachefs with one MiB and ZFS with 768 KiB at most). To read so much
+/// takes milliseconds, where all of a drive would take hours.
 const ENDS_BYTES: u64 = 1 << 20;
 /// What is read at once.
 const BLOCK_BYTES: u64 = super::block::BLOCK_BYTES as u64;
@@ -43,8 +43,8 @@ pub fn recognise<D: Disk>(disk: &mut D) -> Result<Option<Foreign>, D::Error> {
     first(disk, |_| true)
 }
 
-/// Looks for what is known in the part of a head that no record of clients is in: on a drive that was of
-/// an array, clients may have put anything behind.
+/// Looks for what is known in the part of a head that no record of clients is in: on a drive that
+/// was of an array, clients may have put anything behind.
 ///
 /// # Errors
 ///
@@ -77,8 +77,8 @@ fn forget_owner(from_bytes: u64, bytes: &mut [u8]) {
     }
 }
 
-/// Where the first byte is that is not zero. Block by block, because many bytes at once are compared much
-/// faster than one after the other, and most drives are blank.
+/// Where the first byte is that is not zero. Block by block, because many bytes at once are
+/// compared much faster than one after the other, and most drives are blank.
 fn first_not_zero(bytes: &[u8]) -> Option<usize> {
     let mut blocks = bytes.chunks(BLOCK_BYTES as usize);
     let block = blocks.position(|block| block.iter().fold(0, |all, &byte| all | byte) != 0)?;

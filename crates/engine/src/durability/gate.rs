@@ -224,8 +224,8 @@ impl<C: Change> WriteGate<C> {
         self.in_flight.is_empty() && self.pending.is_empty()
     }
 
-    /// The batch in which these writes are is not to be: they wait as if they had not been let in. None
-    /// of them was released.
+    /// The batch in which these writes are is not to be: they wait as if they had not been let in.
+    /// None of them was released.
     pub(super) fn withdraw_batch(&mut self, sequence: u64, journal: &mut Journal) {
         self.withdrawn += 1;
         self.unstable.retain(|(other, _)| *other != sequence);
@@ -239,7 +239,8 @@ impl<C: Change> WriteGate<C> {
         journal.finish(sequence);
     }
 
-    /// The first writes to be recorded: those that one batch of `batch_bytes` holds, and at least one.
+    /// The first writes to be recorded: those that one batch of `batch_bytes` holds, and at least
+    /// one.
     fn next_to_record(&self, batch_bytes: u64) -> Vec<WriteId> {
         let (mut writes, mut parts, mut bytes) = (Vec::new(), 0, 0);
         for write in &self.unrecorded {
@@ -255,8 +256,8 @@ impl<C: Change> WriteGate<C> {
         writes
     }
 
-    /// Has the journal take the next batch, of the changes of `journalled` drives, if any write waits for
-    /// that.
+    /// Has the journal take the next batch, of the changes of `journalled` drives, if any write
+    /// waits for that.
     pub(super) fn record(
         &mut self,
         journalled: DriveSet,

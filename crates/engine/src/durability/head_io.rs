@@ -39,8 +39,8 @@ impl Task {
     }
 }
 
-/// All tasks that are under way. A task is done when every drive that took part has done its part or
-/// has failed: what a failed drive has stable does not matter any more.
+/// All tasks that are under way. A task is done when every drive that took part has done its part
+/// or has failed: what a failed drive has stable does not matter any more.
 #[derive(Debug, Default)]
 pub(super) struct HeadIo {
     next: u64,

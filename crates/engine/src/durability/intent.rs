@@ -200,8 +200,8 @@ impl Intent {
         }
     }
 
-    /// A drive is given up whose superblock has one of these generations. It held all that it should, or with
-    /// `again` was getting back what it missed.
+    /// A drive is given up whose superblock has one of these generations. It held all that it
+    /// should, or with `again` was getting back what it missed.
     pub(super) fn handle_drive_failed(
         &mut self,
         drive: DriveId,
@@ -293,7 +293,8 @@ impl Intent {
     }
 
     /// A write that was marked is over: its data and parity are written, or it never began. A write
-    /// that failed halfway and leaves its stripe torn is never finished, and its region stays marked.
+    /// that failed halfway and leaves its stripe torn is never finished, and its region stays
+    /// marked.
     pub fn finish(&mut self, now: Instant, region: u32) {
         let about = &mut self.regions[region as usize];
         about.writers = about.writers.saturating_sub(1);
@@ -341,8 +342,8 @@ impl Intent {
         block.changed = true;
     }
 
-    /// Regions that no write is in, nor was for the chosen time. Once all drives are synced, which is
-    /// asked for after this call, give them to [`Intent::clean`].
+    /// Regions that no write is in, nor was for the chosen time. Once all drives are synced, which
+    /// is asked for after this call, give them to [`Intent::clean`].
     #[must_use]
     pub fn quiet(&self, now: Instant) -> Quiet {
         let regions = self.regions.iter().enumerate().filter(|(number, region)| {

@@ -42,8 +42,8 @@ pub fn check_join<D: Disk>(
     check_vacant(drive.index(), disk, is_ours)
 }
 
-/// Whether a drive is the one that was given up in the place of `drive`, with what it held then: it lacks only what
-/// the intent record says ([`Intent::missed`]).
+/// Whether a drive is the one that was given up in the place of `drive`, with what it held then: it
+/// lacks only what the intent record says ([`Intent::missed`]).
 #[must_use]
 pub fn check_return<D: Disk>(
     disk: &mut D,
@@ -93,7 +93,8 @@ pub(super) fn check_vacant<D: Disk>(
     Ok(vacancy)
 }
 
-/// Whether a server may write its name on a drive: it has done so before, or the drive is of an array, or blank.
+/// Whether a server may write its name on a drive: it has done so before, or the drive is of an
+/// array, or blank.
 #[must_use]
 pub fn is_claimable<D: Disk>(disk: &mut D) -> bool {
     let mut block = vec![0; BLOCK_BYTES];
@@ -102,9 +103,9 @@ pub fn is_claimable<D: Disk>(disk: &mut D) -> bool {
     is_known || read_superblock(disk).is_ok() || check_vacant(0, disk, |_| false).is_ok()
 }
 
-/// Formats the head of a drive that takes the place of `drive`: no superblock yet, but a mark that it
-/// holds nothing, the intent record as it is, an empty journal. On stable storage when it is done. Its
-/// superblock is written when the array records that the drive is being rebuilt.
+/// Formats the head of a drive that takes the place of `drive`: no superblock yet, but a mark that
+/// it holds nothing, the intent record as it is, an empty journal. On stable storage when it is
+/// done. Its superblock is written when the array records that the drive is being rebuilt.
 ///
 /// A drive on which this is cut short, at whatever write, may join again ([`check_join`]).
 ///
@@ -128,7 +129,8 @@ pub fn prepare<D: Disk>(
     write_records(disk, intent, journal)
 }
 
-/// As [`prepare`], for a drive that is back ([`check_return`]): it keeps its data and their checksums.
+/// As [`prepare`], for a drive that is back ([`check_return`]): it keeps its data and their
+/// checksums.
 ///
 /// # Errors
 ///
@@ -154,8 +156,8 @@ fn begin_joining<D: Disk>(
     overwrite_superblocks(disk, &superblock.encode_joining())
 }
 
-/// Makes the checksums of a drive those of nothing. A device that was this drive before has those of its old
-/// data, which would be believed.
+/// Makes the checksums of a drive those of nothing. A device that was this drive before has those
+/// of its old data, which would be believed.
 fn clear_table<D: Disk>(disk: &mut D, drive_bytes: u64) -> Result<(), D::Error> {
     let (start, length) = (HEAD_BYTES + drive_bytes, table_bytes(drive_bytes));
     let mut bytes = vec![0; length.min(CLEARED_BYTES) as usize];

@@ -1,18 +1,20 @@
-//! Which drives hold the data of the array as it was last, which were left behind, and which went on
-//! without each other.
+//! Which drives hold the data of the array as it was last, which were left behind, and which went
+//! on without each other.
 //!
 //! # How superblocks change
 //!
-//! What drives say of the array changes at every start, when one fails, is replaced or rebuilt, and at a
-//! clean shutdown. Each change takes two steps, on all drives that take part in the array from then on:
+//! What drives say of the array changes at every start, when one fails, is replaced or rebuilt, and
+//! at a clean shutdown. Each change takes two steps, on all drives that take part in the array from
+//! then on:
 //!
-//! 1. *Prepare*: each gets the next generation, *g*. It says of the array what it said before. A drive that
-//!    joins gets nothing yet.
-//! 2. *Commit*, when all have that: each gets generation *g* + 1 with what is new, and *g* as the generation
-//!    that is committed.
+//! 1. *Prepare*: each gets the next generation, *g*. It says of the array what it said before. A
+//!    drive that joins gets nothing yet.
+//! 2. *Commit*, when all have that: each gets generation *g* + 1 with what is new, and *g* as the
+//!    generation that is committed.
 //!
-//! Data are written in accordance with the change when all have committed it. A superblock goes to the
-//! slot that does not hold the newest one of its drive, so a torn write leaves what was there before.
+//! Data are written in accordance with the change when all have committed it. A superblock goes to
+//! the slot that does not hold the newest one of its drive, so a torn write leaves what was there
+//! before.
 //!
 //! # What a cut can leave
 //!
@@ -23,51 +25,55 @@
 //!
 //! * a drive that joins by it: no superblock, or *g* + 1 with *g* committed.
 //!
-//! If any has *g* committed, all have at least generation *g*, but for drives that join, which hold no
-//! data. So a drive that takes part according to the
-//! newest commit that is found, and is below its generation, missed it: an old copy, or a drive that
-//! was thought to be replaced. A drive at or above it was there, and is only behind because of a cut: as
-//! it has not committed *g*, nothing was written since that it lacks. However many starts were cut
-//! before they could commit, they raise generations and nothing else.
+//! If any has *g* committed, all have at least generation *g*, but for drives that join, which hold
+//! no data. So a drive that takes part according to the newest commit that is found, and is below
+//! its generation, missed it: an old copy, or a drive that was thought to be replaced. A drive at
+//! or above it was there, and is only behind because of a cut: as it has not committed *g*, nothing
+//! was written since that it lacks. However many starts were cut before they could commit, they
+//! raise generations and nothing else.
 //!
-//! If all that have *g* committed are missing at the next start, it goes on from *f*, which is sound for
-//! the same reason: the drives that it finds had not committed *g*, so nothing was written under it. It
-//! prepares a generation above all that it finds, hence above *g*, and its commit calls the
-//! missing ones failed. When they come back they are not taken.
+//! If all that have *g* committed are missing at the next start, it goes on from *f*, which is
+//! sound for the same reason: the drives that it finds had not committed *g*, so nothing was
+//! written under it. It prepares a generation above all that it finds, hence above *g*, and its
+//! commit calls the missing ones failed. When they come back they are not taken.
 //!
 //! # Branches
 //!
-//! A *branch* begins with each change by which a drive that took part no longer does. Within a branch no
-//! drive can go on without the others, so the name of the branch and the generation say enough about a drive.
-//! Each superblock lists the branches that its array has left behind ([`Past`](super::superblock::Past)).
+//! A *branch* begins with each change by which a drive that took part no longer does. Within a
+//! branch no drive can go on without the others, so the name of the branch and the generation say
+//! enough about a drive. Each superblock lists the branches that its array has left behind
+//! ([`Past`](super::superblock::Past)).
 //!
-//! A prepared change names its branch. A start that finds it prepared and goes on without it lists that branch
-//! as a past one: a drive that is only prepared shows that no write was answered under the change. Without
-//! that entry a drive that alone had committed would count as split off as soon as all drives that it knew were
-//! replaced.
+//! A prepared change names its branch. A start that finds it prepared and goes on without it lists
+//! that branch as a past one: a drive that is only prepared shows that no write was answered under
+//! the change. Without that entry a drive that alone had committed would count as split off as soon
+//! as all drives that it knew were replaced.
 //!
 //! # Who went on without whom
 //!
-//! Generations of drives that were not started together say nothing about each other, so they do not
-//! decide. A drive *knows* another if it says that this very drive takes part: the states name members, and
-//! a number drawn when a drive joins tells it from others in its place. If A knows B, then B has
-//! prepared what A says, or joined by it: all data that was ever written under it, or under what came before it on A, is
-//! in the history of B. The same holds if B is in the branch of A and was prepared for what A says, or if B lists
-//! the branch of A as a past one. The relation carries over: if the history of B is in that of C, so is that of A.
+//! Generations of drives that were not started together say nothing about each other, so they do
+//! not decide. A drive *knows* another if it says that this very drive takes part: the states name
+//! members, and a number drawn when a drive joins tells it from others in its place. If A knows B,
+//! then B has prepared what A says, or joined by it: all data that was ever written under it, or
+//! under what came before it on A, is in the history of B. The same holds if B is in the branch of
+//! A and was prepared for what A says, or if B lists the branch of A as a past one. The relation
+//! carries over: if the history of B is in that of C, so is that of A.
 //!
-//! * The array goes on from a drive whose history contains that of every other found drive. If there
-//!   is none, two drives went on without each other, and people have to choose ([`super::Refusal::Split`]).
-//!   Drives that call each other failed are no split if one is only older: some drive that it knows went
-//!   on without it.
-//! * Of several such drives (each contains the others) the one with the newest commit leads, if it serves.
-//! * A drive that is being rebuilt counts here as well: it holds no data of its own, and is a witness of
-//!   those which serve beside it.
-//! * Another drive is used if both know each other and it is not below the leader's commit. One that knows
-//!   the leader, but is not known by it, was left behind. One that is known by the leader, but does not
-//!   know it, went on without it, and has led then, or is a copy from elsewhere.
+//! * The array goes on from a drive whose history contains that of every other found drive. If
+//!   there is none, two drives went on without each other, and people have to choose
+//!   ([`super::Refusal::Split`]). Drives that call each other failed are no split if one is only
+//!   older: some drive that it knows went on without it.
+//! * Of several such drives (each contains the others) the one with the newest commit leads, if it
+//!   serves.
+//! * A drive that is being rebuilt counts here as well: it holds no data of its own, and is a
+//!   witness of those which serve beside it.
+//! * Another drive is used if both know each other and it is not below the leader's commit. One
+//!   that knows the leader, but is not known by it, was left behind. One that is known by the
+//!   leader, but does not know it, went on without it, and has led then, or is a copy from
+//!   elsewhere.
 //!
-//! A drive that is being rebuilt leads only if no other can: it has no data to go on from, but it knows
-//! that those which are found are too old.
+//! A drive that is being rebuilt leads only if no other can: it has no data to go on from, but it
+//! knows that those which are found are too old.
 
 use super::superblock::{MemberState, Superblock};
 use alloc::vec;
@@ -82,7 +88,8 @@ pub(super) fn is_current(drive: &Superblock, leader: &Superblock) -> bool {
     leader.knows(drive) && drive.knows(leader) && drive.generation >= leader.committed
 }
 
-/// The drive to go on from. Of drives that are one array, each there once; none if there are no drives.
+/// The drive to go on from. Of drives that are one array, each there once; none if there are no
+/// drives.
 ///
 /// # Errors
 ///

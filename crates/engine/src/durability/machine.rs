@@ -44,14 +44,14 @@ pub struct Records {
 /// Inputs are `handle_*`; what is to be done is said by [`Durability::poll_output`] until it is
 /// empty. Nothing blocks. These rules hold whenever the power goes:
 ///
-/// * A change is released when its regions are marked on stable storage on all present drives: after
-///   a crash parity is resynced there.
-/// * While the journal is on, a change is released when the batch with all that its operation changes is
-///   on stable storage, on each drive its part.
+/// * A change is released when its regions are marked on stable storage on all present drives:
+///   after a crash parity is resynced there.
+/// * While the journal is on, a change is released when the batch with all that its operation
+///   changes is on stable storage, on each drive its part.
 /// * A mark is taken back, and room in the journal used again, when what they stand for has ended
 ///   and all present drives were synced after that.
-/// * A flush is answered when all that had been answered before is synced on all present drives; while
-///   the journal is on, at once, because it has all that was answered.
+/// * A flush is answered when all that had been answered before is synced on all present drives;
+///   while the journal is on, at once, because it has all that was answered.
 /// * Nothing is answered while the superblocks of the others call a drive serving that has failed.
 /// * How drives take part is changed only while nothing is half written (see the recorder's steps).
 #[derive(Debug)]
@@ -153,8 +153,8 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// A write of checksums, or a sync that the machine did not ask for, has not succeeded: its drive has failed for
-    /// this reason, or there is no room.
+    /// A write of checksums, or a sync that the machine did not ask for, has not succeeded: its
+    /// drive has failed for this reason, or there is no room.
     pub fn handle_io_failed(
         &mut self,
         now: Instant,
@@ -185,8 +185,9 @@ impl<C: Change> Durability<C> {
         self.intent.handle_drive_joined();
     }
 
-    /// A drive that failed is back with what it held ([`check_return`](super::check_return)), its head formatted,
-    /// without a superblock. For the records it is a new one, because a later start does not know what it missed.
+    /// A drive that failed is back with what it held ([`check_return`](super::check_return)), its
+    /// head formatted, without a superblock. For the records it is a new one, because a later start
+    /// does not know what it missed.
     pub fn handle_drive_returned(&mut self, now: Instant, drive: DriveId) {
         self.note(now);
         self.recorder.replace(drive);
@@ -201,8 +202,9 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// The array has written all data of the stripes before this one, of a drive that is being rebuilt. The
-    /// next start goes on from there once the superblocks say so, which they do when the drive is synced.
+    /// The array has written all data of the stripes before this one, of a drive that is being
+    /// rebuilt. The next start goes on from there once the superblocks say so, which they do when
+    /// the drive is synced.
     pub fn handle_rebuilt_before(&mut self, now: Instant, drive: DriveId, stripe: u64) {
         self.note(now);
         let stripe = stripe + u64::from(self.has(Bug::CursorAhead));
@@ -219,8 +221,8 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// A write has ended whose client did not ask for stable storage. Its answer waits only while the
-    /// loss of a drive is not recorded on the others.
+    /// A write has ended whose client did not ask for stable storage. Its answer waits only while
+    /// the loss of a drive is not recorded on the others.
     pub fn handle_answer(&mut self, answer: AnswerId) {
         if self.over {
             return self.outputs.push_back(Output::Refuse { answer });
@@ -229,8 +231,8 @@ impl<C: Change> Durability<C> {
         self.changed = true;
     }
 
-    /// Whether changes of this drive go through the journal, so that they may count as done as soon as
-    /// they are handed over ([`WantedChange::cached`]).
+    /// Whether changes of this drive go through the journal, so that they may count as done as soon
+    /// as they are handed over ([`WantedChange::cached`]).
     #[must_use]
     pub fn is_journalled(&self, drive: DriveId) -> bool {
         !self.over && self.journalled.contains(drive) && self.recorder.present().contains(drive)
@@ -265,8 +267,8 @@ impl<C: Change> Durability<C> {
         }
         let again = self.intent.has_marks();
         self.tidy_at = if again { self.now + TIDY_EVERY } else { Instant::NEVER };
-        // What was quiet before a drive failed needs its mark until the failure is recorded: a start
-        // that finds the drive again has to resync there.
+        // What was quiet before a drive failed needs its mark until the failure is recorded: a
+        // start that finds the drive again has to resync there.
         if self.recorder.has_unrecorded_loss() {
             return;
         }
@@ -307,8 +309,8 @@ impl<C: Change> Durability<C> {
             && self.recorder.is_settled()
     }
 
-    /// Whether the superblocks of the others say that a drive has failed. Before that it must stay in
-    /// its place: a start after a power cut may need what it holds.
+    /// Whether the superblocks of the others say that a drive has failed. Before that it must stay
+    /// in its place: a start after a power cut may need what it holds.
     #[must_use]
     pub fn is_failure_recorded(&self, drive: DriveId) -> bool {
         self.recorder.is_failure_recorded(drive)
@@ -580,8 +582,8 @@ impl<C: Change> Durability<C> {
         self.write_each(task, writes.collect());
     }
 
-    /// Writes into the head of each drive what is its own, in the order of the drives. Without any, the task
-    /// is done.
+    /// Writes into the head of each drive what is its own, in the order of the drives. Without any,
+    /// the task is done.
     fn write_each(&mut self, task: Task, writes: Vec<(DriveId, u64, Arc<Vec<u8>>)>) {
         let parts = self.io.begin(task, writes.iter().map(|(drive, ..)| *drive).collect());
         if parts.is_empty() {
@@ -680,8 +682,9 @@ impl<C: Change> Durability<C> {
             drive,
             change,
         }));
-        // A start that finds the drive again would take this batch for one that never became stable.
-        // Nothing of it may be changed before the superblocks say that the drive has failed.
+        // A start that finds the drive again would take this batch for one that never became
+        // stable. Nothing of it may be changed before the superblocks say that the drive has
+        // failed.
         if let Some(sequence) = torn.filter(|_| !self.has(Bug::TornBatchKept)) {
             self.gate.withdraw_batch(sequence, &mut self.journal);
         }

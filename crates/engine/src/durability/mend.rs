@@ -1,17 +1,18 @@
 //! Gaps of the journal, filled from what the other drives hold.
 //!
-//! A drive that lacks its record of a batch may have lost it to a flipped bit after a flush was answered. So the
-//! batch counts if what the drive was to hold can be reconstructed:
+//! A drive that lacks its record of a batch may have lost it to a flipped bit after a flush was
+//! answered. So the batch counts if what the drive was to hold can be reconstructed:
 //!
-//! 1. Rows that the batch touches on any drive may have changed on the one with the gap as well. Its blocks there
-//!    are unknown, whatever they hold.
-//! 2. The newest content of all others is that of their records, or the one in place if its sum fits. It is the
-//!    content of the row behind the last batch, so parity fits.
-//! 3. What follows for the blocks of step 1 becomes the record that lacks. It is stable before any batch is written
-//!    again: a start that is cut short, and the next one that lacks another drive, then find a whole batch.
+//! 1. Rows that the batch touches on any drive may have changed on the one with the gap as well.
+//!    Its blocks there are unknown, whatever they hold.
+//! 2. The newest content of all others is that of their records, or the one in place if its sum
+//!    fits. It is the content of the row behind the last batch, so parity fits.
+//! 3. What follows for the blocks of step 1 becomes the record that lacks. It is stable before any
+//!    batch is written again: a start that is cut short, and the next one that lacks another drive,
+//!    then find a whole batch.
 //!
-//! A block with a lost or wrong checksum in place is reconstructed by every read, whatever the record says. Such
-//! blocks are left out of a record that has no room for them.
+//! A block with a lost or wrong checksum in place is reconstructed by every read, whatever the
+//! record says. Such blocks are left out of a record that has no room for them.
 //!
 //! Only arrays that always write the journal have parity that fits everywhere after a crash
 //! ([`Journalled::Always`](super::superblock::Journalled::Always)).
@@ -39,7 +40,8 @@ type Newest<'a> = BTreeMap<Place, Option<&'a [u8]>>;
 /// Records that fill the gaps of a journal.
 #[derive(Debug, Default)]
 pub(super) struct Filled {
-    /// Writes that put them where they lack. They have to be stable before any record is written again.
+    /// Writes that put them where they lack. They have to be stable before any record is written
+    /// again.
     pub(super) writes: Vec<(DriveId, HeadWrite)>,
     /// What they say.
     pub(super) records: Vec<Record>,
@@ -81,8 +83,8 @@ pub(super) fn fill<D: Disk>(
                 needed.remove(&block);
             }
         }
-        // The bytes of a half and the parts of a record are limited. Zeros take no bytes. Blocks that need not be
-        // written may join those around them to fewer parts.
+        // The bytes of a half and the parts of a record are limited. Zeros take no bytes. Blocks
+        // that need not be written may join those around them to fewer parts.
         let of_zeros = [&changed, &needed].map(|blocks| parts(blocks, Zeros::Apart));
         let joined = [&changed, &needed, &all].map(|blocks| parts(blocks, Zeros::Joined));
         of_zeros.into_iter().chain(joined).find_map(|parts| filled.add(gap, parts, uuid, sizes))?;
@@ -90,7 +92,8 @@ pub(super) fn fill<D: Disk>(
     Some(filled)
 }
 
-/// What a block holds when the records that are there are written again; `None` if that is not known.
+/// What a block holds when the records that are there are written again; `None` if that is not
+/// known.
 fn written_again<D: Disk>(
     rows: &mut Rows<'_, D>,
     newest: &Newest<'_>,
@@ -103,7 +106,8 @@ fn written_again<D: Disk>(
     }
 }
 
-/// The newest content of blocks, and those that a gap leaves unknown, with their row and the number of the gap.
+/// The newest content of blocks, and those that a gap leaves unknown, with their row and the number
+/// of the gap.
 fn newest<'a, D: Disk>(
     rows: &Rows<'_, D>,
     replay: &'a Replay,

@@ -1,12 +1,12 @@
 //! What drives miss that the array goes on without.
 //!
-//! A drive that is given up holds what it held. A region whose mark was taken back before that is synced on it:
-//! it can differ only where a region was marked when it was given up, or has been since. So a drive that comes
-//! back is rebuilt there and nowhere else.
+//! A drive that is given up holds what it held. A region whose mark was taken back before that is
+//! synced on it: it can differ only where a region was marked when it was given up, or has been
+//! since. So a drive that comes back is rebuilt there and nowhere else.
 //!
-//! This is known as long as the array runs. A later start cannot know it, because marks are taken back while a
-//! drive is away; the superblocks say that a drive which comes back is rebuilt from its start, and so does a start
-//! that finds it before it serves.
+//! This is known as long as the array runs. A later start cannot know it, because marks are taken
+//! back while a drive is away; the superblocks say that a drive which comes back is rebuilt from
+//! its start, and so does a start that finds it before it serves.
 
 use super::superblock::Superblock;
 use crate::planted::{Bug, Planted};
@@ -26,8 +26,8 @@ pub struct MissedRegions {
 }
 
 impl MissedRegions {
-    /// Whether `found` is what the drive said when it was given up: nobody has used it since, and nothing was put in
-    /// its place.
+    /// Whether `found` is what the drive said when it was given up: nobody has used it since, and
+    /// nothing was put in its place.
     #[must_use]
     pub fn is_of(&self, found: &Superblock, array: &Superblock) -> bool {
         let place = self.drive.index();

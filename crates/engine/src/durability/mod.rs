@@ -1,5 +1,5 @@
-//! The records that an array keeps about itself, so that it survives its process, and the order of its
-//! writes and syncs.
+//! The records that an array keeps about itself, so that it survives its process, and the order of
+//! its writes and syncs.
 //!
 //! The head of each drive ([`HEAD_BYTES`] before its data) holds:
 //!
@@ -13,14 +13,14 @@
 //! All numbers are little endian; every block of 4096 bytes is guarded by a CRC-32.
 //!
 //! After a crash the parity of the stripes that were being written may not match their data. The
-//! intent record says which those may be, and they are resynced: their parity is computed again from
-//! their data. With a drive missing that would invent data for it, so a degraded array writes what it
-//! is about to change into the journal first, and writes it again at the next start (the "write
-//! hole").
+//! intent record says which those may be, and they are resynced: their parity is computed again
+//! from their data. With a drive missing that would invent data for it, so a degraded array writes
+//! what it is about to change into the journal first, and writes it again at the next start (the
+//! "write hole").
 //!
-//! [`Durability`] is the machine that orders these writes and syncs while an array runs. [`create`],
-//! [`open`] and [`prepare`] do what comes before, on a [`Disk`] each. An array whose drives are all in
-//! memory has none of this.
+//! [`Durability`] is the machine that orders these writes and syncs while an array runs.
+//! [`create`], [`open`] and [`prepare`] do what comes before, on a [`Disk`] each. An array whose
+//! drives are all in memory has none of this.
 
 mod alone;
 mod assembly;

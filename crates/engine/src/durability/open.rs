@@ -1,13 +1,14 @@
 //! Opening an array.
 //!
 //! 1. The superblocks are read, and the drives put together.
-//! 2. The journals of all drives are read, and the write-intent record, which says what may be torn.
+//! 2. The journals of all drives are read, and the write-intent record, which says what may be
+//!    torn.
 //! 3. All drives that take part are prepared for the next generation, then that the array runs is
 //!    committed ([`lineage`](super::lineage)). From then on drives that are missing are not
 //!    taken any more.
-//! 4. What the journals hold is written again, and synced. Whoever does it again does no harm, as long as
-//!    nothing else was written. Not before the superblocks: a batch that counts because a drive was not
-//!    found would not if the next start found it.
+//! 4. What the journals hold is written again, and synced. Whoever does it again does no harm, as
+//!    long as nothing else was written. Not before the superblocks: a batch that counts because a
+//!    drive was not found would not if the next start found it.
 //! 5. The records of the journals count no longer.
 //!
 //! If it is cut short anywhere, the next start does it all again.
@@ -36,9 +37,10 @@ use units::DriveId;
 /// Most zeros that are written at once.
 const ZEROS_BYTES: u64 = 1 << 20;
 
-/// Opens the array on `disks`, in whatever order its drives are; `None` where none was found. `asked`
-/// is what the configuration says of it, if it says anything. `setup` is how it keeps its records, as when it was
-/// created. When this returns, the journal was replayed and the superblocks say that the array runs.
+/// Opens the array on `disks`, in whatever order its drives are; `None` where none was found.
+/// `asked` is what the configuration says of it, if it says anything. `setup` is how it keeps its
+/// records, as when it was created. When this returns, the journal was replayed and the superblocks
+/// say that the array runs.
 ///
 /// # Errors
 ///
@@ -179,8 +181,8 @@ fn write_superblocks<D: Disk>(
     Ok(superblock)
 }
 
-/// Reads the journals of all drives that hold data. After a clean end, or when all drives are there in an
-/// array that journals only without, all that they say is stable in its place.
+/// Reads the journals of all drives that hold data. After a clean end, or when all drives are there
+/// in an array that journals only without, all that they say is stable in its place.
 fn read_journals<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
@@ -230,7 +232,8 @@ fn read_journals<D: Disk>(
     Ok(replay)
 }
 
-/// Fills the gaps of the journal, or leaves out the last batch if that has one which cannot be filled. Writes nothing.
+/// Fills the gaps of the journal, or leaves out the last batch if that has one which cannot be
+/// filled. Writes nothing.
 fn mend<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
@@ -259,7 +262,8 @@ fn mend<D: Disk>(
     }
 }
 
-/// The records that fill all gaps of a journal; `None` if too much is missing, or parity may not fit its data.
+/// The records that fill all gaps of a journal; `None` if too much is missing, or parity may not
+/// fit its data.
 fn try_to_fill<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
@@ -358,9 +362,11 @@ fn written(part: &FoundPart) -> Written<'_> {
     }
 }
 
-/// Whether the checksums of marked regions may not fit: unless all that was being written was in the journal.
+/// Whether the checksums of marked regions may not fit: unless all that was being written was in
+/// the journal.
 fn has_doubts(assembly: &Assembly) -> bool {
-    // A drive that was not to be taken holds checksums as it was left, beside data as they were left.
+    // A drive that was not to be taken holds checksums as it was left, beside data as they were
+    // left.
     !Journal::is_needed(&assembly.geometry, 0) || assembly.forced.is_some()
 }
 

@@ -15,23 +15,24 @@ use core::fmt;
 pub struct Opened<D> {
     /// How it was put together.
     pub assembly: Assembly,
-    /// The drives by their position; `None` where one is missing. Those of `assembly.absent` hold no
-    /// usable data.
+    /// The drives by their position; `None` where one is missing. Those of `assembly.absent` hold
+    /// no usable data.
     pub disks: Vec<Option<D>>,
     /// Its superblock as it was written last, its write-intent record with what may be torn in
-    /// [`Intent::dirty_regions`](super::Intent::dirty_regions) (nothing after a clean shutdown), and
-    /// its journal, empty.
+    /// [`Intent::dirty_regions`](super::Intent::dirty_regions) (nothing after a clean shutdown),
+    /// and its journal, empty.
     pub records: Records,
     /// Records of the journal that were written again.
     pub replayed: usize,
-    /// Records of the journal that were reconstructed first, because the drives that were to have them lacked them.
+    /// Records of the journal that were reconstructed first, because the drives that were to have
+    /// them lacked them.
     pub mended: usize,
 }
 
 impl<D> Opened<D> {
     /// Regions in which data of a missing drive may be rebuilt wrong, and cannot be told from right
-    /// ones: those that were being written when the array stopped, if it lost a drive by that. While
-    /// it was optimal it had no journal.
+    /// ones: those that were being written when the array stopped, if it lost a drive by that.
+    /// While it was optimal it had no journal.
     #[must_use]
     pub fn doubtful_regions(&self) -> Vec<u32> {
         if has_write_hole(&self.assembly.geometry) && self.assembly.lost != 0 {
@@ -42,7 +43,8 @@ impl<D> Opened<D> {
     }
 }
 
-/// Whether a drive that is lost in the moment of a crash cannot be reconstructed in stripes that were being written.
+/// Whether a drive that is lost in the moment of a crash cannot be reconstructed in stripes that
+/// were being written.
 pub(super) fn has_write_hole(geometry: &Geometry) -> bool {
     let Geometry { level, journalled, .. } = *geometry;
     level.is_redundant() && !level.is_mirrored() && journalled != Journalled::Always
@@ -75,8 +77,8 @@ impl fmt::Display for Contents {
     }
 }
 
-/// Why an array was not created or opened, or a drive did not join. Drives are named by number only:
-/// who opened them knows where they are.
+/// Why an array was not created or opened, or a drive did not join. Drives are named by number
+/// only: who opened them knows where they are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OpenError<E> {
     /// Something is on a drive that was to be formatted.

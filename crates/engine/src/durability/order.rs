@@ -42,9 +42,10 @@ impl ChangeOrder {
         behind
     }
 
-    /// A change has ended, or was cancelled: nothing of its drive is before it, because a write joins only the
-    /// end of a queue, and a drive that fails takes its changes with it in the order of their writes. Returns
-    /// the writes that come to the front of a block by that, once for each block.
+    /// A change has ended, or was cancelled: nothing of its drive is before it, because a write
+    /// joins only the end of a queue, and a drive that fails takes its changes with it in the order
+    /// of their writes. Returns the writes that come to the front of a block by that, once for each
+    /// block.
     pub(super) fn leave(
         &mut self,
         drive: DriveId,

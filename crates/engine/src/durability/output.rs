@@ -43,8 +43,8 @@ pub struct WantedChange<C> {
     ///
     /// [`Durability::poll_output`]: super::Durability::poll_output
     pub operation: OperationId,
-    /// Whether the client is answered before this ends, because the data are in memory. Flushes that are
-    /// asked for later wait until the journal has it, or it has ended.
+    /// Whether the client is answered before this ends, because the data are in memory. Flushes
+    /// that are asked for later wait until the journal has it, or it has ended.
     pub cached: bool,
     /// What the range is to hold.
     pub change: C,
@@ -82,8 +82,8 @@ pub enum Output<C> {
         id: IoId,
         /// The drive.
         drive: DriveId,
-        /// Whether the checksums of all that has ended on the drive must be covered as well: it is not
-        /// written again after a crash from now on.
+        /// Whether the checksums of all that has ended on the drive must be covered as well: it is
+        /// not written again after a crash from now on.
         settles: bool,
     },
     /// A change may go to its storage.
@@ -114,7 +114,8 @@ pub enum Output<C> {
         /// What was asked for.
         answer: AnswerId,
     },
-    /// A drive does not keep what it is given: the array has to give it up. The machine has already.
+    /// A drive does not keep what it is given: the array has to give it up. The machine has
+    /// already.
     FailDrive {
         /// The drive.
         drive: DriveId,

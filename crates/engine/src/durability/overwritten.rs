@@ -1,8 +1,9 @@
 //! Drives that hold something else behind their head: the array starts without them.
 //!
-//! A head tells that a drive belongs to an array, and not that its data are still there. A partition tool, a discard
-//! of the device or a copy to the wrong place leave the head. So blocks of the checksum table are sampled from the
-//! whole drive. Each read of an overwritten drive would have to be reconstructed; the drive counts as failed instead.
+//! A head tells that a drive belongs to an array, and not that its data are still there. A
+//! partition tool, a discard of the device or a copy to the wrong place leave the head. So blocks
+//! of the checksum table are sampled from the whole drive. Each read of an overwritten drive would
+//! have to be reconstructed; the drive counts as failed instead.
 
 use super::assembly::Assembly;
 use super::block::BLOCK_BYTES;

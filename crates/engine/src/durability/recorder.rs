@@ -2,24 +2,24 @@
 //!
 //! Every change of how drives take part goes through the same steps, one after the other:
 //!
-//! 1. *Draining*: no write begins, writes in flight end. Once a drive is recorded as failed, a stripe that
-//!    was written in part cannot be repaired any more, because parity is not resynced while data is
-//!    missing. So no stripe may be half written when the superblocks are.
-//! 2. *Syncing*: all drives are synced. Writes that have ended must survive a power loss as well, and a
-//!    rebuilt drive must hold its data before it is recorded as serving.
-//! 3. *Preparing*: all present drives but those that join now get the next generation, so that they can be
-//!    told from one that misses what comes ([`lineage`](super::lineage)).
-//! 4. *Committing*: all present drives get the new superblocks. Nothing that the failed drive lacks has been
-//!    answered until all have them.
-//! 5. *Clearing the journal*: its records count no longer, because all they name is stable. Not before
-//!    the superblocks: as long as they call a drive serving that has failed, a start that finds it
-//!    must write the records again to it. And not later: drives that hold records from now on need
-//!    not hold the old ones.
+//! 1. *Draining*: no write begins, writes in flight end. Once a drive is recorded as failed, a
+//!    stripe that was written in part cannot be repaired any more, because parity is not resynced
+//!    while data is missing. So no stripe may be half written when the superblocks are.
+//! 2. *Syncing*: all drives are synced. Writes that have ended must survive a power loss as well,
+//!    and a rebuilt drive must hold its data before it is recorded as serving.
+//! 3. *Preparing*: all present drives but those that join now get the next generation, so that they
+//!    can be told from one that misses what comes ([`lineage`](super::lineage)).
+//! 4. *Committing*: all present drives get the new superblocks. Nothing that the failed drive lacks
+//!    has been answered until all have them.
+//! 5. *Clearing the journal*: its records count no longer, because all they name is stable. Not
+//!    before the superblocks: as long as they call a drive serving that has failed, a start that
+//!    finds it must write the records again to it. And not later: drives that hold records from now
+//!    on need not hold the old ones.
 //!
 //! Then writes go on, journalled as the new superblocks demand. What changes meanwhile is recorded
-//! by another round: what is committed is what was to be said when it was prepared, on the drives that
-//! were prepared and have not failed since. A drive that was put in the place of one of them is not
-//! among those.
+//! by another round: what is committed is what was to be said when it was prepared, on the drives
+//! that were prepared and have not failed since. A drive that was put in the place of one of them
+//! is not among those.
 
 use super::drive_set::DriveSet;
 use super::output::{ChangeId, End};
@@ -81,9 +81,9 @@ pub(super) struct Recorder {
     recorded: Vec<MemberState>,
     /// What they should say.
     wanted: Vec<MemberState>,
-    /// What drives that are being rebuilt have been given, each with the first change that was not handed over by
-    /// then. A rebuild computes from what was answered. As long as that is in memory alone, a drive that has it does
-    /// not fit the others after a crash.
+    /// What drives that are being rebuilt have been given, each with the first change that was not
+    /// handed over by then. A rebuild computes from what was answered. As long as that is in memory
+    /// alone, a drive that has it does not fit the others after a crash.
     rebuilt: VecDeque<(ChangeId, DriveId, Rebuilt)>,
     /// The array is to end.
     ending: bool,
@@ -168,23 +168,23 @@ impl Recorder {
         self.joining.insert(drive);
     }
 
-    /// A drive that was being rebuilt holds all its data: that is recorded once the changes before `before` are stable
-    /// or have ended.
+    /// A drive that was being rebuilt holds all its data: that is recorded once the changes before
+    /// `before` are stable or have ended.
     pub(super) fn rebuilt(&mut self, drive: DriveId, before: ChangeId) {
         self.rebuilt.push_back((before, drive, Rebuilt::Wholly));
     }
 
-    /// A drive that is being rebuilt holds its data up to here, or will when it is synced and the changes before
-    /// `before` are stable or have ended. That is recorded
-    /// in all steps, though it is no change of who takes part: the writes before it are over and synced
-    /// by them, and it happens a few times in a rebuild. Not more often, because each change also takes
-    /// a place in the list of those before.
+    /// A drive that is being rebuilt holds its data up to here, or will when it is synced and the
+    /// changes before `before` are stable or have ended. That is recorded in all steps, though it
+    /// is no change of who takes part: the writes before it are over and synced by them, and it
+    /// happens a few times in a rebuild. Not more often, because each change also takes a place in
+    /// the list of those before.
     pub(super) fn rebuilt_before(&mut self, drive: DriveId, cursor_bytes: u64, before: ChangeId) {
         self.rebuilt.push_back((before, drive, Rebuilt::Before(cursor_bytes)));
     }
 
-    /// `first_cached` is the oldest change that was answered and is neither stable nor has ended. Gives the drives of
-    /// which it is to be recorded from now on that they hold all their data.
+    /// `first_cached` is the oldest change that was answered and is neither stable nor has ended.
+    /// Gives the drives of which it is to be recorded from now on that they hold all their data.
     pub(super) fn take_rebuilt(&mut self, first_cached: Option<ChangeId>) -> DriveSet {
         let mut whole = DriveSet::EMPTY;
         while let Some(&(before, drive, rebuilt)) = self.rebuilt.front()
@@ -237,7 +237,8 @@ impl Recorder {
         self.ending && end != End::Clean && self.is_recorded()
     }
 
-    /// Decides what is to be said, and gives the superblocks that prepare all present drives for it.
+    /// Decides what is to be said, and gives the superblocks that prepare all present drives for
+    /// it.
     pub(super) fn prepare(&mut self, end: End) -> Vec<SuperblockWrite> {
         self.superblock.generation += 1;
         let mut joined = self.superblock.joined.clone();

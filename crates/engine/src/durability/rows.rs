@@ -94,8 +94,8 @@ impl<'a, D: Disk> Rows<'a, D> {
         (sums[at] != LOST && sums[at] == sum).then_some(content)
     }
 
-    /// What `wanted` is to hold in the row. `known` gives the content of other members, `None` where that is not
-    /// known. The result is `None` if too little is.
+    /// What `wanted` is to hold in the row. `known` gives the content of other members, `None`
+    /// where that is not known. The result is `None` if too little is.
     pub(super) fn reconstruct(
         &mut self,
         row: Row,

@@ -23,20 +23,20 @@ impl From<Duration> for Setup {
     }
 }
 
-/// Bounds of records and of memory. A test has small ones, so that halves wrap and blocks leave the cache within a
-/// few writes.
+/// Bounds of records and of memory. A test has small ones, so that halves wrap and blocks leave the
+/// cache within a few writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// Bytes of a half of the journal: whole blocks of 4096 bytes, at most those of [`Sizes::SERVED`]. It decides
-    /// where records are, so an array has the same at each start.
+    /// Bytes of a half of the journal: whole blocks of 4096 bytes, at most those of
+    /// [`Sizes::SERVED`]. It decides where records are, so an array has the same at each start.
     pub journal_half_bytes: usize,
-    /// Bytes of data after which no further write joins a batch of the journal: less than a half holds behind the
-    /// first block of a record. A batch that fits into no half stops the array.
+    /// Bytes of data after which no further write joins a batch of the journal: less than a half
+    /// holds behind the first block of a record. A batch that fits into no half stops the array.
     pub batch_bytes: u64,
     /// Most bytes of changes that are answered before they are in their place.
     pub accepted_bytes: u64,
-    /// Blocks of checksum tables that the cache holds at least, whatever bound its owner chooses: a request needs
-    /// several at once.
+    /// Blocks of checksum tables that the cache holds at least, whatever bound its owner chooses: a
+    /// request needs several at once.
     pub cached_tables: usize,
     /// Ended changes that are remembered for the reads beside them.
     pub ended_changes: usize,

@@ -1,16 +1,16 @@
 //! By what other people's data are recognised: which bytes, and where.
 //!
-//! A table of facts, as every tool that names file systems has it. Whatever is found here is reported as
-//! "something is on it", so a rule may be too broad, but must not be missing: names come first, and a
-//! rule that also fits what others have (a boot sector) comes last.
+//! A table of facts, as every tool that names file systems has it. Whatever is found here is
+//! reported as "something is on it", so a rule may be too broad, but must not be missing: names
+//! come first, and a rule that also fits what others have (a boot sector) comes last.
 
 /// Where the magic bytes of a format are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Spot {
     /// So many bytes from the start.
     Start(u64),
-    /// Near the end: the size is rounded down to `granule_bytes`, and the magic is so many bytes before
-    /// that.
+    /// Near the end: the size is rounded down to `granule_bytes`, and the magic is so many bytes
+    /// before that.
     End {
         /// What the size is rounded down to.
         granule_bytes: u64,
@@ -72,8 +72,8 @@ const BCACHEFS: &[u8] = &[
 
 /// All formats that are known, in the order in which they are looked for.
 pub(super) const RULES: &[Rule] = &[
-    // Parts of arrays, volumes and encrypted data: what is within them has signatures of its own, which
-    // say less.
+    // Parts of arrays, volumes and encrypted data: what is within them has signatures of its own,
+    // which say less.
     rule("LUKS encrypted data", &[b"LUKS\xba\xbe"], &[at(0)]),
     rule(
         "second header of LUKS encrypted data",

@@ -1,4 +1,5 @@
-//! The superblock: the state of an array, and the place of one drive in it. Every drive of an array holds a superblock.
+//! The superblock: the state of an array, and the place of one drive in it. Every drive of an array
+//! holds a superblock.
 //!
 //! # Layout
 //!
@@ -34,13 +35,16 @@
 //!
 //! # Versions and generations
 //!
-//! During the creation of an array its drives have generation 0. The superblocks of these drives and of joining drives
-//! differ from zeros in their first 512 bytes only. So the first superblock of a blank drive is written as a whole or not at all.
+//! During the creation of an array its drives have generation 0. The superblocks of these drives
+//! and of joining drives differ from zeros in their first 512 bytes only. So the first superblock
+//! of a blank drive is written as a whole or not at all.
 //!
-//! Version 1 had single generations, each written to all drives before data were, and did not say with
-//! what drives joined, nor what was before. It is read as if the generation before were committed.
+//! Version 1 had single generations, each written to all drives before data were, and did not say
+//! with what drives joined, nor what was before. It is read as if the generation before were
+//! committed.
 //!
-//! Versions 2 to 4 listed past changes, 8 bytes each, instead of branches: a change counts as a branch of its own.
+//! Versions 2 to 4 listed past changes, 8 bytes each, instead of branches: a change counts as a
+//! branch of its own.
 
 use super::block::{BLOCK_BYTES, Block, array, get_u32, get_u64, is_sealed, put, seal};
 use super::uuid::Uuid;
@@ -102,11 +106,12 @@ pub struct Geometry {
     pub checksums: bool,
 }
 
-/// When an array with parity writes what it is about to change into its journal first. Mirrors never do.
+/// When an array with parity writes what it is about to change into its journal first. Mirrors
+/// never do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Journalled {
-    /// While drives are missing. A drive that is lost in the moment of a crash, beside stripes that were
-    /// being written, may be reconstructed wrong (the write hole).
+    /// While drives are missing. A drive that is lost in the moment of a crash, beside stripes that
+    /// were being written, may be reconstructed wrong (the write hole).
     Degraded,
     /// Always: as many drives as there are parities may be lost in the moment of a crash.
     #[default]
@@ -173,9 +178,9 @@ impl Geometry {
             .map_or(self.drive_bytes, |bytes| bytes.min(self.drive_bytes))
     }
 
-    /// Whether some stripe misses more than it can without these drives, as bits. Stripes narrower than
-    /// the array lie on neighbouring drives and are dealt in turn, so their places repeat after as many
-    /// stripes as there are drives.
+    /// Whether some stripe misses more than it can without these drives, as bits. Stripes narrower
+    /// than the array lie on neighbouring drives and are dealt in turn, so their places repeat
+    /// after as many stripes as there are drives.
     #[must_use]
     pub fn misses_too_much(&self, absent: u64) -> bool {
         let (width, members) = (u64::from(self.width), u64::from(self.stripe_width));
@@ -221,17 +226,19 @@ pub struct Superblock {
     pub committed: u64,
     /// How each drive takes part; as many as drives.
     pub states: Vec<MemberState>,
-    /// With what each drive joined: a number that no other drive had in its place, 0 for those that the
-    /// array was created with. As many as drives.
+    /// With what each drive joined: a number that no other drive had in its place, 0 for those that
+    /// the array was created with. As many as drives.
     pub joined: Vec<u64>,
-    /// The branch of the committed change: number of the change with which it began. 0 in superblocks before
-    /// version 5, where [`Superblock::branch`] is the number of the committed change.
+    /// The branch of the committed change: number of the change with which it began. 0 in
+    /// superblocks before version 5, where [`Superblock::branch`] is the number of the committed
+    /// change.
     pub began: u64,
     /// Branches that have ended, and those that were prepared and came to nothing.
     pub past: Past,
     /// The branch of the change that is prepared; 0 without one.
     pub proposed: u64,
-    /// Whether the sectors of checksum tables are sealed one by one, and were written when their drive was formatted.
+    /// Whether the sectors of checksum tables are sealed one by one, and were written when their
+    /// drive was formatted.
     pub seals_sectors: bool,
     /// The array was shut down, and nothing needs to be repaired.
     pub clean: bool,
@@ -478,8 +485,8 @@ impl Superblock {
             && self.joined.get(index) == other.joined.get(index)
     }
 
-    /// Whether all that its drive ever held is in the history of another: that one takes part in what is
-    /// committed here, was prepared for it, or went through it.
+    /// Whether all that its drive ever held is in the history of another: that one takes part in
+    /// what is committed here, was prepared for it, or went through it.
     #[must_use]
     pub fn is_contained_in(&self, other: &Self) -> bool {
         let branch = self.branch();
@@ -514,8 +521,8 @@ impl Superblock {
         self.number(generation, u64::from(drive.0))
     }
 
-    /// A number that depends on how all drives take part, which differs wherever drives went on without
-    /// each other.
+    /// A number that depends on how all drives take part, which differs wherever drives went on
+    /// without each other.
     fn number(&self, generation: u64, about: u64) -> u64 {
         let states = self.states.iter().map(|state| match state {
             MemberState::Serving => 1,
@@ -543,8 +550,8 @@ impl Superblock {
         })
     }
 
-    /// Says that something new is about to be said, in `generation`: a drive that says it, when the others
-    /// went on without it because it alone had come so far, is known by that.
+    /// Says that something new is about to be said, in `generation`: a drive that says it, when the
+    /// others went on without it because it alone had come so far, is known by that.
     pub(super) fn propose(&mut self, states: &[MemberState], joined: &[u64]) {
         self.drop_proposed();
         self.proposed = match self.loses_drive(states, joined) {
@@ -556,7 +563,8 @@ impl Superblock {
         };
     }
 
-    /// Lists the prepared change as past: the array goes on without the change, in a later generation.
+    /// Lists the prepared change as past: the array goes on without the change, in a later
+    /// generation.
     fn drop_proposed(&mut self) {
         let branch = core::mem::take(&mut self.proposed);
         if branch != self.branch() {
@@ -564,8 +572,8 @@ impl Superblock {
         }
     }
 
-    /// Lists what a drive that takes part knows to be over, with the branch of its prepared change if the
-    /// array goes on without that.
+    /// Lists what a drive that takes part knows to be over, with the branch of its prepared change
+    /// if the array goes on without that.
     pub(super) fn add_past_of(&mut self, drive: &Self) {
         let own = self.branch();
         self.past.merge(&drive.past, own);
@@ -623,8 +631,8 @@ pub(super) fn newest_offset_bytes(copies: &Copies) -> Option<u64> {
     counting.max_by_key(|(generation, _)| *generation).map(|(_, offset_bytes)| offset_bytes)
 }
 
-/// Of the two copies of a drive the one that counts: a newer program's before all, because it may say
-/// more than ours; then the one of the later generation; then the reason that says most.
+/// Of the two copies of a drive the one that counts: a newer program's before all, because it may
+/// say more than ours; then the one of the later generation; then the reason that says most.
 ///
 /// # Errors
 ///

@@ -15,8 +15,8 @@ pub(super) struct Round {
     pub(super) flushes: Vec<AnswerId>,
     /// Regions that are clean if they were not marked meanwhile.
     pub(super) quiet: Option<Quiet>,
-    /// Whether room in the journal is wanted, and once the round runs, the first batch of the half that may then be
-    /// filled again.
+    /// Whether room in the journal is wanted, and once the round runs, the first batch of the half
+    /// that may then be filled again.
     pub(super) wants_half: bool,
     pub(super) half: Option<u64>,
     /// The superblocks may be written.
@@ -45,7 +45,8 @@ impl SyncRounds {
         self.flushes.push_back((before, answer));
     }
 
-    /// Takes the flushes whose cached changes have all ended; `first_cached` is the oldest that has not.
+    /// Takes the flushes whose cached changes have all ended; `first_cached` is the oldest that has
+    /// not.
     pub(super) fn take_covered(&mut self, first_cached: Option<ChangeId>) -> Vec<AnswerId> {
         let mut covered = Vec::new();
         while let Some(&(before, answer)) = self.flushes.front()
@@ -63,7 +64,8 @@ impl SyncRounds {
     }
 
     /// Begins a round if one is wanted and none is under way. `first_cached` is the oldest cached
-    /// change that has not ended, `half` the first batch of a half of the journal all of whose writes have.
+    /// change that has not ended, `half` the first batch of a half of the journal all of whose
+    /// writes have.
     pub(super) fn begin(&mut self, first_cached: Option<ChangeId>, half: Option<u64>) -> bool {
         if self.running.is_some() {
             return false;

@@ -1,4 +1,5 @@
-//! Transitions of an array's records that no output tells, counted for tests that have to meet them.
+//! Transitions of an array's records that no output tells, counted for tests that have to meet
+//! them.
 
 /// Transitions since the array was started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -191,7 +191,8 @@ impl<B> Administration<B> {
         }
     }
 
-    /// The array takes no requests any more. Gives the end of the shutdown if that was being recorded.
+    /// The array takes no requests any more. Gives the end of the shutdown if that was being
+    /// recorded.
     pub(super) fn stop(&mut self, reason: StopReason) -> Option<ShutdownEnd> {
         self.stopped.get_or_insert(reason);
         let recording = self.shutdown == Shutdown::Recording;
@@ -214,8 +215,8 @@ impl<B> Administration<B> {
         }
     }
 
-    /// What to do next. `idle`: no request, operation or command is under way; `drained`: no request waits for
-    /// another part, and nothing has to be written down either.
+    /// What to do next. `idle`: no request, operation or command is under way; `drained`: no
+    /// request waits for another part, and nothing has to be written down either.
     pub(super) fn next_step(&mut self, now: Instant, idle: bool, drained: bool) -> Step {
         if idle && let Some(switching) = self.switching.take() {
             return Step::Switch(switching);

@@ -1,16 +1,18 @@
 //! An array as one block device: what its clients ask for, and what administrators order.
 //!
-//! Knows: the parts of requests and their order, the turns of clients, and the data that must be stable before a client
-//! is answered. Also knows: the steps of a policy change and of a shutdown. Does not know: who the clients are;
-//! the driver names each request with a [`Token`], and tells clients apart by an [`Origin`].
+//! Knows: the parts of requests and their order, the turns of clients, and the data that must be
+//! stable before a client is answered. Also knows: the steps of a policy change and of a shutdown.
+//! Does not know: who the clients are; the driver names each request with a [`Token`], and tells
+//! clients apart by an [`Origin`].
 //!
 //! After every `handle_*` and every order, call [`Volume::poll_output`] and [`Volume::poll_work`]
 //! with the same time until both return `None`.
 //!
-//! **Turns.** A request goes through the array in parts. A driver that has other things to look at gives each of its
-//! turns a budget ([`Volume::begin_turn`]) and lets requests go on in it ([`Volume::continue_requests`]), as long as
-//! there is something to begin ([`Volume::has_parts`]). Clients take turns by bytes, requests up to 128 KiB come
-//! before parts of longer ones, and of each kind at most 16 MiB and a part are under way in the array.
+//! **Turns.** A request goes through the array in parts. A driver that has other things to look at
+//! gives each of its turns a budget ([`Volume::begin_turn`]) and lets requests go on in it
+//! ([`Volume::continue_requests`]), as long as there is something to begin ([`Volume::has_parts`]).
+//! Clients take turns by bytes, requests up to 128 KiB come before parts of longer ones, and of
+//! each kind at most 16 MiB and a part are under way in the array.
 
 mod administration;
 mod opening;
@@ -42,7 +44,8 @@ pub struct Token(pub u64);
 pub enum Reply {
     /// It is done, and stable if that was asked for.
     Done,
-    /// It is done; [`Volume::brought`] gives what was read, until [`Volume::end_read`] or [`Volume::take_read`].
+    /// It is done; [`Volume::brought`] gives what was read, until [`Volume::end_read`] or
+    /// [`Volume::take_read`].
     Data(RequestSlot),
     /// It cannot be done: more drives are missing than the array can do without.
     Failed,
@@ -97,8 +100,8 @@ pub enum Output {
         /// The drive.
         drive: DriveId,
     },
-    /// The place of a failed drive is free: [`Volume::replace_drive`] may be called when an empty drive
-    /// with a formatted head is in it.
+    /// The place of a failed drive is free: [`Volume::replace_drive`] may be called when an empty
+    /// drive with a formatted head is in it.
     ReadyToReplace {
         /// The drive.
         drive: DriveId,
@@ -154,8 +157,8 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.plane_mut().memory()
     }
 
-    /// A client asks for data to be read or changed. With `forced` the answer waits for stable storage. As
-    /// [`Volume::handle_request_of`] where all requests are of one client.
+    /// A client asks for data to be read or changed. With `forced` the answer waits for stable
+    /// storage. As [`Volume::handle_request_of`] where all requests are of one client.
     #[inline]
     pub fn handle_request(
         &mut self,
@@ -167,7 +170,8 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.handle_request_of(now, Origin::default(), token, request, forced);
     }
 
-    /// The client `origin` asks for data to be read or changed. With `forced` the answer waits for stable storage.
+    /// The client `origin` asks for data to be read or changed. With `forced` the answer waits for
+    /// stable storage.
     #[inline]
     pub fn handle_request_of(
         &mut self,
@@ -217,13 +221,14 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.handle_request(now, &request);
     }
 
-    /// A turn of the driver begins, in which no more is begun than this. Before the first there is no limit.
+    /// A turn of the driver begins, in which no more is begun than this. Before the first there is
+    /// no limit.
     pub fn begin_turn(&mut self, budget: TurnBudget) {
         self.requests.begin_turn(budget);
     }
 
-    /// Begins parts of requests whose turn it is, as far as the budget goes. Parts that are done at once do not keep
-    /// the caller here.
+    /// Begins parts of requests whose turn it is, as far as the budget goes. Parts that are done at
+    /// once do not keep the caller here.
     pub fn continue_requests(&mut self, now: Instant) {
         // The array comes to rest before a change of policy.
         while !self.administration.is_switching()
@@ -418,8 +423,9 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.fail_drive(now, drive);
     }
 
-    /// Asks for the place of a failed drive. What it held is needed until the superblocks of the others
-    /// say that it has failed, so nothing may happen to it before [`Output::ReadyToReplace`].
+    /// Asks for the place of a failed drive. What it held is needed until the superblocks of the
+    /// others say that it has failed, so nothing may happen to it before
+    /// [`Output::ReadyToReplace`].
     ///
     /// # Errors
     ///
@@ -448,8 +454,8 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.replace_drive(now, drive, new)
     }
 
-    /// Takes a drive back that failed, with what it held then ([`check_return`](crate::durability::check_return)), and
-    /// begins to rebuild what it missed.
+    /// Takes a drive back that failed, with what it held then
+    /// ([`check_return`](crate::durability::check_return)), and begins to rebuild what it missed.
     ///
     /// # Errors
     ///
@@ -464,7 +470,8 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.take_drive_back(now, drive, missed, new)
     }
 
-    /// Compares parity with data everywhere, and with `rewrites` writes parity again that does not fit.
+    /// Compares parity with data everywhere, and with `rewrites` writes parity again that does not
+    /// fit.
     pub fn scrub(&mut self, now: Instant, rewrites: bool) {
         self.engine.plane_mut().reset_mismatches();
         self.engine.scrub(now, rewrites);
@@ -489,15 +496,16 @@ impl<M: Memory, O: Observe> Volume<M, O> {
     }
 
     /// Takes no more requests, and ends the array when those under way have ended, or as after a
-    /// crash, which loses nothing that was flushed, if some have not at `until`. What is being rebuilt goes
-    /// on when the array serves again. Comes back as [`Output::Drained`] and [`Output::ShutDown`].
+    /// crash, which loses nothing that was flushed, if some have not at `until`. What is being
+    /// rebuilt goes on when the array serves again. Comes back as [`Output::Drained`] and
+    /// [`Output::ShutDown`].
     pub fn shut_down(&mut self, now: Instant, until: Instant) {
         self.engine.prepare_to_switch(now);
         self.administration.begin_shutdown(until);
     }
 
-    /// Goes on with the shutdown after [`Output::Drained`]: the superblocks are to say that the array
-    /// has ended.
+    /// Goes on with the shutdown after [`Output::Drained`]: the superblocks are to say that the
+    /// array has ended.
     pub fn record_shutdown(&mut self, now: Instant) {
         self.engine.plane_mut().end(now);
     }
@@ -534,7 +542,8 @@ impl<M: Memory, O: Observe> Volume<M, O> {
             return true;
         }
         let idle = self.is_idle();
-        // Parts that wait are of requests that go on after a change of policy, but not after a shutdown.
+        // Parts that wait are of requests that go on after a change of policy, but not after a
+        // shutdown.
         let drained = idle && !self.requests.is_waiting() && self.engine.plane().is_idle();
         match self.administration.next_step(now, idle, drained) {
             Step::Wait => return false,

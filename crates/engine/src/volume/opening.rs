@@ -30,9 +30,9 @@ pub struct Rebuild {
 
 impl Repairs {
     /// What has to be repaired in an array that was put together like this. Regions that are not
-    /// resynced are unmarked in the intent record: with a drive missing, parity cannot be computed again,
-    /// and need not be, because what was being written was in the journal, as it always is if people
-    /// want that. They stay marked while checksums are in doubt there.
+    /// resynced are unmarked in the intent record: with a drive missing, parity cannot be computed
+    /// again, and need not be, because what was being written was in the journal, as it always is
+    /// if people want that. They stay marked while checksums are in doubt there.
     #[must_use]
     pub fn new(assembly: &Assembly, intent: &mut Intent, layout: &Layout) -> Self {
         let geometry = &assembly.geometry;
@@ -68,8 +68,8 @@ impl Repairs {
         let rebuild = rebuild.collect();
         let mut resync: Vec<Range<u64>> = dirty.iter().copied().map(stripes).collect();
         if forced && assembly.absent != 0 && !geometry.level.is_mirrored() {
-            // Of a stripe that misses a member what is left is taken as it is: there is nothing to compute
-            // parity from. Only narrow stripes may have all of theirs.
+            // Of a stripe that misses a member what is left is taken as it is: there is nothing to
+            // compute parity from. Only narrow stripes may have all of theirs.
             resync = resync
                 .into_iter()
                 .flat_map(|range| whole(layout, assembly.absent, range))
@@ -101,7 +101,8 @@ fn whole(layout: &Layout, absent: u64, stripes: Range<u64>) -> Vec<Range<u64>> {
     whole
 }
 
-/// The stripes that a drive misses which was given up, as far as they are not being written; all, if nobody knows.
+/// The stripes that a drive misses which was given up, as far as they are not being written; all,
+/// if nobody knows.
 pub(super) fn stripes_missed<M: Memory, O: Observe>(
     volume: &Volume<M, O>,
     drive: DriveId,
@@ -137,8 +138,9 @@ fn stripes_at(geometry: &Geometry, layout: &Layout, range: Range<u64>) -> Range<
 }
 
 impl<M: Memory, O: Observe> Volume<M, O> {
-    /// Begins what the last end of the array has left to repair, before the first request. `new_drive`
-    /// makes the model of a drive that is rebuilt from its start; others go on with theirs.
+    /// Begins what the last end of the array has left to repair, before the first request.
+    /// `new_drive` makes the model of a drive that is rebuilt from its start; others go on with
+    /// theirs.
     ///
     /// # Errors
     ///
@@ -149,7 +151,8 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         repairs: &Repairs,
         mut new_drive: impl FnMut(DriveId) -> Drive<O>,
     ) -> Result<(), CannotReplace> {
-        // Before anything is rebuilt: a rebuild must not take a copy for good that may differ from others.
+        // Before anything is rebuilt: a rebuild must not take a copy for good that may differ from
+        // others.
         let is_redundant = self.engine().array().layout().level().is_redundant();
         let resyncs = is_redundant && !repairs.resync.is_empty();
         self.engine_mut().plane_mut().begin_repairs(resyncs);

@@ -1,15 +1,17 @@
-//! Requests of clients that are under way in the array, and those with parts that wait for their turn.
+//! Requests of clients that are under way in the array, and those with parts that wait for their
+//! turn.
 
 use super::Token;
 use crate::bytes::{ByteRequestKind, RequestSlot};
 use crate::fair_queue::{FairQueue, Origin};
 use alloc::vec::Vec;
 
-/// Requests up to this length are short: they come before parts of long ones, and are never cut for the sake of
-/// others.
+/// Requests up to this length are short: they come before parts of long ones, and are never cut for
+/// the sake of others.
 const SHORT_BYTES: u64 = 128 << 10;
-/// Bytes of short requests, and of long ones, that are under way in the array before the next has to wait. What is
-/// under way may be done all at once, so this bounds for how long a driver hears of nothing else.
+/// Bytes of short requests, and of long ones, that are under way in the array before the next has
+/// to wait. What is under way may be done all at once, so this bounds for how long a driver hears
+/// of nothing else.
 const UNDER_WAY_BYTES_MAX: u64 = 16 << 20;
 
 /// The most that is begun in one turn of a driver.
@@ -169,8 +171,8 @@ impl Requests {
         can_begin.then(|| self.short.waiting.pop())?
     }
 
-    /// The request whose part is to begin next in this turn. Short ones come first, and one part of a long one is
-    /// begun in any case.
+    /// The request whose part is to begin next in this turn. Short ones come first, and one part of
+    /// a long one is begun in any case.
     pub(super) fn pop(&mut self) -> Option<RequestSlot> {
         if let Some(slot) = self.pop_short() {
             return Some(slot);

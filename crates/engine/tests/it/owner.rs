@@ -1,7 +1,7 @@
-//! Several servers that want one drive, in virtual time. Clocks drift, and commands take long or never arrive. Processes
-//! stop for a while at any moment, and are killed and started again. An administrator demands the drive for a server though
-//! another lives. No two ever own the drive at once, and
-//! nothing of a former owner is carried out later.
+//! Several servers that want one drive, in virtual time. Clocks drift, and commands take long or
+//! never arrive. Processes stop for a while at any moment, and are killed and started again. An
+//! administrator demands the drive for a server though another lives. No two ever own the drive at
+//! once, and nothing of a former owner is carried out later.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use engine::durability::Uuid;
@@ -54,7 +54,8 @@ enum Stage {
     Gone {
         until: u64,
     },
-    /// With the holder of the reservation when it began, and whether people demand the drive for the newcomer.
+    /// With the holder of the reservation when it began, and whether people demand the drive for
+    /// the newcomer.
     Watching(Watch, Option<(usize, u64)>, bool),
     Leasing(Lease),
 }
@@ -147,7 +148,8 @@ impl World {
         }
     }
 
-    /// Sends a command: the decision is made now, and the process may be stopped before the bytes leave it.
+    /// Sends a command: the decision is made now, and the process may be stopped before the bytes
+    /// leave it.
     fn send(&mut self, server: &mut Server, what: What) {
         let stops_one_in = if what == What::Data { 4_000 } else { 100 };
         if self.rng.below(stops_one_in) == 0 {
@@ -157,7 +159,8 @@ impl World {
             server.muffled_until = self.now + self.rng.below(4_000) * MS;
         }
         let left = server.stopped_until.max(self.now);
-        // A controller that was silent for too long is gone, and everything that comes over its connection.
+        // A controller that was silent for too long is gone, and everything that comes over its
+        // connection.
         let is_heard = left < server.heard + SILENCE;
         let takes = match self.rng.below(20) {
             0 => self.rng.below(SLOWEST),
@@ -170,7 +173,8 @@ impl World {
             answered = server.muffled_until;
             carried_out = carried_out.filter(|_| self.rng.below(2) == 0);
         }
-        // A connection may hold back data until the server ends it, when its time has run out, or the drive does.
+        // A connection may hold back data until the server ends it, when its time has run out, or
+        // the drive does.
         if what == What::Data && self.rng.below(10) == 0 {
             let last = server.runs_out(self.now) + SILENCE + SLOWEST;
             carried_out = Some(self.now + self.rng.below(last - self.now));
@@ -272,7 +276,8 @@ impl World {
         if server.stopped_until > self.now {
             return;
         }
-        // A server that was silent for too long connects again, and its commands under way are lost.
+        // A server that was silent for too long connects again, and its commands under way are
+        // lost.
         if self.now >= server.heard + SILENCE {
             let is_reading = server.commands.iter().any(|command| command.what != What::Data);
             for command in &mut server.commands {

@@ -1,4 +1,5 @@
-//! Turns of a driver: what is begun in one is bounded, clients share them, and long requests hold up nobody.
+//! Turns of a driver: what is begun in one is bounded, clients share them, and long requests hold
+//! up nobody.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use array::policy::{PolicyKind, PolicySettings};
@@ -17,7 +18,8 @@ const CHUNK_PAGES: u32 = 16;
 const STRIPE_BYTES: u64 = 3 * CHUNK_PAGES as u64 * PAGE_BYTES;
 /// The largest part of a request.
 const PART_BYTES: u64 = 1 << 20;
-/// What is under way of one kind before the next has to wait, as the documentation of `volume` has it.
+/// What is under way of one kind before the next has to wait, as the documentation of `volume` has
+/// it.
 const UNDER_WAY_BYTES: u64 = 16 << 20;
 const BUDGET: TurnBudget = TurnBudget { bytes: 1 << 20, parts: 64 };
 

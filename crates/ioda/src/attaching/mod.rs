@@ -1,6 +1,7 @@
 //! How hosts attach to a drive or an array over NVMe/TCP: where, under which name, and who may.
 //!
-//! Knows: the options that say so, and the subsystem that comes of them. Does not know: what is in it.
+//! Knows: the options that say so, and the subsystem that comes of them. Does not know: what is in
+//! it.
 
 mod address;
 
@@ -87,14 +88,15 @@ impl Attaching {
         Ok(Self { addresses: found, nqn, hosts, host_keys: settings.host_keys.clone() })
     }
 
-    /// Whether anyone who reaches an address can read and write what is there: no host has to show a secret. `None` if
-    /// not, or the first such address.
+    /// Whether anyone who reaches an address can read and write what is there: no host has to show
+    /// a secret. `None` if not, or the first such address.
     pub(crate) fn open_address(&self) -> Option<SocketAddr> {
         let beyond = self.addresses.iter().find(|address| !address.ip().is_loopback());
         beyond.copied().filter(|_| self.host_keys.is_none())
     }
 
-    /// Listens. What is named `uuid` is called so, and `memory_bytes` is the bound on the data of commands.
+    /// Listens. What is named `uuid` is called so, and `memory_bytes` is the bound on the data of
+    /// commands.
     pub(crate) fn open(
         self,
         uuid: &Uuid,

@@ -326,7 +326,8 @@ struct Benchmark {
     page_operations_per_second: f64,
     /// Nanoseconds for each page operation.
     nanos_per_page_operation: f64,
-    /// Write amplification of the drives: pages of flash programmed per page that was written to them.
+    /// Write amplification of the drives: pages of flash programmed per page that was written to
+    /// them.
     write_amplification: f64,
     /// Time it took, in seconds.
     wall_seconds: f64,

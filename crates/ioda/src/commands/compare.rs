@@ -217,7 +217,8 @@ pub(crate) fn write_documents(
     Ok(documents)
 }
 
-/// Tells what came of the assertions; that goes where the table goes, or to stderr if that is a document.
+/// Tells what came of the assertions; that goes where the table goes, or to stderr if that is a
+/// document.
 fn judge(args: &OutputArgs, assertions: &[report::Assertion]) -> Result<Code, Failure> {
     let to_stderr = printed(args).next().is_some();
     for assertion in assertions {

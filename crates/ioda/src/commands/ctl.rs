@@ -57,8 +57,8 @@ pub(crate) struct CtlArgs {
     /// nbd+unix:///?socket=PATH [default: ioda.sock in $XDG_RUNTIME_DIR, or else in /tmp]
     #[arg(long, global = true, value_name = "ADDRESS")]
     address: Option<Address>,
-    /// The array's control socket, as in `ioda serve --control` [default: the path of its Unix socket with
-    /// .ctl at its end]
+    /// The array's control socket, as in `ioda serve --control` [default: the path of its Unix
+    /// socket with .ctl at its end]
     #[arg(long, global = true, value_name = "PATH", conflicts_with = "address")]
     control: Option<PathBuf>,
     /// The answer as JSON.

@@ -74,7 +74,8 @@ struct Wanted {
     /// List the first collections that broke the window contract: when, on which drive and why
     #[arg(long, conflicts_with_all = ["request", "worst"])]
     violations: bool,
-    /// Run everything twice at the same time and print the first event that differs, or that none does
+    /// Run everything twice at the same time and print the first event that differs, or that none
+    /// does
     #[arg(long, conflicts_with_all = ["request", "worst", "violations", "html", "json"])]
     check_repeat: bool,
     /// TOML file with the sections array, windows, stage, policies, drive, workload and run; flags

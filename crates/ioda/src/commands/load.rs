@@ -38,9 +38,10 @@ Writes go to the device: what is on it is lost.";
 /// Options of `ioda load`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LoadArgs {
-    /// Where the device is served, as in `ioda serve --address`: the path of a Unix socket, a host with a
-    /// port, or a URI such as nbd://localhost:10809/NAME or nbd+unix:///NAME?socket=PATH; without a name
-    /// the server's default export [default: ioda.sock in $XDG_RUNTIME_DIR, or else in /tmp]
+    /// Where the device is served, as in `ioda serve --address`: the path of a Unix socket, a host
+    /// with a port, or a URI such as nbd://localhost:10809/NAME or nbd+unix:///NAME?socket=PATH;
+    /// without a name the server's default export [default: ioda.sock in $XDG_RUNTIME_DIR, or else
+    /// in /tmp]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) address: Option<Address>,
     /// How the device is called in the results [default: NBD]
@@ -52,8 +53,8 @@ pub(crate) struct LoadArgs {
     /// Seed of everything that is drawn by chance, any whole number [default: 1]
     #[arg(long, alias = "randseed", value_name = "N")]
     pub(crate) seed: Option<Text<u64>>,
-    /// How moments are waited for: `spin` shortly before them, which is punctual, or `block` until the kernel wakes
-    /// the generator, which is right where time is virtual [default: spin]
+    /// How moments are waited for: `spin` shortly before them, which is punctual, or `block` until
+    /// the kernel wakes the generator, which is right where time is virtual [default: spin]
     #[arg(long, value_name = "HOW")]
     pub(crate) wait: Option<Text<Wait>>,
     /// The results.

@@ -53,8 +53,8 @@ pub(crate) struct PresetsArgs {
     /// Print one drive as a configuration file (see `ioda presets drives`)
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     toml: Option<String>,
-    /// Measure the drives of today as data sheets are, and print both side by side; with names such as
-    /// 7450-960, those drives
+    /// Measure the drives of today as data sheets are, and print both side by side; with names such
+    /// as 7450-960, those drives
     #[arg(long, value_name = "NAME", num_args = 0.., value_delimiter = ',', require_equals = true,
         conflicts_with = "toml")]
     calibration: Option<Vec<String>>,

@@ -53,21 +53,22 @@ pub(crate) struct ReproduceArgs {
     /// Take the experiments in this folder instead of those of the program
     #[arg(long = "experiments", value_name = "FOLDER")]
     folder: Option<PathBuf>,
-    /// Of these only what has all words of TEXT: experiments by id, figure or title, or else single claims by id
-    /// or statement, such as `ttflash` or `6-iod1-iod2` [default: everything]
+    /// Of these only what has all words of TEXT: experiments by id, figure or title, or else single
+    /// claims by id or statement, such as `ttflash` or `6-iod1-iod2` [default: everything]
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
     /// The seeds.
     #[command(flatten)]
     seeds: SeedArgs,
-    /// Few requests on small drives, to see that everything works; figures and verdicts mean nothing then
+    /// Few requests on small drives, to see that everything works; figures and verdicts mean
+    /// nothing then
     #[arg(long)]
     quick: bool,
     /// Of `live`: number of requests of each workload, 1 or more [default: 12000]
     #[arg(long, value_name = "N")]
     requests: Option<u64>,
-    /// Of `live`: how moments are waited for, `spin` or `block`; with `block`, which is for the laboratory (`lab/`),
-    /// where time is virtual, every single request is compared [default: spin]
+    /// Of `live`: how moments are waited for, `spin` or `block`; with `block`, which is for the
+    /// laboratory (`lab/`), where time is virtual, every single request is compared [default: spin]
     #[arg(long, value_name = "HOW")]
     wait: Option<Text<Wait>>,
     /// Exit with 1 if a claim does not hold
@@ -76,8 +77,8 @@ pub(crate) struct ReproduceArgs {
     /// Everything as JSON.
     #[command(flatten)]
     json: JsonArgs,
-    /// Write the claims as JUnit XML, a test suite per experiment and a test case per claim; `-` for standard
-    /// output
+    /// Write the claims as JUnit XML, a test suite per experiment and a test case per claim; `-`
+    /// for standard output
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Write one HTML page per workload, and per figure that compares drives, into this folder
@@ -170,8 +171,8 @@ fn hinted(failure: Failure, names: &[String]) -> Failure {
     }
 }
 
-/// Everything that is written. What is kept while runs come and go is small: text, claims, and where on the disk
-/// the documents of the runs are.
+/// Everything that is written. What is kept while runs come and go is small: text, claims, and
+/// where on the disk the documents of the runs are.
 struct Outputs<'a> {
     args: &'a ReproduceArgs,
     talk: Talk,

@@ -31,7 +31,8 @@ pub(crate) struct SchemaArgs {
     markdown: Option<PathBuf>,
 }
 
-/// Prints the list or a schema, or writes the reference, with pages of `command`, the whole command line.
+/// Prints the list or a schema, or writes the reference, with pages of `command`, the whole command
+/// line.
 pub(crate) fn run(args: &SchemaArgs, command: Command, talk: Talk) -> Result<Code, Failure> {
     match (&args.name, &args.markdown) {
         (_, Some(folder)) => write_reference(folder, command, talk)?,

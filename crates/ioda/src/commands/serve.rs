@@ -52,8 +52,8 @@ The guide is docs/serving.md.";
 /// Options of `ioda serve`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServeArgs {
-    /// TOML file with the sections serve, hosts, network, array, windows, stage, policies, drive and run; flags
-    /// override it
+    /// TOML file with the sections serve, hosts, network, array, windows, stage, policies, drive
+    /// and run; flags override it
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// How it is served.

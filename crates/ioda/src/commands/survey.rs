@@ -72,24 +72,27 @@ pub(crate) struct SurveyArgs {
     /// So many seeds, counted from --seed, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 2)]
     seeds: u32,
-    /// Requests of each run, 1 or more [default: as many as the table has, or as move 7 GiB if that is fewer]
+    /// Requests of each run, 1 or more [default: as many as the table has, or as move 7 GiB if that
+    /// is fewer]
     #[arg(long, value_name = "N")]
     requests: Option<u64>,
-    /// Show how sure latencies are: with one seed each has an interval of 95 %, and JSON has those of all seeds
+    /// Show how sure latencies are: with one seed each has an interval of 95 %, and JSON has those
+    /// of all seeds
     #[arg(long)]
     intervals: bool,
     /// Where results go and are kept
     #[arg(long, value_name = "FOLDER", default_value = "ioda-survey")]
     output: PathBuf,
-    /// TOML file with the sections array, windows, stage, policies, drive and run; flags override it
+    /// TOML file with the sections array, windows, stage, policies, drive and run; flags override
+    /// it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Forget the runs that are kept in the folder
     #[arg(long)]
     fresh: bool,
-    /// Make the K-th of N parts of the runs only, such as 3/64; N is 1 to 10000. Parts are blocks of runs that follow
-    /// each other, so that those on the same drives stay together, and differ by one run at most. `ioda survey merge`
-    /// puts them together
+    /// Make the K-th of N parts of the runs only, such as 3/64; N is 1 to 10000. Parts are blocks
+    /// of runs that follow each other, so that those on the same drives stay together, and differ
+    /// by one run at most. `ioda survey merge` puts them together
     #[arg(long, value_name = "K/N", conflicts_with = "costs")]
     shard: Option<Shard>,
     /// Print the table of costs only

@@ -69,7 +69,8 @@ pub(crate) struct SweepArgs {
     /// So many seeds, counted from --seed, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u32,
-    /// Show how sure latencies are: with one seed each has an interval of 95 %, and JSON has those of all seeds
+    /// Show how sure latencies are: with one seed each has an interval of 95 %, and JSON has those
+    /// of all seeds
     #[arg(long)]
     intervals: bool,
     /// Where results go and are kept
@@ -78,9 +79,9 @@ pub(crate) struct SweepArgs {
     /// Forget the runs that are kept in the folder
     #[arg(long)]
     fresh: bool,
-    /// Make the K-th of N parts of the runs only, such as 3/64; N is 1 to 10000. Parts are blocks of runs that follow
-    /// each other, so that those on the same drives stay together, and differ by one run at most. `ioda sweep merge`
-    /// puts them together
+    /// Make the K-th of N parts of the runs only, such as 3/64; N is 1 to 10000. Parts are blocks
+    /// of runs that follow each other, so that those on the same drives stay together, and differ
+    /// by one run at most. `ioda sweep merge` puts them together
     #[arg(long, value_name = "K/N", conflicts_with = "json")]
     shard: Option<Shard>,
     /// Everything as JSON.

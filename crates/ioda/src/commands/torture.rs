@@ -1,5 +1,5 @@
-//! `ioda torture`: whole arrays under power cuts, failing drives and orders, as seeds draw them or as
-//! every short script has them.
+//! `ioda torture`: whole arrays under power cuts, failing drives and orders, as seeds draw them or
+//! as every short script has them.
 
 pub(crate) mod document;
 pub(crate) mod planted;
@@ -70,7 +70,8 @@ pub(crate) struct TortureArgs {
     /// RAID level: raid1, raid4, raid5, raid6 or raid10; repeatable [default: any]
     #[arg(long, value_name = "LEVEL")]
     level: Vec<Text<Raid>>,
-    /// Seed of the first history, any whole number, and of the only one unless --seeds, --time, --for or --state asks for more [default: 1]
+    /// Seed of the first history, any whole number, and of the only one unless --seeds, --time,
+    /// --for or --state asks for more [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// So many seeds, counted from --seed, a history for each [default: 1000, or 1 with --seed]
@@ -79,10 +80,12 @@ pub(crate) struct TortureArgs {
     /// As many histories as end in this time, such as 10m or 1h, instead of a number of them
     #[arg(long, value_name = "TIME", conflicts_with = "seeds")]
     time: Option<Text<Span>>,
-    /// Processor time of all threads together, such as 10m or 1h, after which no history begins, instead of a number of them
+    /// Processor time of all threads together, such as 10m or 1h, after which no history begins,
+    /// instead of a number of them
     #[arg(long = "for", value_name = "TIME", conflicts_with_all = ["seeds", "time"])]
     processor_time: Option<Text<Span>>,
-    /// File in which counts of runs with the same options are added up; the next run goes on with the next seed
+    /// File in which counts of runs with the same options are added up; the next run goes on with
+    /// the next seed
     #[arg(long, value_name = "FILE", conflicts_with_all = ["sweep", "script", "story"])]
     state: Option<PathBuf>,
     /// Steps of a history, 1 to 100000 [default: 200]
@@ -91,26 +94,29 @@ pub(crate) struct TortureArgs {
     /// One of N histories has 30000 steps, 0 for none [default: 200, or 0 with --steps]
     #[arg(long, value_name = "N")]
     long: Option<u64>,
-    /// Every short script, with the power cut at every command of the disks, instead of what seeds draw
+    /// Every short script, with the power cut at every command of the disks, instead of what seeds
+    /// draw
     #[arg(long, conflicts_with_all = ["seed", "seeds", "time", "steps", "processor_time", "long"])]
     sweep: bool,
     /// Most acts of the scripts of --sweep, 1 to 5; each more takes about twenty times as long
     #[arg(long, value_name = "N", default_value_t = 2, requires = "sweep",
         value_parser = clap::value_parser!(u8).range(1..=5))]
     length: u8,
-    /// One script, such as raid5:write,fail:mixed:17: LEVEL:ACTS, or LEVEL:ACTS:LOSS:COMMANDS for a power cut after that many commands; the
-    /// level with -degraded is an array that journals only while drives are missing
+    /// One script, such as raid5:write,fail:mixed:17: LEVEL:ACTS, or LEVEL:ACTS:LOSS:COMMANDS for a
+    /// power cut after that many commands; the level with -degraded is an array that journals only
+    /// while drives are missing
     #[arg(long, value_name = "SCRIPT",
         conflicts_with_all = ["sweep", "level", "seed", "seeds", "time", "steps", "processor_time", "long"])]
     script: Option<Case>,
     /// Demand of RAID-4, 5 and 6 that journal only while drives are missing (`--journal degraded`,
-    /// scripts of raid5-degraded) that drives may be lost in the moment of a power cut, which is always
-    /// demanded of all others. They do not promise it (the write hole): failures are expected
+    /// scripts of raid5-degraded) that drives may be lost in the moment of a power cut, which is
+    /// always demanded of all others. They do not promise it (the write hole): failures are
+    /// expected
     #[arg(long)]
     write_hole: bool,
-    /// Plant bugs, one at a time, and count the histories from each of three seeds until it is found, at most --seeds [default:
-    /// 2000]. Each bug loses or falsifies data in some history. Without names: all bugs. Needs a program that is built with
-    /// the feature `planted`
+    /// Plant bugs, one at a time, and count the histories from each of three seeds until it is
+    /// found, at most --seeds [default: 2000]. Each bug loses or falsifies data in some history.
+    /// Without names: all bugs. Needs a program that is built with the feature `planted`
     #[arg(long, value_name = "NAME,...", num_args = 0.., require_equals = true, value_delimiter = ',',
         conflicts_with_all = ["time", "processor_time", "state", "long", "sweep", "script", "write_hole", "story"])]
     planted: Option<Vec<String>>,

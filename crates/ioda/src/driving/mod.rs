@@ -32,9 +32,9 @@ const BLOCK_BYTES: u64 = 1 << BLOCK_SHIFT;
 /// Options of `ioda drive`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DriveArgs {
-    /// Where hosts connect: a host with a port such as 127.0.0.1:4420, a port alone, which is on the loopback
-    /// interface, or nvme+tcp://127.0.0.1:4420; repeatable. Port 0 lets the system choose [default:
-    /// 127.0.0.1:4420]
+    /// Where hosts connect: a host with a port such as 127.0.0.1:4420, a port alone, which is on
+    /// the loopback interface, or nvme+tcp://127.0.0.1:4420; repeatable. Port 0 lets the system
+    /// choose [default: 127.0.0.1:4420]
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     pub(crate) address: Vec<TargetAddress>,
     /// Where the drive keeps its bytes: `memory`, or a file or block device [default: memory]
@@ -55,16 +55,16 @@ pub(crate) struct DriveArgs {
     /// Offer hosts no reservations, as simple drives have none
     #[arg(long)]
     pub(crate) no_reservations: bool,
-    /// Make a new drive of a file or device on which something is; that is lost. Known formats, such as file systems,
-    /// are refused
+    /// Make a new drive of a file or device on which something is; that is lost. Known formats,
+    /// such as file systems, are refused
     #[arg(long)]
     pub(crate) create: bool,
-    /// Most memory for the data of commands of all hosts together, 16m or more [default: an eighth of the
-    /// machine's, at least 256m]
+    /// Most memory for the data of commands of all hosts together, 16m or more [default: an eighth
+    /// of the machine's, at least 256m]
     #[arg(long, value_name = "SIZE")]
     pub(crate) client_memory: Option<Text<Size>>,
-    /// How moments are waited for: `spin` shortly before them, which is punctual, or `block` until the kernel wakes
-    /// the drive, which is right where time is virtual [default: spin]
+    /// How moments are waited for: `spin` shortly before them, which is punctual, or `block` until
+    /// the kernel wakes the drive, which is right where time is virtual [default: spin]
     #[arg(long, value_name = "HOW")]
     pub(crate) wait: Option<Text<Wait>>,
     /// Who may attach.
@@ -79,7 +79,8 @@ pub(crate) struct DriveArgs {
     /// Seed of everything that is drawn by chance, any whole number [default: 1]
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub(crate) seed: Option<Text<u64>>,
-    /// Print where the drive is and how it is called as one line of JSON, as soon as hosts can connect
+    /// Print where the drive is and how it is called as one line of JSON, as soon as hosts can
+    /// connect
     #[arg(long, help_heading = "Run")]
     pub(crate) json: bool,
 }

@@ -3,7 +3,8 @@
 use crate::exit::{self, Code, Failure};
 use std::fmt;
 
-/// Why a question has no answer: the sentence that the command line prints, and the code with which it would end.
+/// Why a question has no answer: the sentence that the command line prints, and the code with which
+/// it would end.
 #[derive(Clone, Debug)]
 pub struct Error {
     code: Code,

@@ -1,5 +1,5 @@
-//! Runs of a sweep one by one, so that others can decide where and when each is made. They are those of `ioda sweep`:
-//! known by the same keys, and kept in the same file.
+//! Runs of a sweep one by one, so that others can decide where and when each is made. They are
+//! those of `ioda sweep`: known by the same keys, and kept in the same file.
 
 use super::error::Error;
 use super::simulation::Question;
@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 /// As many drives as an array may have: whether a fault is of one of them is of no interest here.
 const MOST_DRIVES: u32 = 64;
 
-/// Makes runs. It keeps prepared drives and traces for the next one, so runs that are alike should follow each other.
+/// Makes runs. It keeps prepared drives and traces for the next one, so runs that are alike should
+/// follow each other.
 #[derive(Default)]
 pub struct Maker {
     shelf: kept_runs::Shelf,
@@ -35,8 +36,9 @@ impl Job {
 }
 
 impl Maker {
-    /// The run of `question` under `policy`, one of its policies. All of them are laid out alike, so a run depends on
-    /// which others there are as in a comparison. `point` says in a few words what is varied.
+    /// The run of `question` under `policy`, one of its policies. All of them are laid out alike,
+    /// so a run depends on which others there are as in a comparison. `point` says in a few words
+    /// what is varied.
     ///
     /// # Errors
     ///
@@ -140,8 +142,8 @@ pub fn shard(text: &str, runs: usize) -> Result<Range<usize>, Error> {
     Ok(shard.range(runs))
 }
 
-/// Puts the runs of sweeps that `folders` keep into `output`, as `ioda sweep merge` does. Gives how many runs it
-/// keeps then.
+/// Puts the runs of sweeps that `folders` keep into `output`, as `ioda sweep merge` does. Gives how
+/// many runs it keeps then.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! The same questions for programs in the same process, in the words of the command line.
 //!
-//! A question is a list of options as somebody would have typed them ([`Words`]). It is read by the same parser as
-//! the command line, so names, units, defaults and the sentences of errors are the same. What comes of it are the
-//! documents and the results themselves; nothing is printed.
+//! A question is a list of options as somebody would have typed them ([`Words`]). It is read by the
+//! same parser as the command line, so names, units, defaults and the sentences of errors are the
+//! same. What comes of it are the documents and the results themselves; nothing is printed.
 
 mod documents;
 mod error;

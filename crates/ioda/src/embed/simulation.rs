@@ -59,7 +59,8 @@ pub struct Question {
     pub words: Words,
     /// A configuration as TOML, over which the options are laid.
     pub configuration: Option<String>,
-    /// The policies in order, where not all of them have a name; empty where the words say everything.
+    /// The policies in order, where not all of them have a name; empty where the words say
+    /// everything.
     pub policies: Vec<Entry>,
 }
 
@@ -119,9 +120,9 @@ impl Simulation {
         self.policies.len()
     }
 
-    /// Makes the runs, which `progress` counts and can interrupt, and writes the documents that the options ask for.
-    /// `begun` is told how many requests each run has, if that is known, before the first begins. `keep` gets the
-    /// requests of every run one by one.
+    /// Makes the runs, which `progress` counts and can interrupt, and writes the documents that the
+    /// options ask for. `begun` is told how many requests each run has, if that is known, before
+    /// the first begins. `keep` gets the requests of every run one by one.
     ///
     /// # Errors
     ///

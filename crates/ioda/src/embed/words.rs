@@ -5,13 +5,15 @@ use crate::cli::Cli;
 use clap::{Arg, ArgAction, CommandFactory};
 use std::ffi::OsString;
 
-/// Names that cannot be those of the options: `assert` is a word of some languages, and several policies are a list.
+/// Names that cannot be those of the options: `assert` is a word of some languages, and several
+/// policies are a list.
 const OTHER_NAMES: [(&str, &str); 2] = [("asserts", "assert"), ("policies", "policy")];
 
 /// The value of an option.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Value {
-    /// Whether something is so. A flag stands there or not; an option that takes a value gets `true` or `false`.
+    /// Whether something is so. A flag stands there or not; an option that takes a value gets
+    /// `true` or `false`.
     Switch(bool),
     /// What is typed behind the option.
     Text(OsString),
@@ -47,8 +49,8 @@ impl Words {
         self.last = Some(word);
     }
 
-    /// Adds the option `name`, with underscores in the place of hyphens. One that does not exist is refused with the
-    /// others, when the words are read.
+    /// Adds the option `name`, with underscores in the place of hyphens. One that does not exist is
+    /// refused with the others, when the words are read.
     ///
     /// # Errors
     ///

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use workload::WorkloadError;
 
-/// Makes those of `jobs` that `journal` does not have, and keeps them there. What a run does wrong is
-/// kept as well; only what concerns all runs ends this early.
+/// Makes those of `jobs` that `journal` does not have, and keeps them there. What a run does wrong
+/// is kept as well; only what concerns all runs ends this early.
 pub(crate) fn run<S: Subject>(
     jobs: &[Job<S>],
     journal: &mut Journal<S::Record>,

@@ -18,8 +18,8 @@ pub(super) fn path(folder: &Path) -> PathBuf {
     folder.join(NAME)
 }
 
-/// Opens the file of `folder` for this process alone; it is made if there is none. It is read from its beginning
-/// and written at its end.
+/// Opens the file of `folder` for this process alone; it is made if there is none. It is read from
+/// its beginning and written at its end.
 pub(super) fn writable(folder: &Path) -> Result<File, Failure> {
     let open = |path: &Path| OpenOptions::new().read(true).append(true).create(true).open(path);
     locked(folder, open, FlockOperation::NonBlockingLockExclusive)
@@ -48,8 +48,8 @@ pub(super) fn readable(folder: &Path) -> Result<File, Failure> {
     }
 }
 
-/// Gives the file of `folder`, which this process has locked, this text in one step: a power failure leaves the
-/// old file or the new one. The new one is locked from the beginning.
+/// Gives the file of `folder`, which this process has locked, this text in one step: a power
+/// failure leaves the old file or the new one. The new one is locked from the beginning.
 pub(super) fn replace(folder: &Path, text: &[u8]) -> Result<File, Failure> {
     let unfinished = folder.join(UNFINISHED);
     let write = || -> io::Result<File> {
@@ -97,8 +97,8 @@ fn is_same(one: &std::fs::Metadata, other: &std::fs::Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Locks a file until it is closed; not if another process has it. File systems of clusters may have no locks:
-/// there everybody has to have a folder of his own.
+/// Locks a file until it is closed; not if another process has it. File systems of clusters may
+/// have no locks: there everybody has to have a folder of his own.
 fn lock(file: &File, how: FlockOperation) -> io::Result<bool> {
     match retry_on_intr(|| flock(file, how)) {
         Ok(()) | Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => Ok(true),

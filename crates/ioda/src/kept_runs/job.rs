@@ -23,8 +23,8 @@ pub(crate) trait Subject: Sync + Sized {
     /// A run is given up if more requests than this wait at once.
     const MOST_WAITING: usize;
 
-    /// What is kept of a run that ended like this: nothing that depends on the machine, on the time or on
-    /// who asked, because the key does not.
+    /// What is kept of a run that ended like this: nothing that depends on the machine, on the time
+    /// or on who asked, because the key does not.
     fn record(&self, job: &Job<Self>, ended: &Ended) -> Self::Record;
 }
 
@@ -57,8 +57,9 @@ impl<S> Job<S> {
     }
 }
 
-/// A hash of the version of the program and everything that `what` says of itself. Plans and sources
-/// say all that there is to them, so a field that is added later changes the key as it should.
+/// A hash of the version of the program and everything that `what` says of itself. Plans and
+/// sources say all that there is to them, so a field that is added later changes the key as it
+/// should.
 pub(crate) fn key(what: &impl Debug) -> String {
     let mut hash = Sha256::new();
     hash.update(env!("CARGO_PKG_VERSION"));

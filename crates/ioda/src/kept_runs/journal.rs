@@ -1,8 +1,8 @@
 //! `runs.jsonl`: what is done, one JSON object in a line, so that many runs can be interrupted.
 //!
-//! A line is written and flushed to the medium when its run ends. What an interrupt leaves of a last
-//! line is dropped at the next start. When all runs have ended, lines are sorted by key, and of several
-//! with one key the last is left: then the file does not say who made which run when.
+//! A line is written and flushed to the medium when its run ends. What an interrupt leaves of a
+//! last line is dropped at the next start. When all runs have ended, lines are sorted by key, and
+//! of several with one key the last is left: then the file does not say who made which run when.
 
 use super::file::{self, unusable};
 use crate::exit::Failure;
@@ -114,8 +114,8 @@ impl<R: Kept> Journal<R> {
         Ok(())
     }
 
-    /// Brings the file into the order of keys, if it is not: what it says depends on the runs alone then.
-    /// An interrupt leaves it as it was.
+    /// Brings the file into the order of keys, if it is not: what it says depends on the runs alone
+    /// then. An interrupt leaves it as it was.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         let path = file::path(&self.folder);
         let text = std::fs::read(&path).map_err(|error| unusable(&path, "read", &error))?;
@@ -136,8 +136,8 @@ pub(super) fn make_folder(folder: &Path) -> Result<(), Failure> {
     })
 }
 
-/// What was written to the end: what follows the last end of a line was being written when the program
-/// stopped.
+/// What was written to the end: what follows the last end of a line was being written when the
+/// program stopped.
 fn whole(text: &[u8]) -> &[u8] {
     let end = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     &text[..end]

@@ -29,8 +29,8 @@ struct Found {
     path: PathBuf,
 }
 
-/// Puts the runs that `folders` keep into `output`, beside those that it keeps already. Nothing is written unless
-/// all of them fit together.
+/// Puts the runs that `folders` keep into `output`, beside those that it keeps already. Nothing is
+/// written unless all of them fit together.
 pub(crate) fn merge<R: Kept>(folders: &[PathBuf], output: &Path) -> Result<Merged, Failure> {
     let mut all = BTreeMap::new();
     for folder in folders.iter().filter(|folder| !is_same(folder, output)) {
@@ -83,8 +83,8 @@ fn read<R: Kept>(path: &Path, text: &[u8]) -> Result<BTreeMap<String, Found>, Fa
     Ok(all)
 }
 
-/// Adds a line of another file. A run that ended is better than one that failed; of two measurements on a clock
-/// the first is kept; everything else is the same everywhere.
+/// Adds a line of another file. A run that ended is better than one that failed; of two
+/// measurements on a clock the first is kept; everything else is the same everywhere.
 fn add(all: &mut BTreeMap<String, Found>, key: String, found: Found) -> Result<(), Failure> {
     let mut place = match all.entry(key) {
         Entry::Vacant(place) => {

@@ -1,9 +1,9 @@
 //! Many runs that are kept one by one, so that they can be interrupted: the survey and the sweep.
 //!
-//! A [`Job`] is one run and knows by its key whether it was made before. [`Journal`] keeps what came of
-//! jobs in `runs.jsonl`, and [`run`] makes those that it does not have, several side by side on drives
-//! that are prepared once. A [`Shard`] is a part of the jobs, and [`merge()`] puts what came of the parts
-//! together.
+//! A [`Job`] is one run and knows by its key whether it was made before. [`Journal`] keeps what
+//! came of jobs in `runs.jsonl`, and [`run`] makes those that it does not have, several side by
+//! side on drives that are prepared once. A [`Shard`] is a part of the jobs, and [`merge()`] puts
+//! what came of the parts together.
 
 mod command;
 mod execute;

@@ -7,8 +7,8 @@ use std::str::FromStr;
 /// More parts than this are a mistake.
 const MOST_SHARDS: u32 = 10_000;
 
-/// The K-th of N parts. Parts follow each other in the order of the runs, so that runs that share prepared drives
-/// stay together, and no part has more than one run more than another.
+/// The K-th of N parts. Parts follow each other in the order of the runs, so that runs that share
+/// prepared drives stay together, and no part has more than one run more than another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Shard {
     /// Which part, counted from 1.

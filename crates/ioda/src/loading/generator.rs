@@ -46,11 +46,13 @@ pub(crate) struct Loaded {
     pub(crate) flush: LatencySummary,
     /// Requests that the device answered with an error.
     pub(crate) errors: Errors,
-    /// If it was asked for: of every request in the order of the workload, from the intended moment.
+    /// If it was asked for: of every request in the order of the workload, from the intended
+    /// moment.
     pub(crate) each: Option<Vec<Duration>>,
 }
 
-/// The bit of the cookie of a flush. The others are the number of the request behind it, whose cookie has this bit clear.
+/// The bit of the cookie of a flush. The others are the number of the request behind it, whose
+/// cookie has this bit clear.
 const FLUSH_COOKIE: u64 = 1 << 63;
 
 /// A request or flush that is out.

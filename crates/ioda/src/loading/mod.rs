@@ -1,8 +1,8 @@
 //! Requests to a block device over NBD, each at the moment when the workload wants it.
 //!
-//! Latency counts from the intended moment, not from when the request was sent: a device that stalls
-//! delays what comes after, and a generator that waited for it would hide that (the mistake that Gil
-//! Tene calls coordinated omission).
+//! Latency counts from the intended moment, not from when the request was sent: a device that
+//! stalls delays what comes after, and a generator that waited for it would hide that (the mistake
+//! that Gil Tene calls coordinated omission).
 
 mod errors;
 mod generator;

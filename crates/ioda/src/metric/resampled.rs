@@ -5,8 +5,8 @@ use array::policy::QosClass;
 use sim::{BlockLatencies, HostBlocks, Interval, NoInterval, Resampled, RunResult};
 
 impl Metric {
-    /// The number for one run as blocks of it are drawn, under the name `stream`; none if it is not one of latencies,
-    /// or if the run kept none by blocks.
+    /// The number for one run as blocks of it are drawn, under the name `stream`; none if it is not
+    /// one of latencies, or if the run kept none by blocks.
     pub(crate) fn resampled(
         self,
         result: &RunResult,
@@ -44,8 +44,8 @@ impl Metric {
         }
     }
 
-    /// Where the number lies in one run with a confidence of 95 %; none if it cannot be said, or if the run kept no
-    /// blocks.
+    /// Where the number lies in one run with a confidence of 95 %; none if it cannot be said, or if
+    /// the run kept no blocks.
     pub(crate) fn interval(self, result: &RunResult) -> Option<(f64, f64)> {
         let resampled = self.resampled(result, "requests")?.ok()?;
         let Interval { low, high } = resampled.interval(self.of(result)).ok()?;
@@ -60,8 +60,8 @@ fn of(host: &HostBlocks, direction: Direction) -> &BlockLatencies {
     }
 }
 
-/// How many times `to` `of` has of `metric`, as blocks of both are drawn: together if they had the same requests. What
-/// has another `stream` is drawn on its own.
+/// How many times `to` `of` has of `metric`, as blocks of both are drawn: together if they had the
+/// same requests. What has another `stream` is drawn on its own.
 pub(crate) fn quotient(
     metric: Metric,
     of: &RunResult,

@@ -12,7 +12,8 @@ pub(crate) enum OfDrives {
     Others,
     /// Their coefficient of variation.
     Spread,
-    /// How they go with the blocks that are queued at a drive when it is sent a command: the correlation of ranks.
+    /// How they go with the blocks that are queued at a drive when it is sent a command: the
+    /// correlation of ranks.
     QueueCorrelation,
 }
 

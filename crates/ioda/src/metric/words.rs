@@ -68,8 +68,8 @@ impl Metric {
         PLAIN.iter().find(|&&(_, metric)| metric == self).map_or("", |&(word, _)| word)
     }
 
-    /// The metrics that are worth keeping of any run: all that have a word, and latencies at the usual
-    /// percentiles.
+    /// The metrics that are worth keeping of any run: all that have a word, and latencies at the
+    /// usual percentiles.
     pub(crate) fn standard() -> Vec<Self> {
         let percentiles = PERCENTILES.map(Statistic::Percentile);
         let statistics = || percentiles.into_iter().chain([Statistic::Mean, Statistic::Max]);

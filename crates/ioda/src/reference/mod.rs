@@ -1,5 +1,5 @@
-//! The reference as Markdown, from the schemas and from the command line, so that it says what the program
-//! does.
+//! The reference as Markdown, from the schemas and from the command line, so that it says what the
+//! program does.
 
 mod command_line;
 pub(crate) mod manual;

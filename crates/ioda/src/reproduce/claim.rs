@@ -29,7 +29,8 @@ pub(crate) struct Expectation {
     /// The workloads that it is about [default: all].
     #[serde(default)]
     pub(crate) workloads: Vec<String>,
-    /// Whether it must hold for each workload, for their mean, or for all of them together [default: each].
+    /// Whether it must hold for each workload, for their mean, or for all of them together
+    /// [default: each].
     #[serde(default)]
     pub(crate) over: Over,
     /// How it is checked.
@@ -63,11 +64,11 @@ pub(crate) enum Over {
     /// Each workload.
     #[default]
     Each,
-    /// The mean over the workloads, of quotients where numbers are compared: what an article means by
-    /// "on average".
+    /// The mean over the workloads, of quotients where numbers are compared: what an article means
+    /// by "on average".
     Mean,
-    /// All workloads together: numbers are added up before they are compared, so that the workload with the largest
-    /// numbers counts most.
+    /// All workloads together: numbers are added up before they are compared, so that the workload
+    /// with the largest numbers counts most.
     Total,
 }
 

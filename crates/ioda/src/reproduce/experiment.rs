@@ -113,8 +113,8 @@ pub(crate) struct Experiment {
     /// Variants of the setup, if that is what is compared.
     #[serde(default)]
     pub(crate) variants: Vec<Variant>,
-    /// The seeds under which everything is run. What is shown and claimed is of all of them together [default: one, that
-    /// of `setup.run`].
+    /// The seeds under which everything is run. What is shown and claimed is of all of them
+    /// together [default: one, that of `setup.run`].
     #[serde(default)]
     seeds: Vec<Text<u64>>,
     /// The numbers that the figure shows.
@@ -311,8 +311,8 @@ pub(crate) fn select(all: Vec<Experiment>, wanted: &[String]) -> Result<Vec<Expe
     named(all, wanted, "experiment", |one| &one.id, ["figure-", "section-"])
 }
 
-/// Those of `all` that `wanted` names, by their ids with or without one of `prefixes`; all if it names none. `what` is
-/// what one of them is called.
+/// Those of `all` that `wanted` names, by their ids with or without one of `prefixes`; all if it
+/// names none. `what` is what one of them is called.
 pub(super) fn named<E>(
     all: Vec<E>,
     wanted: &[String],
@@ -335,8 +335,8 @@ pub(super) fn named<E>(
     Ok(all.into_iter().filter(is_wanted).collect())
 }
 
-/// `experiments` under each of `seeds`. What is under one of several says so in its names; plans, which are
-/// arithmetic, stay as they are.
+/// `experiments` under each of `seeds`. What is under one of several says so in its names; plans,
+/// which are arithmetic, stay as they are.
 pub(crate) fn with_seeds(
     experiments: Vec<Experiment>,
     seeds: &[u64],

@@ -3,8 +3,9 @@
 use super::claim::Expectation;
 use super::experiment::Experiment;
 
-/// What of `all` has every word of `text`: experiments by id, figure and title with all their claims, and others
-/// with those of their claims that have it by id, statement and number of the article.
+/// What of `all` has every word of `text`: experiments by id, figure and title with all their
+/// claims, and others with those of their claims that have it by id, statement and number of the
+/// article.
 pub(crate) fn filter(all: Vec<Experiment>, text: &str) -> Vec<Experiment> {
     let keep = |mut experiment: Experiment| {
         let Experiment { id, figure, title, claims, .. } = &mut experiment;
@@ -13,8 +14,8 @@ pub(crate) fn filter(all: Vec<Experiment>, text: &str) -> Vec<Experiment> {
     all.into_iter().filter_map(keep).collect()
 }
 
-/// Whether an experiment with this `heading` has every word of `text`. If the heading has not, the `claims` that do are
-/// left.
+/// Whether an experiment with this `heading` has every word of `text`. If the heading has not, the
+/// `claims` that do are left.
 pub(super) fn keeps(text: &str, heading: [&str; 3], claims: &mut Vec<Expectation>) -> bool {
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
     let has_all = |texts: [&str; 3]| {

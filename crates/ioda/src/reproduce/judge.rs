@@ -73,8 +73,8 @@ impl Case<'_> {
         if self.over == Over::Total { sum } else { sum / self.indexes.len() as f64 }
     }
 
-    /// How many times as much one series has as another, or the mean of that over the workloads; of sums, if it is
-    /// about all of them together.
+    /// How many times as much one series has as another, or the mean of that over the workloads; of
+    /// sums, if it is about all of them together.
     fn quotient(&self, of: &str, to: &str) -> f64 {
         self.quotient_under(None, of, to)
     }
@@ -302,8 +302,8 @@ fn found_estimates<'a>(found: &'a [(&Case<'_>, Found)]) -> Vec<(String, &'a Esti
     found.iter().flat_map(of_case).collect()
 }
 
-/// Whether the verdict may be chance: a limit lies in the interval of a case that holds, or in those of all that do
-/// not.
+/// Whether the verdict may be chance: a limit lies in the interval of a case that holds, or in
+/// those of all that do not.
 fn is_within_noise(found: &[(&Case<'_>, Found)], holds: bool) -> bool {
     let is_noisy = |found: &Found| found.estimates.iter().any(Estimate::is_noisy);
     match holds {

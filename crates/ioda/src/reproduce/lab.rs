@@ -1,8 +1,10 @@
-//! Experiments of the laboratory (`lab/`): applications on file systems, over Linux's md and our arrays, in virtual time.
+//! Experiments of the laboratory (`lab/`): applications on file systems, over Linux's md and our
+//! arrays, in virtual time.
 //!
-//! An experiment is one TOML file in `experiments/lab/`. Every application runs on every file system and every
-//! system; each of these runs is a kernel of its own, a process on one core, and its result is a JSON file that is kept
-//! under a hash of all that determines it. Claims are judged as those of simulated runs are.
+//! An experiment is one TOML file in `experiments/lab/`. Every application runs on every file
+//! system and every system; each of these runs is a kernel of its own, a process on one core, and
+//! its result is a JSON file that is kept under a hash of all that determines it. Claims are judged
+//! as those of simulated runs are.
 
 mod experiment;
 mod job;

@@ -1,9 +1,10 @@
-//! Comparison of the simulator with the real clock: the same plan simulated, and served on the real clock and
-//! loaded over NBD.
+//! Comparison of the simulator with the real clock: the same plan simulated, and served on the real
+//! clock and loaded over NBD.
 //!
-//! The simulated array and the served one are the same state machines on the same prepared drives with
-//! the same requests. What differs is real: a thread that may wake up late, bytes that are moved,
-//! a socket, a client. Where time is virtual none of that takes any, and both are compared request by request.
+//! The simulated array and the served one are the same state machines on the same prepared drives
+//! with the same requests. What differs is real: a thread that may wake up late, bytes that are
+//! moved, a socket, a client. Where time is virtual none of that takes any, and both are compared
+//! request by request.
 
 mod compare;
 mod exact;
@@ -45,8 +46,9 @@ const QUICK_BLOCKS: u32 = 48;
 struct Cases {
     /// The array, the drives, and the policies under which each workload runs.
     setup: Settings,
-    /// Policies that run besides where servers block, which is for virtual time: there single requests are
-    /// compared, which more policies make harder, while percentiles of a real clock have enough of two.
+    /// Policies that run besides where servers block, which is for virtual time: there single
+    /// requests are compared, which more policies make harder, while percentiles of a real clock
+    /// have enough of two.
     blocking_policy: Vec<Text<PolicyName>>,
     workloads: Vec<Case>,
 }

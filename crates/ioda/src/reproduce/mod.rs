@@ -1,10 +1,10 @@
 //! Experiments as data: what to run, what the article says, and whether it holds here.
 //!
 //! An experiment is one TOML file in `experiments/`. Experiments that need the same runs share
-//! them: first everything that is needed is gathered, then each workload is simulated once, and what no
-//! experiment needs any more is let go. What an experiment compares are its series: policies, or
-//! variants of its setup. The one experiment that is not a file there is [`live`], which needs a real clock; those of
-//! the laboratory ([`lab`]) are files of their own kind.
+//! them: first everything that is needed is gathered, then each workload is simulated once, and
+//! what no experiment needs any more is let go. What an experiment compares are its series:
+//! policies, or variants of its setup. The one experiment that is not a file there is [`live`],
+//! which needs a real clock; those of the laboratory ([`lab`]) are files of their own kind.
 
 mod check;
 mod claim;

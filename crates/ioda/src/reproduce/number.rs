@@ -1,4 +1,5 @@
-//! Numbers that experiments show and check: metrics of runs, and those of plans and of the laboratory.
+//! Numbers that experiments show and check: metrics of runs, and those of plans and of the
+//! laboratory.
 
 use super::lab::LabNumber;
 use super::plan::Planned;

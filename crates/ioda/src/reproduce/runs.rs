@@ -44,8 +44,8 @@ pub(crate) struct Group {
     pub(crate) outcome: Outcome,
 }
 
-/// What one experiment is about: for each of its workloads, the runs of each variant; or its plans; or for each of its
-/// applications, what was measured in the laboratory on each system.
+/// What one experiment is about: for each of its workloads, the runs of each variant; or its plans;
+/// or for each of its applications, what was measured in the laboratory on each system.
 #[derive(Default)]
 pub(crate) struct Results<'a> {
     runs: Vec<Vec<Seeded<'a>>>,
@@ -154,7 +154,8 @@ impl<'a> Results<'a> {
         self.runs.get(workload)?.get(variant)
     }
 
-    /// The group that `series` is of under the workload with this index; of several seeds the first.
+    /// The group that `series` is of under the workload with this index; of several seeds the
+    /// first.
     pub(crate) fn group(&self, workload: usize, series: &Series) -> Option<&'a Group> {
         self.seeded(workload, series)?.groups.first().copied()
     }
@@ -165,7 +166,8 @@ impl<'a> Results<'a> {
         groups.any(|one| std::ptr::eq(*one, group))
     }
 
-    /// Whether the application with this index was measured on the system of `series` in the laboratory.
+    /// Whether the application with this index was measured on the system of `series` in the
+    /// laboratory.
     pub(super) fn has_run(&self, application: usize, series: &Series) -> bool {
         self.of_application(application, series).is_some()
     }
@@ -176,7 +178,8 @@ impl<'a> Results<'a> {
         self.laboratory.get(application)?.get(system).copied()?
     }
 
-    /// How many samples lie beyond `number` of `series` under the workload with this index, if it is a percentile.
+    /// How many samples lie beyond `number` of `series` under the workload with this index, if it
+    /// is a percentile.
     pub(crate) fn samples_beyond(
         &self,
         workload: usize,
@@ -192,7 +195,8 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// `number` of `series` under the workload with this index, of all seeds together; plans have no workload.
+    /// `number` of `series` under the workload with this index, of all seeds together; plans have
+    /// no workload.
     pub(crate) fn value(&self, workload: usize, series: &Series, number: Number) -> Option<f64> {
         self.value_under(None, workload, series, number)
     }

@@ -1,5 +1,6 @@
-//! Experiments in their order while runs are being made: an experiment is judged as soon as it has its
-//! runs, and what no later experiment needs is let go, so that memory does not grow with their number.
+//! Experiments in their order while runs are being made: an experiment is judged as soon as it has
+//! its runs, and what no later experiment needs is let go, so that memory does not grow with their
+//! number.
 
 use super::runs::{self, Group, Order, Results};
 use super::{Experiment, Judged, judge};

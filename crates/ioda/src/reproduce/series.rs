@@ -42,8 +42,8 @@ impl Variant {
 /// A plan, or one run of each workload: what checks and columns are about.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Series {
-    /// How checks name it: the plan, or the policy; with variants `variant/policy`, or the variant alone if
-    /// that has one policy.
+    /// How checks name it: the plan, or the policy; with variants `variant/policy`, or the variant
+    /// alone if that has one policy.
     pub(crate) name: String,
     /// How tables name it.
     pub(crate) label: String,

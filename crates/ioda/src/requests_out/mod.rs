@@ -1,7 +1,7 @@
 //! The requests of runs, one by one, in a Parquet file: `--requests-out`.
 //!
-//! A thread of its own writes while the runs go on. A few batches of requests may wait for it, so memory does not
-//! grow with the number of requests; when there are more, the runs wait.
+//! A thread of its own writes while the runs go on. A few batches of requests may wait for it, so
+//! memory does not grow with the number of requests; when there are more, the runs wait.
 
 mod table;
 
@@ -61,8 +61,8 @@ pub(crate) fn check(path: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
-/// Makes the runs of `setup` by `run`, and writes their requests to `path`. The file has its name when all of them are
-/// in it.
+/// Makes the runs of `setup` by `run`, and writes their requests to `path`. The file has its name
+/// when all of them are in it.
 pub(crate) fn write(
     path: &Path,
     setup: &Setup,

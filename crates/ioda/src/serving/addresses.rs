@@ -165,8 +165,8 @@ impl Addresses {
         Uri::of(at, !matches!(self.tls, Tls::Off))
     }
 
-    /// An address beyond this machine where anyone can read and write the array, whoever they are. `listens` are those
-    /// of NBD clients, with the ports that the system chose.
+    /// An address beyond this machine where anyone can read and write the array, whoever they are.
+    /// `listens` are those of NBD clients, with the ports that the system chose.
     pub(crate) fn open_to_anyone(&self, listens: &[Listen]) -> Option<SocketAddr> {
         let beyond = listens.iter().find_map(|at| match at {
             Listen::Tcp(at) if !at.ip().is_loopback() => Some(*at),
@@ -239,7 +239,8 @@ fn tls(settings: &ServeSettings) -> Result<Tls, Failure> {
     Ok(if demands_tls(settings) { Tls::Required(config) } else { Tls::Allowed(config) })
 }
 
-/// Whether clients without TLS are refused. A client without TLS shows no certificate that could be verified.
+/// Whether clients without TLS are refused. A client without TLS shows no certificate that could be
+/// verified.
 const fn demands_tls(settings: &ServeSettings) -> bool {
     settings.tls_required || settings.tls_verify_peer
 }

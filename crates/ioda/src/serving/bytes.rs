@@ -161,7 +161,8 @@ fn in_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
     on_places(settings, places.collect::<Result<_, _>>()?, create)
 }
 
-/// Why nothing is served from a directory without an array. Creation is not proposed where a uuid says that an array exists.
+/// Why nothing is served from a directory without an array. Creation is not proposed where a uuid
+/// says that an array exists.
 fn nothing_in(folder: &Path, remains: bool, uuid: Option<Uuid>) -> Failure {
     let at = folder.display();
     let what = match (folder.exists(), remains) {
@@ -181,8 +182,8 @@ fn nothing_in(folder: &Path, remains: bool, uuid: Option<Uuid>) -> Failure {
     })
 }
 
-/// Makes a directory and those above it that are missing, on stable storage: without their names nothing in
-/// them survives.
+/// Makes a directory and those above it that are missing, on stable storage: without their names
+/// nothing in them survives.
 fn make_folder(folder: &Path) -> std::io::Result<()> {
     let missing: Vec<&Path> =
         folder.ancestors().take_while(|at| *at != Path::new("") && !at.exists()).collect();
@@ -196,7 +197,8 @@ fn make_folder(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Refuses a file or device that something else has, at once and before anything is done to the others.
+/// Refuses a file or device that something else has, at once and before anything is done to the
+/// others.
 fn check_unused(place: &Place) -> Result<(), Failure> {
     if place.path().is_none() {
         return Ok(());
@@ -447,8 +449,8 @@ impl Opened {
         std::mem::take(&mut self.claimed)
     }
 
-    /// Everything that the array's thread needs. Hosts attach over NVMe/TCP if there is a target; of the memory for
-    /// clients those over NBD get what it leaves.
+    /// Everything that the array's thread needs. Hosts attach over NVMe/TCP if there is a target;
+    /// of the memory for clients those over NBD get what it leaves.
     pub(crate) fn into_setup(self, hosts: Option<TargetSetup>) -> Result<Setup, Failure> {
         let for_hosts_bytes = hosts.as_ref().map_or(0, |target| target.memory_bytes);
         let Self { built, storage, durable, absent, repairs, states, .. } = self;

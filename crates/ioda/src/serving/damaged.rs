@@ -1,5 +1,5 @@
-//! Configuration files with anything in them are read, or refused with a sentence, up to the array that they
-//! describe.
+//! Configuration files with anything in them are read, or refused with a sentence, up to the array
+//! that they describe.
 //!
 //! `IODA_SEEDS=1000000 cargo test --release -p ioda --bin ioda damaged` runs for long.
 #![allow(clippy::print_stdout, reason = "a test")]

@@ -1,4 +1,5 @@
-//! Starts without drives that are missing: which need a word from the operator, and what is said of the others.
+//! Starts without drives that are missing: which need a word from the operator, and what is said of
+//! the others.
 
 use super::bytes::QUIET_FOR;
 use crate::exit::Failure;
@@ -18,8 +19,8 @@ pub(crate) struct Warning {
     pub(crate) text: String,
 }
 
-/// Gives `found` back if it may start: its drives are all there, or nothing can be lost by starting without the
-/// others, or the operator has said that it may.
+/// Gives `found` back if it may start: its drives are all there, or nothing can be lost by starting
+/// without the others, or the operator has said that it may.
 pub(super) fn check(
     settings: &Settings,
     mut found: FoundArray,

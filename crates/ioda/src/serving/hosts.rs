@@ -1,4 +1,5 @@
-//! An array as NVMe/TCP hosts see it: one namespace, with as many paths to it as there are addresses.
+//! An array as NVMe/TCP hosts see it: one namespace, with as many paths to it as there are
+//! addresses.
 
 use super::Opened;
 use crate::attaching::{About, Attached, Attaching, connect_commands};
@@ -34,7 +35,8 @@ impl Paths {
 }
 
 impl Opened {
-    /// Listens for hosts. Where there are NBD clients as well, both have a part of the memory for clients.
+    /// Listens for hosts. Where there are NBD clients as well, both have a part of the memory for
+    /// clients.
     pub(crate) fn attach(
         &self,
         hosts: Attaching,

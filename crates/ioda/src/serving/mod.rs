@@ -130,8 +130,8 @@ pub(crate) fn build(settings: &Settings, there: Option<&Geometry>) -> Result<Bui
     Ok(Built { plan, config, geometry, plain, client_memory_bytes, spin, checksum_cache_bytes })
 }
 
-/// What is chosen when an array is made: as it is there, if one is. `differ` says in what it is not what was
-/// asked for.
+/// What is chosen when an array is made: as it is there, if one is. `differ` says in what it is not
+/// what was asked for.
 fn chosen_once<T: PartialEq + Copy>(
     asked: Option<T>,
     there: Option<T>,
@@ -170,8 +170,8 @@ fn client_memory_bytes(settings: &Settings) -> Result<u64, Failure> {
     Ok(bytes)
 }
 
-/// Unless it is chosen, a share of what clients may hold: who bounds the one for a small machine bounds the
-/// other, and a large machine keeps the checksums of more data.
+/// Unless it is chosen, a share of what clients may hold: who bounds the one for a small machine
+/// bounds the other, and a large machine keeps the checksums of more data.
 fn checksum_cache_bytes(settings: &Settings, client_memory_bytes: u64) -> Result<u64, Failure> {
     let Some(size) = &settings.serve.checksum_cache else {
         return Ok(client_memory_bytes / CHECKSUM_CACHE_PARTS);

@@ -1,5 +1,5 @@
-//! Drives on the network that know IODA: which windows suit all of them, and how large guards have to be
-//! (`docs/ioda-on-the-wire.md`).
+//! Drives on the network that know IODA: which windows suit all of them, and how large guards have
+//! to be (`docs/ioda-on-the-wire.md`).
 
 use super::{Built, build};
 use crate::exit::Failure;
@@ -10,11 +10,12 @@ use live::storage::{ArrayPlace, DriveWindows, StoredDrive};
 use nvme::WindowScope;
 use units::Duration;
 
-/// What a guard has beside the bound of the clocks: for what is not measured, such as how late a command is sent.
+/// What a guard has beside the bound of the clocks: for what is not measured, such as how late a
+/// command is sent.
 const GUARD_MARGIN: Duration = Duration::from_micros(100);
 
-/// Tells the drives of their array, and has the windows follow from what they say; the array as it is, if none of
-/// them knows IODA.
+/// Tells the drives of their array, and has the windows follow from what they say; the array as it
+/// is, if none of them knows IODA.
 pub(super) fn agree(
     settings: &Settings,
     built: Built,

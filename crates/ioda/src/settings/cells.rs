@@ -12,8 +12,8 @@ use units::Duration;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct CellSettings {
-    /// Sensing each of the pages that share cells, lower first: one for each bit, up to 4. None for a drive that
-    /// programs page by page.
+    /// Sensing each of the pages that share cells, lower first: one for each bit, up to 4. None for
+    /// a drive that programs page by page.
     pub(crate) reads: Option<Vec<Text<Span>>>,
     /// Programming each of them, on all planes.
     pub(crate) programs: Option<Vec<Text<Span>>>,
@@ -23,7 +23,8 @@ pub(crate) struct CellSettings {
     pub(crate) planes: Option<u32>,
     /// All pages that share cells are programmed at once.
     pub(crate) one_shot: Option<bool>,
-    /// Groups of planes that sense and send a page of their own while the others do; 1 if the die reads as a whole.
+    /// Groups of planes that sense and send a page of their own while the others do; 1 if the die
+    /// reads as a whole.
     pub(crate) read_groups: Option<u32>,
 }
 

@@ -39,7 +39,8 @@ pub(crate) struct DriveSettings {
     pub(crate) name: Option<String>,
     /// Whether the drive is on sale: reports mark policies that need firmware which it lacks.
     pub(crate) on_sale: Option<bool>,
-    /// Factor by which blocks of the real drive have more pages and longer erases; 1 for a drive that is simulated whole.
+    /// Factor by which blocks of the real drive have more pages and longer erases; 1 for a drive
+    /// that is simulated whole.
     pub(crate) scaled_down: Option<u32>,
     /// Channels.
     pub(crate) channels: Option<u32>,
@@ -69,7 +70,8 @@ pub(crate) struct DriveSettings {
     pub(crate) over_provisioning: Option<Text<Percent>>,
     /// What the controller and its firmware add to a read of flash.
     pub(crate) read_overhead: Option<Text<Span>>,
-    /// Time of a command on the link to the host besides its data: the inverse of the most commands per second.
+    /// Time of a command on the link to the host besides its data: the inverse of the most commands
+    /// per second.
     pub(crate) command_time: Option<Text<Span>>,
     /// Pages that share cells and planes, if many are programmed at a time.
     pub(crate) cells: Option<CellSettings>,
@@ -77,13 +79,15 @@ pub(crate) struct DriveSettings {
     pub(crate) slc_cache: Option<SlcSettings>,
     /// What is collected at a time: block or line.
     pub(crate) collection_unit: Option<Text<Unit>>,
-    /// What a collection blocks: controller, channel, channel-for-copies (its erase blocks its die only) or die.
+    /// What a collection blocks: controller, channel, channel-for-copies (its erase blocks its die
+    /// only) or die.
     pub(crate) blocking: Option<Text<Blocks>>,
     /// What lets the drive look whether a collection is due: free-space or host-command.
     pub(crate) collection_trigger: Option<Text<Trigger>>,
     /// Soft watermark: share of free blocks at which collection may start.
     pub(crate) soft: Option<Text<Percent>>,
-    /// Share of free blocks up to which a busy window collects [default: as in `base`, or soft if that is given].
+    /// Share of free blocks up to which a busy window collects [default: as in `base`, or soft if
+    /// that is given].
     pub(crate) restore: Option<Text<Percent>>,
     /// Hard watermark: share of free blocks at which host writes stall.
     pub(crate) hard: Option<Text<Percent>>,
@@ -95,13 +99,16 @@ pub(crate) struct DriveSettings {
     pub(crate) read_priority: Option<bool>,
     /// The host is served between the page operations of a collection.
     pub(crate) preemptive_collection: Option<bool>,
-    /// Programs of the host take turns with a collection in proportion to what it gives back; for drives with cells.
+    /// Programs of the host take turns with a collection in proportion to what it gives back; for
+    /// drives with cells.
     pub(crate) paced_writes: Option<bool>,
-    /// Whose commands those are: what waits for its die, or for any die of its channel (die or channel).
+    /// Whose commands those are: what waits for its die, or for any die of its channel (die or
+    /// channel).
     pub(crate) preemption_scope: Option<Text<Preempts>>,
     /// Most suspensions of one program or erase for reads; 0 for none.
     pub(crate) suspensions: Option<u32>,
-    /// What is suspended: everything, or programs and erases of a collection only [default: everything].
+    /// What is suspended: everything, or programs and erases of a collection only [default:
+    /// everything].
     pub(crate) suspends: Option<Text<Suspends>>,
     /// Time to suspend a program, and again to resume it [default: 10us].
     pub(crate) suspend_program: Option<Text<Span>>,
@@ -109,7 +116,8 @@ pub(crate) struct DriveSettings {
     pub(crate) suspend_erase: Option<Text<Span>>,
     /// Commands that the drive works on at a time; 0 for as many as come.
     pub(crate) queue_depth: Option<u32>,
-    /// Which of the commands that wait for that comes next: one-queue, or with queues of reads and of writes round-robin, or their weights such as 4:1.
+    /// Which of the commands that wait for that comes next: one-queue, or with queues of reads and
+    /// of writes round-robin, or their weights such as 4:1.
     pub(crate) queue_arbitration: Option<Text<Queues>>,
     /// How often pages are sensed again.
     pub(crate) read_retry: Option<RetrySettings>,
@@ -167,7 +175,8 @@ fn text<T: FromStr>(exact: &str) -> Option<Text<T>> {
 }
 
 impl DriveSettings {
-    /// At most so many blocks in each plane, unless the drive needs more, for its watermarks for example.
+    /// At most so many blocks in each plane, unless the drive needs more, for its watermarks for
+    /// example.
     pub(crate) fn shrink(&mut self, most_blocks: u32) {
         let before = self.blocks_per_plane;
         self.blocks_per_plane = Some(before.unwrap_or(most_blocks).min(most_blocks));

@@ -1,6 +1,7 @@
 //! Keys of a drive that would change nothing: each is an error that says what to do instead.
 //!
-//! Some keys count beside others only. Such a key alone describes another drive than the simulated one, so it is refused.
+//! Some keys count beside others only. Such a key alone describes another drive than the simulated
+//! one, so it is refused.
 
 use super::DriveSettings;
 use crate::exit::Failure;

@@ -47,8 +47,8 @@ pub(crate) struct ArraySettings {
     /// RAID level: 0, 1, 4, 5, 6 or 10 [default: 5, or 0 for a single drive]
     #[arg(long, value_name = "LEVEL")]
     pub(crate) raid: Option<Text<Raid>>,
-    /// Members of a stripe, parity included, where not all drives are, 2 or more [default: all; 2 in
-    /// RAID-10]
+    /// Members of a stripe, parity included, where not all drives are, 2 or more [default: all; 2
+    /// in RAID-10]
     #[arg(long, value_name = "N")]
     pub(crate) stripe_width: Option<u32>,
     /// Share of every drive that is left free for pages which policies move there [default: 3% if
@@ -62,8 +62,9 @@ pub(crate) struct ArraySettings {
     /// pages on a single drive]
     #[arg(long, value_name = "SIZE")]
     pub(crate) chunk: Option<Text<Size>>,
-    /// Busy time window: a length such as 100ms, `burst` for what the drives advertise, `norm` for their
-    /// rated drive writes per day, or the load it is for, such as 20dwpd or 30MB/s [default: burst]
+    /// Busy time window: a length such as 100ms, `burst` for what the drives advertise, `norm` for
+    /// their rated drive writes per day, or the load it is for, such as 20dwpd or 30MB/s [default:
+    /// burst]
     #[arg(long, value_name = "TIME")]
     pub(crate) tw: Option<Text<TimeWindow>>,
 }
@@ -76,12 +77,12 @@ pub(crate) struct DriveFlags {
     /// [default: femu-artifact]
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) drive: Option<String>,
-    /// Blocks in a plane, any whole number that leaves room to collect: makes a preset smaller or larger
-    /// [default: the preset's]
+    /// Blocks in a plane, any whole number that leaves room to collect: makes a preset smaller or
+    /// larger [default: the preset's]
     #[arg(long, value_name = "N")]
     pub(crate) blocks_per_plane: Option<u32>,
-    /// Share of the flash that the host does not see; watermarks keep their share of it [default: the
-    /// preset's]
+    /// Share of the flash that the host does not see; watermarks keep their share of it [default:
+    /// the preset's]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) over_provisioning: Option<Text<Percent>>,
     /// Write buffer in each drive, such as 64m, or `none` [default: none]
@@ -102,9 +103,10 @@ pub(crate) struct RunSettings {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) policy: Vec<Text<PolicyName>>,
-    /// State of the drives before the run. load: more of the workload has overwritten them until they
-    /// are steady. aged: as after uniform random writes. steady: overwritten at random until steady.
-    /// fresh: nothing written [default: load if the run writes each drive a quarter full or more, else aged]
+    /// State of the drives before the run. load: more of the workload has overwritten them until
+    /// they are steady. aged: as after uniform random writes. steady: overwritten at random until
+    /// steady. fresh: nothing written [default: load if the run writes each drive a quarter full or
+    /// more, else aged]
     #[arg(long, value_name = "STATE")]
     pub(crate) precondition: Option<Text<Precondition>>,
     /// Seed of everything that is drawn by chance, any whole number [default: 1]

@@ -27,43 +27,45 @@ const DEPTH_MAX: u16 = 1023;
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Drives on the network")]
 pub(crate) struct NetworkSettings {
-    /// NVMe qualified name by which drives know this host, such as nqn.2014-08.org.nvmexpress:uuid:… [default:
-    /// that in /etc/nvme/hostnqn, or else one that is new at every start]
+    /// NVMe qualified name by which drives know this host, such as
+    /// nqn.2014-08.org.nvmexpress:uuid:… [default: that in /etc/nvme/hostnqn, or else one that is
+    /// new at every start]
     #[arg(long, value_name = "NQN")]
     pub(crate) host_nqn: Option<String>,
-    /// How long a drive on the network may take for a command, 10ms to 3600s; one that takes longer has failed
-    /// [default: 10s]
+    /// How long a drive on the network may take for a command, 10ms to 3600s; one that takes longer
+    /// has failed [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drive_timeout: Option<Text<Span>>,
-    /// For how long a drive on the network that is gone is connected again, 0 to 3600s, where it cannot have lost
-    /// anything; 0 is not at all [default: 10s]
+    /// For how long a drive on the network that is gone is connected again, 0 to 3600s, where it
+    /// cannot have lost anything; 0 is not at all [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drive_reconnect: Option<Text<Span>>,
-    /// For how long a drive on the network that has failed is waited for, 0 to 86400s: one that comes back with
-    /// what it held is given what it missed; 0 is not at all [default: 600s]
+    /// For how long a drive on the network that has failed is waited for, 0 to 86400s: one that
+    /// comes back with what it held is given what it missed; 0 is not at all [default: 600s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drive_return: Option<Text<Span>>,
-    /// After how long a read of a drive on the network is reconstructed from the others, where the policy lets
-    /// it fail fast, 1ms to 3600s [default: 500ms]
+    /// After how long a read of a drive on the network is reconstructed from the others, where the
+    /// policy lets it fail fast, 1ms to 3600s [default: 500ms]
     #[arg(long, value_name = "TIME")]
     pub(crate) drive_read_timeout: Option<Text<Span>>,
     /// How long each step may take to connect a drive on the network, 10ms to 3600s [default: 5s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drive_connect_timeout: Option<Text<Span>>,
-    /// For how long a drive on the network and this host may hear nothing of each other, 1s to 3600s
-    /// [default: 10s]
+    /// For how long a drive on the network and this host may hear nothing of each other, 1s to
+    /// 3600s [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drive_keep_alive: Option<Text<Span>>,
-    /// Lease of drives on the network, 1s to 600s, which this server renews. A server whose lease has run out answers no
-    /// client; another server waits for that before it takes the drives. All servers that might use the drives need the
-    /// same lease [default: 10s]
+    /// Lease of drives on the network, 1s to 600s, which this server renews. A server whose lease
+    /// has run out answers no client; another server waits for that before it takes the drives. All
+    /// servers that might use the drives need the same lease [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drive_lease: Option<Text<Span>>,
-    /// Commands in flight of each drive on the network, 1 to 1023; a drive may take fewer [default: 127]
+    /// Commands in flight of each drive on the network, 1 to 1023; a drive may take fewer [default:
+    /// 127]
     #[arg(long, value_name = "N")]
     pub(crate) drive_depth: Option<u16>,
-    /// Whether headers and data on the network have digests, `on` or `off`; TCP alone does not notice every
-    /// error [default: off]
+    /// Whether headers and data on the network have digests, `on` or `off`; TCP alone does not
+    /// notice every error [default: off]
     #[arg(long, value_name = "WHETHER")]
     pub(crate) drive_digests: Option<Text<OnOff>>,
 }
@@ -141,7 +143,8 @@ impl NetworkSettings {
         }
     }
 
-    /// Name of this host. Its identifier is another at every start, so that two servers of one machine are two hosts.
+    /// Name of this host. Its identifier is another at every start, so that two servers of one
+    /// machine are two hosts.
     fn host(&self, id: &Uuid) -> Result<Nqn, Failure> {
         let name = match &self.host_nqn {
             Some(name) => name.clone(),

@@ -17,15 +17,17 @@ use units::{Duration, Ratio};
 #[serde(deny_unknown_fields, default)]
 #[command(next_help_heading = "Policies")]
 pub(crate) struct PolicyOptions {
-    /// iod3: reads that a write needs for its parity go around the drive whose turn it is, or wait for it:
-    /// around or wait [default: around]
+    /// iod3: reads that a write needs for its parity go around the drive whose turn it is, or wait
+    /// for it: around or wait [default: around]
     #[arg(long, value_name = "WHERE")]
     pub(crate) iod3_parity_reads: Option<Text<Parity>>,
-    /// quiet: reads are failed fast for whatever is in their way, only if they would wait longer than a read takes, or
-    /// the one or the other by how much the other drives have to do: strict, patient or by-queue [default: by-queue]
+    /// quiet: reads are failed fast for whatever is in their way, only if they would wait longer
+    /// than a read takes, or the one or the other by how much the other drives have to do: strict,
+    /// patient or by-queue [default: by-queue]
     #[arg(long, value_name = "HOW")]
     pub(crate) quiet_reads: Option<Text<Flagged>>,
-    /// quiet: whether a write that can have its parity in two ways spares the drive in its busy window [default: true]
+    /// quiet: whether a write that can have its parity in two ways spares the drive in its busy
+    /// window [default: true]
     #[arg(long, value_name = "BOOL")]
     pub(crate) quiet_spares_windows: Option<bool>,
     /// hedged: time without an answer after which a read is rebuilt as well [default: 2ms]

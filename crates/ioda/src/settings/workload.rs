@@ -59,8 +59,8 @@ pub(crate) struct WorkloadSettings {
     #[arg(long, value_name = "N", help_heading = REQUESTS)]
     pub(crate) repeat: Option<u64>,
     /// Its format: msr, disksim (times in ms), mqsim (ns), ssdsim and msps (any, see --time-unit),
-    /// systor, tencent, alibaba, spc, blkparse, blktrace, fio-iolog-v2, fio-iolog-v3, blkreplay, csv
-    /// or vscsi [default: detected]
+    /// systor, tencent, alibaba, spc, blkparse, blktrace, fio-iolog-v2, fio-iolog-v3, blkreplay,
+    /// csv or vscsi [default: detected]
     #[arg(long, value_name = "NAME", help_heading = TRACE)]
     pub(crate) format: Option<Text<Format>>,
     /// Its unit of time: s, ms, us, 100ns or ns [default: detected]
@@ -72,15 +72,15 @@ pub(crate) struct WorkloadSettings {
     /// What the columns of a CSV are, where its header and values do not say enough:
     /// time=COLUMN:UNIT,op=COLUMN,offset=COLUMN:UNIT,size=COLUMN:UNIT and, if there are any,
     /// device=COLUMN and separator=NAME. A COLUMN is a name in the header or a position from 0.
-    /// Units of time are s, ms, us, 100ns and ns; dates have none. Units of offset and size are bytes,
-    /// sectors, KiB, MiB or a number of bytes, with :hex behind it for hexadecimal. op=COLUMN:0/1
-    /// says that 0 reads and 1 writes, and op=COLUMN:0/1/2 that 2 is skipped. Separators are comma,
-    /// semicolon, tab, pipe and space.
-    /// Example: time=timestamp:us,op=rw:0/1,offset=lba:sectors,size=len:bytes
-    /// [default: detected]
+    /// Units of time are s, ms, us, 100ns and ns; dates have none. Units of offset and size are
+    /// bytes, sectors, KiB, MiB or a number of bytes, with :hex behind it for hexadecimal.
+    /// op=COLUMN:0/1 says that 0 reads and 1 writes, and op=COLUMN:0/1/2 that 2 is skipped.
+    /// Separators are comma, semicolon, tab, pipe and space. Example:
+    /// time=timestamp:us,op=rw:0/1,offset=lba:sectors,size=len:bytes [default: detected]
     #[arg(long, value_name = "MAP", help_heading = TRACE)]
     pub(crate) columns: Option<Text<ColumnMap>>,
-    /// Which event of blktrace is a request: D, Q or C [default: D, or the next where there is none]
+    /// Which event of blktrace is a request: D, Q or C [default: D, or the next where there is
+    /// none]
     #[arg(long, value_name = "EVENT", help_heading = TRACE)]
     pub(crate) blkparse_event: Option<Text<BlkparseEvent>>,
     /// Requests held back to put them in order of time, 1 or more [default: 4096]
@@ -98,8 +98,8 @@ pub(crate) struct WorkloadSettings {
     /// whole seconds only]
     #[arg(long, value_name = "BOOL", help_heading = TRACE)]
     pub(crate) spread_seconds: Option<bool>,
-    /// Read impossible requests as they stand: a device for each request, a clock that begins again,
-    /// or a span of decades
+    /// Read impossible requests as they stand: a device for each request, a clock that begins
+    /// again, or a span of decades
     #[arg(long, help_heading = TRACE)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) allow_odd: bool,
@@ -127,7 +127,8 @@ pub(crate) struct WorkloadSettings {
     /// Requests under way at once, in a closed loop, 1 to 65536 [default: 1]
     #[arg(long, value_name = "N", help_heading = FIO)]
     pub(crate) iodepth: Option<u32>,
-    /// Requests per second, or a load on each drive as for --rerate, such as 500 or 20dwpd: an open loop
+    /// Requests per second, or a load on each drive as for --rerate, such as 500 or 20dwpd: an open
+    /// loop
     #[arg(long = "rate_iops", alias = "rate-iops", value_name = "N|LOAD", help_heading = FIO)]
     pub(crate) rate_iops: Option<Text<RequestRate>>,
     /// Open loops one after the other, each with its rate and length, such as

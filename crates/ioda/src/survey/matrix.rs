@@ -154,8 +154,8 @@ fn possible(candidates: &[Candidate], seed: u64) -> impl Iterator<Item = Plan> {
     plans.map(move |plan| Plan { seed, ..plan.clone() })
 }
 
-/// With less room than is written where writes wait in front of the drives, unless its size is given:
-/// the throughput of memory without end says nothing about the drives.
+/// With less room than is written where writes wait in front of the drives, unless its size is
+/// given: the throughput of memory without end says nothing about the drives.
 fn with_bounded_write_cache(mut plan: Plan) -> Plan {
     plan.policy_settings.write_cache.capacity_bytes.get_or_insert(SATURATION_STAGE_BYTES);
     plan
@@ -187,8 +187,8 @@ fn saturating_writes(requests: Option<u64>) -> u64 {
     writes.min(SATURATION_WRITES)
 }
 
-/// Requests of one page at random addresses of the whole array, as many at once as there are clients.
-/// `writes` of them write; if none does, there are half as many.
+/// Requests of one page at random addresses of the whole array, as many at once as there are
+/// clients. `writes` of them write; if none does, there are half as many.
 fn saturating(plan: &Plan, read_percent: u32, writes: u64) -> Result<Source, Failure> {
     let page_bytes = SATURATION_BYTES.max(plan.drive.geometry.page_bytes);
     let capacity = plan.capacity_bytes()?;

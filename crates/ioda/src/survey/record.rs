@@ -87,8 +87,8 @@ impl kept_runs::Subject for Subject {
     }
 }
 
-/// Makes what of `matrix`, or of its `shard`, is missing in `journal`, and keeps it there. A part leaves the
-/// measurement of processor time to the whole: all policies are compared on one machine.
+/// Makes what of `matrix`, or of its `shard`, is missing in `journal`, and keeps it there. A part
+/// leaves the measurement of processor time to the whole: all policies are compared on one machine.
 pub(crate) fn run(
     matrix: &Matrix,
     shard: Option<Shard>,

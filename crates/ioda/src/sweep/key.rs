@@ -40,7 +40,8 @@ impl fmt::Display for Key {
 }
 
 impl Key {
-    /// The key that `text` means: a short name, a path, or the name alone if one section only has it.
+    /// The key that `text` means: a short name, a path, or the name alone if one section only has
+    /// it.
     pub(super) fn parse(text: &str) -> Result<Self, Failure> {
         let typed = text.trim();
         let short = SHORT.iter().find(|(short, _)| *short == typed).map(|&(_, path)| path);

@@ -67,8 +67,8 @@ impl Matrix {
         self.points.iter().filter_map(|point| point.setup.as_ref())
     }
 
-    /// Works out `question`. Points that cannot be built are kept with the reason; if none can, that of
-    /// the first is the failure.
+    /// Works out `question`. Points that cannot be built are kept with the reason; if none can,
+    /// that of the first is the failure.
     pub(crate) fn new(question: &Question) -> Result<Self, Failure> {
         let points = combinations(&question.parameters);
         let runs = points.len() * question.policies.len() * question.seeds.len();

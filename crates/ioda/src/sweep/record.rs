@@ -39,7 +39,8 @@ pub(crate) struct Subject {
 impl kept_runs::Subject for Subject {
     type Record = Record;
     const COMMAND: &'static str = "sweep";
-    // More than ever wait for windows, and few enough that a point beyond what the drives can bear ends.
+    // More than ever wait for windows, and few enough that a point beyond what the drives can bear
+    // ends.
     const MOST_WAITING: usize = 250_000;
 
     fn title(&self, plan: &Plan) -> String {

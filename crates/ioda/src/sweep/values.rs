@@ -94,7 +94,8 @@ fn range(part: &str, first: &str, rest: &str) -> Result<Vec<String>, String> {
     Ok(values)
 }
 
-/// The values with their places on an axis: their numbers if all are some of one kind, else 0, 1, 2 ….
+/// The values with their places on an axis: their numbers if all are some of one kind, else 0, 1, 2
+/// ….
 pub(super) fn placed(texts: &[String]) -> (Vec<Value>, Scale) {
     let value = |(text, position): (&String, f64)| Value { text: text.clone(), position };
     let quantities: Option<Vec<Quantity>> =

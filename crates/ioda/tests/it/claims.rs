@@ -1,5 +1,6 @@
-//! Two servers over the same drives on the network: processes of `ioda serve` over processes of `ioda drive`, which have
-//! reservations or not. One server has the drives at a time, whatever becomes of the other.
+//! Two servers over the same drives on the network: processes of `ioda serve` over processes of
+//! `ioda drive`, which have reservations or not. One server has the drives at a time, whatever
+//! becomes of the other.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common::checker::{BLOCK, Checker};

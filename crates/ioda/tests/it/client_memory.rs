@@ -1,6 +1,7 @@
 //! Clients that send large requests and never read, beside one that does.
 //!
-//! What is ignored measures: `cargo test --release -p ioda --test it client_memory -- --ignored --nocapture`.
+//! What is ignored measures: `cargo test --release -p ioda --test it client_memory -- --ignored
+//! --nocapture`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use crate::common::served::{Served, read, write};
@@ -163,8 +164,8 @@ fn rate(client: &mut Client, random: &mut Rng) -> f64 {
     done as f64 / begin.elapsed().as_secs_f64()
 }
 
-/// Whether it costs anything to be near the bound: the same load with the least bound and with one that is
-/// never met, in pairs.
+/// Whether it costs anything to be near the bound: the same load with the least bound and with one
+/// that is never met, in pairs.
 #[test]
 #[ignore = "measures, for a minute"]
 fn what_the_bound_costs() {

@@ -1,8 +1,8 @@
 //! Clients that other people wrote, against the real binary: fio, nbdcopy, nbdinfo, qemu-img.
 //!
 //! A client that is not installed is skipped with a sentence that says so;
-//! `scripts/install-test-tools` installs them where it can. Every policy meets one level for a second
-//! unless more is asked for:
+//! `scripts/install-test-tools` installs them where it can. Every policy meets one level for a
+//! second unless more is asked for:
 //!
 //! ```sh
 //! IODA_LONG=1 cargo test -p ioda --test it -- clients:: file_systems:: --nocapture

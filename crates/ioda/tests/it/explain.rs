@@ -1,4 +1,5 @@
-//! The lives of requests. The scenarios of docs/explain.md are typed with all documents, in `documents`.
+//! The lives of requests. The scenarios of docs/explain.md are typed with all documents, in
+//! `documents`.
 
 use crate::common;
 

@@ -1,9 +1,9 @@
-//! ext4 on a served array, and RocksDB on that: what was synced is there after the server was killed,
-//! and the file system and the database find themselves in order.
+//! ext4 on a served array, and RocksDB on that: what was synced is there after the server was
+//! killed, and the file system and the database find themselves in order.
 //!
-//! Needs root, FUSE and loop devices, and the programs that `scripts/install-test-tools` installs; a
-//! test that cannot run says why it was skipped. `IODA_LONG=1` kills more often and makes larger data
-//! bases; see `clients.rs`.
+//! Needs root, FUSE and loop devices, and the programs that `scripts/install-test-tools` installs;
+//! a test that cannot run says why it was skipped. `IODA_LONG=1` kills more often and makes larger
+//! data bases; see `clients.rs`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common::mounted::{self, Disk, Mount};

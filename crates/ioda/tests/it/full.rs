@@ -1,4 +1,5 @@
-//! The file system below the drives is full: the array stops, no drive is given up, and nothing is lost.
+//! The file system below the drives is full: the array stops, no drive is given up, and nothing is
+//! lost.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use crate::common::checker::Checker;

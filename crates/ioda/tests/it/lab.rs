@@ -1,5 +1,6 @@
-//! `ioda reproduce lab` with a laboratory whose `boot` is a script that writes results at once: what is run, what is
-//! kept, what fails, and what is said of it. What programs really do in virtual time is for `lab/` itself.
+//! `ioda reproduce lab` with a laboratory whose `boot` is a script that writes results at once:
+//! what is run, what is kept, what fails, and what is said of it. What programs really do in
+//! virtual time is for `lab/` itself.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common::Ran;
@@ -9,8 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Takes the words that the real one is given, notes them, and makes a result of them. What it does besides is in files of its
-/// folder, so that a test can change it.
+/// Takes the words that the real one is given, notes them, and makes a result of them. What it does
+/// besides is in files of its folder, so that a test can change it.
 const BOOT: &str = r#"#!/bin/sh
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,4 +1,5 @@
-//! What the log of a server says of an array's life: a line for each thing that happens, and its severity.
+//! What the log of a server says of an array's life: a line for each thing that happens, and its
+//! severity.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common;

@@ -9,8 +9,8 @@ use live::operate::{Operate, Settings};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// For each command one that ends soon, whether it says more than its results without `--quiet`, and whether
-/// its results are the same each time.
+/// For each command one that ends soon, whether it says more than its results without `--quiet`,
+/// and whether its results are the same each time.
 const COMMANDS: [(&str, bool, bool); 21] = [
     ("compare exch.csv --config tiny.toml --policy base,ioda --html=page.html", true, true),
     ("run exch.csv --config tiny.toml --json=run.json", true, true),

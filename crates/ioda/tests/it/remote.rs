@@ -1,4 +1,5 @@
-//! Arrays over drives on the network: the real command against drives that threads of the test play.
+//! Arrays over drives on the network: the real command against drives that threads of the test
+//! play.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use crate::common::checker::Checker;

@@ -108,7 +108,8 @@ fn a_survey_that_was_killed_goes_on_where_it_was() {
     assert_eq!(simulated(folder.path()), simulated(whole.path()));
 }
 
-/// What is kept in `folder` of runs, and how many lines are of processor time, which is measured on a clock.
+/// What is kept in `folder` of runs, and how many lines are of processor time, which is measured on
+/// a clock.
 fn simulated(folder: &Path) -> (Vec<String>, usize) {
     let text = String::from_utf8(kept::bytes(folder)).unwrap();
     let lines = text.split_inclusive('\n').map(str::to_owned);

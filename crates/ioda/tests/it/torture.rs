@@ -20,8 +20,8 @@ fn without_speed(text: &str) -> String {
         .collect()
 }
 
-/// A script that fails where more is demanded than is promised: a drive is not found after the power went
-/// while stripes were being written.
+/// A script that fails where more is demanded than is promised: a drive is not found after the
+/// power went while stripes were being written.
 fn hole() -> String {
     let scripts = (0..60).map(|after| format!("raid5-degraded:write:missing:{after}"));
     let fails = |script: &String| {
@@ -200,7 +200,8 @@ fn a_failure_stays_in_the_file() {
         let more = ["--no-shrink", "--quiet", "--state", "counts.json", "--seeds", seeds];
         ioda_in(folder.path(), &[&arguments[..], &more[..]].concat())
     };
-    // Arrays that journal while drives are missing have a write hole, and this demands that they have none.
+    // Arrays that journal while drives are missing have a write hole, and this demands that they
+    // have none.
     let failed = (0..20).map(|_| run("20")).find(|ran| ran.code != 0).unwrap();
     assert_eq!(failed.code, 4, "{}", failed.stderr);
     let repeat = failed.stdout.lines().find(|line| line.contains("repeat with: ")).unwrap();

@@ -25,7 +25,8 @@ fn traces() -> Vec<PathBuf> {
     traces
 }
 
-/// What is typed for a trace of DiskSim's relatives, whose columns do not say the unit of their times.
+/// What is typed for a trace of DiskSim's relatives, whose columns do not say the unit of their
+/// times.
 fn typed(trace: &Path) -> &'static [&'static str] {
     match trace.file_name().unwrap().to_str().unwrap() {
         "tpcc-small.trace.zst" => &["--format", "mqsim"],

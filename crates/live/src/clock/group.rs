@@ -1,12 +1,13 @@
-//! Descriptors that a [`Waiter`](super::Waiter) watches as one, so that however many of them are ready, their owner decides
-//! how many it looks at before it looks at others.
+//! Descriptors that a [`Waiter`](super::Waiter) watches as one, so that however many of them are
+//! ready, their owner decides how many it looks at before it looks at others.
 
 use super::waiter::{Event, Interest};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// An epoll of its own, which is readable while one of its descriptors is ready. Descriptors that are ready take turns.
+/// An epoll of its own, which is readable while one of its descriptors is ready. Descriptors that
+/// are ready take turns.
 pub struct Group {
     epoll: OwnedFd,
     ready: Vec<epoll::Event>,

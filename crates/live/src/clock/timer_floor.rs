@@ -1,4 +1,5 @@
-//! How late the best possible waiting is on this machine: below this floor no answer can be on time.
+//! How late the best possible waiting is on this machine: below this floor no answer can be on
+//! time.
 
 use super::waiter::{Clock, Spin, Waiter, processor_time};
 use hdrhistogram::Histogram;
@@ -38,8 +39,9 @@ const BETWEEN_NANOSECONDS: std::ops::RangeInclusive<u64> = 100_000..=200_000;
 /// Ways take turns of this length, so that a disturbance hits all of them.
 const TURN: Duration = Duration::from_millis(250);
 
-/// Waits in all `methods` in turns, for `each` in every method: one moment after the other, 100 to 200 us
-/// apart by a sequence that is always the same. `milliseconds` counts the time that all have taken.
+/// Waits in all `methods` in turns, for `each` in every method: one moment after the other, 100 to
+/// 200 us apart by a sequence that is always the same. `milliseconds` counts the time that all have
+/// taken.
 ///
 /// # Errors
 ///

@@ -63,17 +63,17 @@ pub enum Spin {
     /// As long as wake-ups of the last time suggest, between [`LEAST_MARGIN`] and
     /// [`LARGEST_MARGIN`]: nineteen of twenty sleeps are to end in time.
     ///
-    /// `ioda bench timer` compares this with fixed margins. On a shared virtual machine of two cores
-    /// with three threads that want them, one moment every 150 us was met as well as by 60 us of
-    /// spinning (half of them exactly, 99 of 100 within 28 us), for 23 to 29 % of a core instead
+    /// `ioda bench timer` compares this with fixed margins. On a shared virtual machine of two
+    /// cores with three threads that want them, one moment every 150 us was met as well as by 60 us
+    /// of spinning (half of them exactly, 99 of 100 within 28 us), for 23 to 29 % of a core instead
     /// of 33 to 35 %; sleeping alone was 27 to 40 us late for 11 to 15 %. On a quiet machine the
     /// margin and the cost shrink; 20 us would have been too few here.
     #[default]
     Adaptive,
     /// Always so long. Zero never spins, which is right where cores are few.
     Fixed(Duration),
-    /// Never: blocks on a timer of the kernel, which has no slack. Where time is virtual, a moment is met
-    /// to the nanosecond so, and time goes on only because all threads block.
+    /// Never: blocks on a timer of the kernel, which has no slack. Where time is virtual, a moment
+    /// is met to the nanosecond so, and time goes on only because all threads block.
     Never,
 }
 
@@ -197,8 +197,8 @@ impl Waiter {
         self.spin != Spin::Never
     }
 
-    /// Watches `descriptor` and reports it as `token`, which is any but [`u64::MAX`]. It may be closed without being
-    /// removed.
+    /// Watches `descriptor` and reports it as `token`, which is any but [`u64::MAX`]. It may be
+    /// closed without being removed.
     ///
     /// # Errors
     ///
@@ -296,8 +296,8 @@ impl Waiter {
         }
     }
 
-    /// Busy polls: asks for ready descriptors again and again, without sleeping, until there is one or
-    /// `until` has come.
+    /// Busy polls: asks for ready descriptors again and again, without sleeping, until there is one
+    /// or `until` has come.
     ///
     /// # Errors
     ///

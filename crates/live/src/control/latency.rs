@@ -126,8 +126,8 @@ fn upper_bound(bucket: usize) -> u64 {
     u64::try_from(bound).unwrap_or(u64::MAX)
 }
 
-/// The largest number of nanoseconds in the wider bucket that `bucket` is merged into. Powers of two
-/// are bounds of these, too.
+/// The largest number of nanoseconds in the wider bucket that `bucket` is merged into. Powers of
+/// two are bounds of these, too.
 fn coarse_bound(bucket: usize) -> u64 {
     upper_bound(bucket | ((1 << COARSE_LOG2) - 1))
 }
@@ -192,7 +192,8 @@ impl Latency {
                 None => return self.clone(),
             }
         }
-        // The largest of all is of the interval if it is larger than any before. Else only its bucket is known.
+        // The largest of all is of the interval if it is larger than any before. Else only its
+        // bucket is known.
         let max_nanoseconds = match self.max_nanoseconds > earlier.max_nanoseconds {
             true => self.max_nanoseconds,
             false => buckets.last().map_or(0, |(bound, _)| coarse_least(*bound)),

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-/// Name and version of an [`Answer`](super::Answer). The version grows with every change that a reader of an
-/// earlier one would misunderstand.
+/// Name and version of an [`Answer`](super::Answer). The version grows with every change that a
+/// reader of an earlier one would misunderstand.
 pub const ANSWER_SCHEMA: &str = "ioda.answer/1";
 /// Name and version of a [`Status`](super::Status) by itself, as `/status.json` has it.
 pub const STATUS_SCHEMA: &str = "ioda.status/1";

@@ -1,7 +1,7 @@
 //! The cryptography of DH-HMAC-CHAP, and secrets as people write them.
 //!
-//! Knows: SHA-2, HMAC, powers in the groups of RFC 7919, the text form of a secret. Does not know: messages and whose turn it
-//! is, which is [`nvme::target`].
+//! Knows: SHA-2, HMAC, powers in the groups of RFC 7919, the text form of a secret. Does not know:
+//! messages and whose turn it is, which is [`nvme::target`].
 
 mod group;
 mod secret;

@@ -20,8 +20,8 @@ pub struct SecretError {
     pub reason: &'static str,
 }
 
-/// Reads a file of secrets, a host in each line: its name, its secret, and if hosts are to ask for it, the secret of the
-/// controller. Lines that are empty or begin with `#` are none.
+/// Reads a file of secrets, a host in each line: its name, its secret, and if hosts are to ask for
+/// it, the secret of the controller. Lines that are empty or begin with `#` are none.
 ///
 /// # Errors
 ///

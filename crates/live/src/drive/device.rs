@@ -1,9 +1,10 @@
 //! What carries out commands: the model of the drive and the storage of its bytes.
 //!
-//! Both are given a command when it has come with all its data, and it is done when both have done it. A read from
-//! memory waits for the model, so that one which fails fast copies nothing; from a file it is read meanwhile, and
-//! what was read for one that fails fast is dropped. Bytes are at their logical addresses: the model gives timing.
-//! A flush is a sync of the storage. The write buffer of a model is one that survives a loss of power.
+//! Both are given a command when it has come with all its data, and it is done when both have done
+//! it. A read from memory waits for the model, so that one which fails fast copies nothing; from a
+//! file it is read meanwhile, and what was read for one that fails fast is dropped. Bytes are at
+//! their logical addresses: the model gives timing. A flush is a sync of the storage. The write
+//! buffer of a model is one that survives a loss of power.
 
 use super::{DriveError, Ended};
 use crate::buffer::Buffer;
@@ -91,7 +92,8 @@ pub(super) enum Done {
     Buffer { name: CommandName, buffer: CommandBuffer },
     /// Everything that was written is on stable storage, as this controller wants it.
     Flushed { controller: u16 },
-    /// The oldest state of reservations that was to be kept is on stable storage, or could not be brought there.
+    /// The oldest state of reservations that was to be kept is on stable storage, or could not be
+    /// brought there.
     ReservationsKept(bool),
 }
 
@@ -250,8 +252,8 @@ impl Device {
         self.submit(slot, Work::Sync);
     }
 
-    /// Writes a block with the state of reservations into the head of the drive. One is written after the other, so
-    /// that the last that was begun is the newest.
+    /// Writes a block with the state of reservations into the head of the drive. One is written
+    /// after the other, so that the last that was begun is the newest.
     pub(super) fn keep_reservations(&mut self, offset_bytes: u64, block: Buffer) {
         self.to_keep.push_back((offset_bytes, block));
         if self.to_keep.len() == 1 {
@@ -291,8 +293,8 @@ impl Device {
         Some(Ok(Ended { model, storage_errors: self.counters.media_errors() }))
     }
 
-    /// Goes on with what the model and the storage have done, and with what is to be deallocated. Returns whether
-    /// there was anything.
+    /// Goes on with what the model and the storage have done, and with what is to be deallocated.
+    /// Returns whether there was anything.
     pub(super) fn work(&mut self, now: Instant) -> bool {
         let mut any = self.begin_waiting(now);
         self.continue_trims(now);

@@ -24,7 +24,8 @@ pub fn channel() -> io::Result<(DriveHandle, Inbox)> {
 }
 
 impl DriveHandle {
-    /// Tells the drive to end: nobody connects any more, commands in flight end, everything is on stable storage.
+    /// Tells the drive to end: nobody connects any more, commands in flight end, everything is on
+    /// stable storage.
     pub fn stop(&self) {
         // A full counter means that it was told already.
         let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());

@@ -1,7 +1,8 @@
-//! The head of a drive in a file or on a block device: what makes it a drive of its own, and its name for ever.
+//! The head of a drive in a file or on a block device: what makes it a drive of its own, and its
+//! name for ever.
 //!
-//! It is the first block of what lies before the data ([`DATA_OFFSET_BYTES`]); a drive of an array has a superblock
-//! there, which looks different.
+//! It is the first block of what lies before the data ([`DATA_OFFSET_BYTES`]); a drive of an array
+//! has a superblock there, which looks different.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -127,9 +128,9 @@ pub struct OpenedDrive {
     pub notes: Vec<String>,
 }
 
-/// Opens a drive of `bytes`, or makes it: in memory, in a file that is not there, and with `create` of whatever is
-/// there but drives of arrays. Without `bytes` a drive that is there has the size that it has, and a device all
-/// that there is room for.
+/// Opens a drive of `bytes`, or makes it: in memory, in a file that is not there, and with `create`
+/// of whatever is there but drives of arrays. Without `bytes` a drive that is there has the size
+/// that it has, and a device all that there is room for.
 ///
 /// # Errors
 ///

@@ -1,12 +1,15 @@
-//! One drive that hosts attach to over NVMe/TCP: the thread that owns its model, its bytes and all its sockets.
+//! One drive that hosts attach to over NVMe/TCP: the thread that owns its model, its bytes and all
+//! its sockets.
 //!
-//! Knows: which part of the drive a command is for, and when it is over. Does not know: the protocol
-//! ([`crate::nvme_tcp`], [`nvme::target`]), how the model works (`ssd`), where bytes are ([`crate::storage`]).
+//! Knows: which part of the drive a command is for, and when it is over. Does not know: the
+//! protocol ([`crate::nvme_tcp`], [`nvme::target`]), how the model works (`ssd`), where bytes are
+//! ([`crate::storage`]).
 //!
-//! One loop, and nothing in it blocks or takes a lock. Each turn of the loop begins, receives and sends a bounded
-//! number of bytes, and connections take turns, so that no host holds up another. A command completes when the model and
-//! the storage both have carried it out. The model acts at the times that it has computed, even if the thread gets to it
-//! later, so one late wake-up does not make the next answer late.
+//! One loop, and nothing in it blocks or takes a lock. Each turn of the loop begins, receives and
+//! sends a bounded number of bytes, and connections take turns, so that no host holds up another. A
+//! command completes when the model and the storage both have carried it out. The model acts at the
+//! times that it has computed, even if the thread gets to it later, so one late wake-up does not
+//! make the next answer late.
 
 mod device;
 mod handle;
@@ -36,7 +39,8 @@ use windows::Windows;
 /// What the thread of a drive is given.
 #[derive(Debug)]
 pub struct Setup {
-    /// The subsystem and where it is. Its namespace has blocks of [`BLOCK_SHIFT`](crate::nvme_tcp::BLOCK_SHIFT).
+    /// The subsystem and where it is. Its namespace has blocks of
+    /// [`BLOCK_SHIFT`](crate::nvme_tcp::BLOCK_SHIFT).
     pub target: TargetSetup,
     /// The model; none if commands take as long as the storage takes.
     pub model: Option<Box<Ssd>>,
@@ -193,7 +197,8 @@ impl DriveServer {
         Ok(now)
     }
 
-    /// Passes commands to the drive and what is done to their hosts. Returns whether there was anything.
+    /// Passes commands to the drive and what is done to their hosts. Returns whether there was
+    /// anything.
     fn pass_commands(&mut self, now: Instant) -> bool {
         let mut worked = false;
         while let Some(event) = self.target.poll_event() {

@@ -1,4 +1,5 @@
-//! What the drive tells of itself when it is asked (log pages 02h and 0Ah), computed from what its model is made of.
+//! What the drive tells of itself when it is asked (log pages 02h and 0Ah), computed from what its
+//! model is made of.
 
 use super::device::Device;
 use super::windows::Windows;
@@ -21,13 +22,15 @@ pub(super) struct Limits {
     pub(super) page_bytes: u64,
 }
 
-/// TW as the drive chooses it (IODA §4.3.2): the longest that keeps the contract, and no shorter than what it needs.
+/// TW as the drive chooses it (IODA §4.3.2): the longest that keeps the contract, and no shorter
+/// than what it needs.
 pub(super) fn chosen_window(config: &Config, array: ArrayDescription, guard: Duration) -> Duration {
     let Advertised { shortest, longest } = config.advertise(array);
     longest.unwrap_or(ANY_WINDOW).max(shortest + guard * 2)
 }
 
-/// What windows typically hold: those of the schedule, or else those that the free space of the drive allows.
+/// What windows typically hold: those of the schedule, or else those that the free space of the
+/// drive allows.
 pub(super) fn limits(ssd: &Ssd, windows: &Windows) -> Limits {
     let config = ssd.config();
     let page_bytes = u64::from(config.geometry.page_bytes);

@@ -1,7 +1,7 @@
 //! Reservations of a drive in a file that outlive its process (Persist Through Power Loss).
 //!
-//! Two blocks of the head have them, written in turn, so that one is whole when the power goes during a write. The
-//! state with the higher number counts. An older drive has zeros there.
+//! Two blocks of the head have them, written in turn, so that one is whole when the power goes
+//! during a write. The state with the higher number counts. An older drive has zeros there.
 //!
 //! | bytes | field |
 //! |---|---|

@@ -1,8 +1,9 @@
-//! Predictable latency mode: what the model is told of windows, in which window the drive is, and what happens in
-//! them that hosts want to know.
+//! Predictable latency mode: what the model is told of windows, in which window the drive is, and
+//! what happens in them that hosts want to know.
 //!
-//! With the settings of an array the schedule decides. Without them hosts choose windows by hand: in the
-//! deterministic one the drive collects only where it must, in the other one whenever it is due.
+//! With the settings of an array the schedule decides. Without them hosts choose windows by hand:
+//! in the deterministic one the drive collects only where it must, in the other one whenever it is
+//! due.
 
 use super::device::Device;
 use super::report::{self, Limits};
@@ -144,7 +145,8 @@ impl Windows {
         }
     }
 
-    /// What is left of the deterministic window; of time and reads nothing, if the drive is not in it.
+    /// What is left of the deterministic window; of time and reads nothing, if the drive is not in
+    /// it.
     pub(super) fn estimates(&self, now: Instant, limits: &Limits, headroom: u64) -> Estimates {
         if self.state(now) != WindowState::Deterministic {
             return Estimates { reads: 0, writes: headroom, time_ms: 0 };

@@ -1,11 +1,13 @@
-//! Claiming drives on the network before anything is read of them that counts, so that no two servers use them.
+//! Claiming drives on the network before anything is read of them that counts, so that no two
+//! servers use them.
 //!
-//! Knows: in which order drives are looked at, taken and given up, and what people are told. Does not know: how one
-//! drive is claimed ([`crate::storage`], [`::engine::durability::owner`]).
+//! Knows: in which order drives are looked at, taken and given up, and what people are told. Does
+//! not know: how one drive is claimed ([`crate::storage`], [`::engine::durability::owner`]).
 //!
-//! All drives are looked at before the first is taken: a server that lives on one of them keeps all. Drives that can
-//! be reserved are reserved one after the other in the order of their names, so that of two servers that start at once
-//! one gets the first. The leases of their former owners run out at the same time.
+//! All drives are looked at before the first is taken: a server that lives on one of them keeps
+//! all. Drives that can be reserved are reserved one after the other in the order of their names,
+//! so that of two servers that start at once one gets the first. The leases of their former owners
+//! run out at the same time.
 
 use crate::storage::{Claimant, Finding, Place, RemoteDrive, RemoteLocation, StoredDrive};
 use ::engine::durability::owner::{OwnerBlock, OwnerName, Process};
@@ -87,8 +89,8 @@ pub fn claimant(lease: Duration) -> io::Result<Claimant> {
     Ok(Claimant { owner: super::random_uuid()?, process, name, lease })
 }
 
-/// Claims all drives on the network among `places` that belong to an array or are blank. With `takes_over` a living
-/// owner loses them.
+/// Claims all drives on the network among `places` that belong to an array or are blank. With
+/// `takes_over` a living owner loses them.
 ///
 /// # Errors
 ///
@@ -354,7 +356,8 @@ fn own_process() -> Process {
     }
 }
 
-/// When a process started, in ticks since the start of the machine; `None` if there is none, or only its remains.
+/// When a process started, in ticks since the start of the machine; `None` if there is none, or
+/// only its remains.
 fn started(process: &str) -> Option<u64> {
     let text = read_text(&format!("/proc/{process}/stat"))?;
     // The name of the program is in brackets, and may have anything in it.

@@ -30,12 +30,13 @@ impl OpenError {
     }
 }
 
-/// Finds the array on `places`, whatever its drives say of each other, and tells what would become of
-/// each. Nothing has been written.
+/// Finds the array on `places`, whatever its drives say of each other, and tells what would become
+/// of each. Nothing has been written.
 ///
 /// # Errors
 ///
-/// For any reason of [`OpenError`]: drives of two arrays, copies of one drive, too few of one history.
+/// For any reason of [`OpenError`]: drives of two arrays, copies of one drive, too few of one
+/// history.
 pub fn find_forced(
     places: &[Place],
     asked: Option<&Geometry>,

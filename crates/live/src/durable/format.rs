@@ -107,8 +107,8 @@ impl From<Refusal> for OpenError {
 }
 
 /// Makes a new array on `places`, one for each drive in order: files are made; files that exist and
-/// devices must be blank, but for what a creation left that was cut short. `quiet_for` is how long a
-/// region of the intent record is quiet before it is clean.
+/// devices must be blank, but for what a creation left that was cut short. `quiet_for` is how long
+/// a region of the intent record is quiet before it is clean.
 ///
 /// # Errors
 ///
@@ -203,8 +203,8 @@ fn vacancy(
     }
 }
 
-/// Makes a drive of so many bytes of what may be formatted. A file is truncated only if all that is in
-/// it is of an array and outdated.
+/// Makes a drive of so many bytes of what may be formatted. A file is truncated only if all that is
+/// in it is of an array and outdated.
 fn make_room(disk: &mut StoredDrive, vacancy: Vacancy, bytes: u64) -> Result<(), PlaceError> {
     match vacancy {
         Vacancy::Blank => disk.extend(bytes),
@@ -212,16 +212,17 @@ fn make_room(disk: &mut StoredDrive, vacancy: Vacancy, bytes: u64) -> Result<(),
     }
 }
 
-/// Whether a file holds only zeros, or a creation or a joining was cut short there: a new array may be made of it.
+/// Whether a file holds only zeros, or a creation or a joining was cut short there: a new array may
+/// be made of it.
 #[must_use]
 pub fn is_remains(place: &Place) -> bool {
     StoredDrive::open_head(place).is_ok_and(|mut disk| disk.is_hole() || is_unfinished(&mut disk))
 }
 
-/// Makes a drive ready to take the place of `drive` in a running array: makes a file, or takes a blank
-/// device, or what was this drive before and failed, which is emptied. What stood in the place must
-/// be closed before ([`crate::storage::Storage::remove`]), because it has the lock. Its superblock is
-/// written when the array records that the drive is being rebuilt.
+/// Makes a drive ready to take the place of `drive` in a running array: makes a file, or takes a
+/// blank device, or what was this drive before and failed, which is emptied. What stood in the
+/// place must be closed before ([`crate::storage::Storage::remove`]), because it has the lock. Its
+/// superblock is written when the array records that the drive is being rebuilt.
 ///
 /// # Errors
 ///
@@ -255,7 +256,8 @@ pub fn join(
     Ok(disk)
 }
 
-/// Makes a drive that failed and is connected again ready to take its place, if it holds what it held then.
+/// Makes a drive that failed and is connected again ready to take its place, if it holds what it
+/// held then.
 ///
 /// # Errors
 ///
@@ -352,8 +354,8 @@ impl FoundArray {
         doubt.map_err(|error| OpenError::located(error, &self.names))
     }
 
-    /// Starts it. When this returns, the journal was replayed and the superblocks say that the array
-    /// runs, and that those drives have failed that do not take part.
+    /// Starts it. When this returns, the journal was replayed and the superblocks say that the
+    /// array runs, and that those drives have failed that do not take part.
     ///
     /// # Errors
     ///

@@ -1,5 +1,6 @@
 //! The state of an emulated drive between two runs: which flash page holds which logical one, how
-//! worn each block is. It gives timing only, no data, so a drive without it is merely as good as new.
+//! worn each block is. It gives timing only, no data, so a drive without it is merely as good as
+//! new.
 //!
 //! After a clean end it is in a file beside the drive, `<place>.ftl`. The next start takes it away
 //! before it serves anything, so that one after a crash never finds an old one.

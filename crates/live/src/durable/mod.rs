@@ -1,8 +1,9 @@
-//! Durable arrays and the system: files and devices are opened and locked, drives on the network are claimed. Random
-//! names and the state of emulated drives between two runs ([`ftl`]) are here as well.
+//! Durable arrays and the system: files and devices are opened and locked, drives on the network
+//! are claimed. Random names and the state of emulated drives between two runs ([`ftl`]) are here
+//! as well.
 //!
-//! What is written where and in which order is in [`::engine::durability`]. The head of a drive there is
-//! what lies before [`crate::storage::DATA_OFFSET_BYTES`] here.
+//! What is written where and in which order is in [`::engine::durability`]. The head of a drive
+//! there is what lies before [`crate::storage::DATA_OFFSET_BYTES`] here.
 
 mod claim;
 mod forced;

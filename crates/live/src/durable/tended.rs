@@ -1,8 +1,8 @@
-//! Drives while an array is created or opened: one is worked on at a time, and those on the network want to be heard
-//! of meanwhile.
+//! Drives while an array is created or opened: one is worked on at a time, and those on the network
+//! want to be heard of meanwhile.
 //!
-//! A drive that hears nothing of its host ends the connection, and a claim that is not renewed runs out. So a thread
-//! looks after all drives that nobody works on.
+//! A drive that hears nothing of its host ends the connection, and a claim that is not renewed runs
+//! out. So a thread looks after all drives that nobody works on.
 
 use crate::storage::StoredDrive;
 use ::engine::durability::{Disk, Opened};

@@ -24,8 +24,8 @@ use thiserror::Error;
 
 /// How long a client may take for the handshake.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long no client is accepted after the system had no room for one more client, or when no permit is
-/// left.
+/// How long no client is accepted after the system had no room for one more client, or when no
+/// permit is left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often clients are looked for whose handshake takes too long.
 const TIMEOUT_CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -94,9 +94,9 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Listens at all of `listens`, at paths for those whom `access` names, and offers `exports`, the
-    /// first of which is the default one.
-    /// `hand_over` is called, on the acceptor's thread, with every client that has chosen.
+    /// Listens at all of `listens`, at paths for those whom `access` names, and offers `exports`,
+    /// the first of which is the default one. `hand_over` is called, on the acceptor's thread, with
+    /// every client that has chosen.
     ///
     /// # Errors
     ///
@@ -141,8 +141,8 @@ impl Acceptor {
         self.strangers.clone()
     }
 
-    /// Accepts no more clients, closes the connections of those who have not chosen yet, and removes
-    /// the paths.
+    /// Accepts no more clients, closes the connections of those who have not chosen yet, and
+    /// removes the paths.
     pub fn close(self) {
         drop(self);
     }
@@ -356,7 +356,8 @@ impl AcceptorLoop {
         }
     }
 
-    /// The system refuses a client. Where it has no descriptor left, a client in the handshake makes room.
+    /// The system refuses a client. Where it has no descriptor left, a client in the handshake
+    /// makes room.
     fn refuse_to_accept(&mut self, now: Instant, error: &io::Error) {
         let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
         if [Errno::MFILE, Errno::NFILE].contains(&errno)

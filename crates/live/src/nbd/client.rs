@@ -302,7 +302,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If the server has closed the connection (`UnexpectedEof`) or violates the protocol (`InvalidData`).
+    /// If the server has closed the connection (`UnexpectedEof`) or violates the protocol
+    /// (`InvalidData`).
     pub fn receive(&mut self) -> io::Result<Option<Reply<'_>>> {
         self.input.consume(std::mem::take(&mut self.taken));
         let mut asked = false;

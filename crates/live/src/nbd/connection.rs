@@ -12,7 +12,8 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Bytes that are sent by one call of [`Connection::flush_output`], and a piece that the socket takes at once.
+/// Bytes that are sent by one call of [`Connection::flush_output`], and a piece that the socket
+/// takes at once.
 const SEND_BYTES: usize = 256 << 10;
 
 /// What a connection waits for at its socket. With neither it should be taken out of an epoll,
@@ -35,8 +36,8 @@ pub struct Interest {
 /// 1. [`Self::handle_ready`] when the socket is ready in a way of [`Self::wants`] or has hung up;
 /// 2. [`Self::poll_request`] until `None`;
 /// 3. replies, in any order, each request exactly once;
-/// 4. [`Self::flush_output`] once for all replies so far, again while [`Self::has_more_to_send`], and again from 2
-///    on if [`Self::is_ready`]: requests that had to wait for room go on;
+/// 4. [`Self::flush_output`] once for all replies so far, again while [`Self::has_more_to_send`],
+///    and again from 2 on if [`Self::is_ready`]: requests that had to wait for room go on;
 /// 5. dropped when [`Self::is_finished`]; otherwise [`Self::wants`] says how to wait.
 #[derive(Debug)]
 pub struct Connection {
@@ -146,8 +147,8 @@ impl Connection {
         self.session.counts()
     }
 
-    /// Receives what there is, by one system call; what waits can be sent if the socket is writable. A hang-up or
-    /// an error of the socket counts as readable.
+    /// Receives what there is, by one system call; what waits can be sent if the socket is
+    /// writable. A hang-up or an error of the socket counts as readable.
     pub fn handle_ready(&mut self, readable: bool, writable: bool) {
         if readable && self.session.wants_bytes() {
             self.receive();
@@ -155,8 +156,8 @@ impl Connection {
         self.full &= !writable;
     }
 
-    /// Notices a client that hung up while its socket was not polled. Replies to it are dropped, and its reads are not
-    /// carried out.
+    /// Notices a client that hung up while its socket was not polled. Replies to it are dropped,
+    /// and its reads are not carried out.
     pub fn notice_hang_up(&mut self) {
         let gone = PollFlags::HUP | PollFlags::ERR;
         let mut fds = [PollFd::new(&self.stream, PollFlags::empty())];
@@ -187,8 +188,8 @@ impl Connection {
         self.session.reply_done(cookie);
     }
 
-    /// Answers any request: it failed, and one sentence why. Clients with structured replies get the
-    /// first kilobyte of it.
+    /// Answers any request: it failed, and one sentence why. Clients with structured replies get
+    /// the first kilobyte of it.
     pub fn reply_error(&mut self, cookie: u64, errno: Errno, message: &str) {
         self.session.reply_error(cookie, errno, message);
     }
@@ -199,8 +200,8 @@ impl Connection {
         self.session.read_reply(cookie)
     }
 
-    /// Answers a read with the bytes of `buffer` at `range`, which must be as many as the request asks for. The
-    /// buffer comes back by [`Self::pop_spent`].
+    /// Answers a read with the bytes of `buffer` at `range`, which must be as many as the request
+    /// asks for. The buffer comes back by [`Self::pop_spent`].
     pub fn reply_read(&mut self, cookie: u64, buffer: Buffer, range: Range<usize>) {
         self.session.reply_read(cookie, buffer, range);
     }
@@ -227,13 +228,13 @@ impl Connection {
         !self.broken && !self.full && !self.session.unsent().is_empty()
     }
 
-    /// Sends the replies so far, as far as the socket takes them and up to some hundred KiB, by one system call if it
-    /// takes all.
+    /// Sends the replies so far, as far as the socket takes them and up to some hundred KiB, by one
+    /// system call if it takes all.
     ///
     /// # Errors
     ///
-    /// If the client does not take replies any more. This is reported once; the connection then ends
-    /// by itself.
+    /// If the client does not take replies any more. This is reported once; the connection then
+    /// ends by itself.
     pub fn flush_output(&mut self) -> io::Result<()> {
         let was_broken = self.broken;
         match self.send() {

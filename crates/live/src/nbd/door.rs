@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Most clients in the handshake at once. For one more a client is disconnected: of the source with the most, the one that
-/// has made no step for the longest time.
+/// Most clients in the handshake at once. For one more a client is disconnected: of the source with
+/// the most, the one that has made no step for the longest time.
 pub const NEGOTIATIONS_MAX: usize = 2048;
 
-/// For how long a client is not disconnected for another after a step: a round trip on a slow network.
+/// For how long a client is not disconnected for another after a step: a round trip on a slow
+/// network.
 const GRACE: Duration = Duration::from_millis(250);
 /// For how long nothing more is logged of clients that lost their places.
 const LOG_PAUSE: Duration = Duration::from_secs(10);

@@ -20,12 +20,13 @@ pub fn read_bytes(cookie: u64) -> u32 {
     if cookie % 3 == 2 { 0 } else { 512 << (cookie % 4) }
 }
 
-/// Lets a server send `bytes`, and close. Returns how many requests it answered, if the client came as far.
+/// Lets a server send `bytes`, and close. Returns how many requests it answered, if the client came
+/// as far.
 ///
 /// # Panics
 ///
-/// When the client does, waits for more than it was sent, or reports an answer to what nobody asked, twice,
-/// or with other data than it says: that is what the fuzzer looks for.
+/// When the client does, waits for more than it was sent, or reports an answer to what nobody
+/// asked, twice, or with other data than it says: that is what the fuzzer looks for.
 pub fn check(bytes: &[u8]) -> Option<u64> {
     let bytes = &bytes[..bytes.len().min(BYTES_MAX)];
     let (ours, mut theirs) = UnixStream::pair().ok()?;

@@ -8,7 +8,8 @@ use super::request::LENGTH_BYTES_MAX;
 use super::wire::{self, Fields, export_flag, handshake_flag, info, option, option_reply};
 use std::sync::Arc;
 
-/// Longest data of an option, in bytes. The connection of a client that sends more is closed, after a reply that says so.
+/// Longest data of an option, in bytes. The connection of a client that sends more is closed, after
+/// a reply that says so.
 pub const OPTION_DATA_BYTES_MAX: u32 = 64 << 10;
 
 /// What clients can choose.
@@ -132,7 +133,8 @@ impl Handshake {
         self.stage = Stage::Options;
     }
 
-    /// Steps that are done, of those that each client makes once. Options can be repeated, and are none.
+    /// Steps that are done, of those that each client makes once. Options can be repeated, and are
+    /// none.
     #[must_use]
     pub fn steps(&self) -> u8 {
         match self.stage {

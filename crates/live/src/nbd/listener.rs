@@ -69,8 +69,8 @@ pub(super) enum Listener {
 }
 
 impl Listener {
-    /// Listens there; at a path, for those whom `access` names. A path that a killed process has left
-    /// is used again.
+    /// Listens there; at a path, for those whom `access` names. A path that a killed process has
+    /// left is used again.
     pub(super) fn open(listen: &Listen, access: SocketAccess) -> Result<Self, ListenError> {
         let refused = |error| ListenError::Refused { address: listen.clone(), error };
         match listen {

@@ -1,9 +1,9 @@
 //! The Network Block Device protocol, server and client.
 //!
-//! The [`Acceptor`] is a thread that accepts clients and negotiates with them until they have chosen
-//! an export; then a client is a [`Connection`], which is handed over to the thread that owns the
-//! array. The protocol itself knows no sockets: [`handshake`] and the session inside of a connection
-//! turn bytes into answers, so that they can be tested and fuzzed byte by byte.
+//! The [`Acceptor`] is a thread that accepts clients and negotiates with them until they have
+//! chosen an export; then a client is a [`Connection`], which is handed over to the thread that
+//! owns the array. The protocol itself knows no sockets: [`handshake`] and the session inside of a
+//! connection turn bytes into answers, so that they can be tested and fuzzed byte by byte.
 //!
 //! Source: `doc/proto.md` of the project NetworkBlockDevice, by whose section names the code says
 //! why it does what it does.

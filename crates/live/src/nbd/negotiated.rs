@@ -1,6 +1,7 @@
 //! Terms of an export, and requests that a client must not send under them.
 //!
-//! The source is the NBD protocol, sections "Transmission flags", "Block size constraints" and "Request types".
+//! The source is the NBD protocol, sections "Transmission flags", "Block size constraints" and
+//! "Request types".
 
 use super::wire::{command, command_flag, export_flag};
 use std::fmt;

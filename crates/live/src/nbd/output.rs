@@ -1,9 +1,10 @@
-//! Replies that wait to be sent: bytes, first in, first out, in pieces of memory that are given back as soon
-//! as they are sent.
+//! Replies that wait to be sent: bytes, first in, first out, in pieces of memory that are given
+//! back as soon as they are sent.
 //!
-//! Small replies follow each other in one piece, so that one system call sends many. A large reply has a
-//! piece of its own: nothing is moved or copied to make room for it, and a client that does not read has the
-//! server hold what it asked for and no more. What a large read has brought is sent from where it was read to.
+//! Small replies follow each other in one piece, so that one system call sends many. A large reply
+//! has a piece of its own: nothing is moved or copied to make room for it, and a client that does
+//! not read has the server hold what it asked for and no more. What a large read has brought is
+//! sent from where it was read to.
 
 use crate::buffer::Buffer;
 use std::collections::VecDeque;
@@ -70,7 +71,8 @@ impl Output {
         self.front().is_empty()
     }
 
-    /// Bytes of memory that are in use for what waits: also what is sent of a piece that is not sent whole.
+    /// Bytes of memory that are in use for what waits: also what is sent of a piece that is not
+    /// sent whole.
     pub(super) fn held_bytes(&self) -> u64 {
         self.filled_bytes as u64
     }

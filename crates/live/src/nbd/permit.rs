@@ -11,7 +11,8 @@ pub const CLIENTS_MAX: usize = 4096;
 /// Clients from which on each source has a bound, so that no source alone takes all places.
 const UNBOUNDED_MAX: usize = CLIENTS_MAX / 4 * 3;
 
-/// Clients of a source that may be added to while there is that bound. A Unix socket has its own guard, its mode, and no bound.
+/// Clients of a source that may be added to while there is that bound. A Unix socket has its own
+/// guard, its mode, and no bound.
 const SOURCE_CLIENTS_MAX: usize = 64;
 
 /// Hands out permits, and counts those that are out.

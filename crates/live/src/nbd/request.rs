@@ -1,9 +1,11 @@
-//! Requests of clients in the transmission phase, and the checks that refuse those that make no sense.
+//! Requests of clients in the transmission phase, and the checks that refuse those that make no
+//! sense.
 
 use super::wire::{RequestHeader, command, command_flag};
 use crate::buffer::Buffer;
 
-/// Longest read or write, in bytes; the handshake announces it. Requests without data may be longer.
+/// Longest read or write, in bytes; the handshake announces it. Requests without data may be
+/// longer.
 pub const LENGTH_BYTES_MAX: u32 = 32 << 20;
 
 /// A request of a client that the array has to execute.

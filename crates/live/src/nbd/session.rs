@@ -155,7 +155,8 @@ impl Session {
             State::Payload { request, buffer, filled } if self.input.len() == 0 => {
                 let length = request.length_bytes as usize;
                 let end = length.min(*filled + RECEIVE_PAYLOAD_BYTES);
-                // What follows the payload is for the next call if the payload is too long for this one.
+                // What follows the payload is for the next call if the payload is too long for this
+                // one.
                 let rest = match end == length {
                     true => self.input.room(RECEIVE_BYTES),
                     false => &mut [],
@@ -323,7 +324,8 @@ impl Session {
         }
     }
 
-    /// What was received of a write stays until the session is dropped: where that is done, it may take its time.
+    /// What was received of a write stays until the session is dropped: where that is done, it may
+    /// take its time.
     fn stop_accepting(&mut self) {
         if !std::mem::replace(&mut self.accepting, false) {
             return;
@@ -347,7 +349,8 @@ impl Session {
         u64::from(old.round) << 32 | u64::from(index)
     }
 
-    /// Takes a request out of those in flight. `None`, and a panic in tests, if it is not in flight.
+    /// Takes a request out of those in flight. `None`, and a panic in tests, if it is not in
+    /// flight.
     fn release_slot(&mut self, cookie: u64) -> Option<Slot> {
         let index = cookie as u32;
         let slot = self.slots.get_mut(index as usize);
@@ -404,7 +407,8 @@ impl Session {
         }
     }
 
-    /// Answers a read with what was read: the bytes of `buffer` at `range`, as long as was asked for.
+    /// Answers a read with what was read: the bytes of `buffer` at `range`, as long as was asked
+    /// for.
     pub(super) fn reply_read(&mut self, cookie: u64, buffer: Buffer, range: Range<usize>) {
         let Some(slot) = self.release_slot(cookie) else { return };
         if slot.kind != Kind::Read || range.len() != slot.length_bytes as usize {
@@ -498,9 +502,9 @@ impl Session {
         self.output.sent(count);
     }
 
-    /// The client takes no replies any more: discards those that wait, and later ones. Writes that it
-    /// sent before its last byte are still carried out, because it may have asked to disconnect and
-    /// closed its socket without waiting.
+    /// The client takes no replies any more: discards those that wait, and later ones. Writes that
+    /// it sent before its last byte are still carried out, because it may have asked to disconnect
+    /// and closed its socket without waiting.
     pub(super) fn discard_replies(&mut self) {
         self.discards_replies = true;
         if !self.output.is_empty() {

@@ -62,7 +62,8 @@ impl Read for &Socket {
 }
 
 impl Write for &Socket {
-    // The standard library sends with `MSG_NOSIGNAL`: a closed connection is an error, not a SIGPIPE.
+    // The standard library sends with `MSG_NOSIGNAL`: a closed connection is an error, not a
+    // SIGPIPE.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Socket::Unix(socket) => (&*socket).write(bytes),

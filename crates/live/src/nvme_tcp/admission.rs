@@ -1,11 +1,14 @@
-//! Places of connections by what they may do, and what is said of those that lose theirs. No clock and no socket is here.
+//! Places of connections by what they may do, and what is said of those that lose theirs. No clock
+//! and no socket is here.
 //!
-//! A connection *enters* until it names a subsystem with its Connect, and then *authenticates* where hosts have to. Each of
-//! these stages and discovery have places of their own, so a crowd in one stage takes nothing from those in another one.
+//! A connection *enters* until it names a subsystem with its Connect, and then *authenticates*
+//! where hosts have to. Each of these stages and discovery have places of their own, so a crowd in
+//! one stage takes nothing from those in another one.
 //!
-//! A newcomer to a stage ends the member that has made no step for the longest time, once that is as long as the stage's
-//! grace. While all members made a step since, newcomers wait in the order in which they came. A host that makes each step
-//! within the grace so gets in whatever strangers do: it never loses a place, and it waits for those before it alone.
+//! A newcomer to a stage ends the member that has made no step for the longest time, once that is
+//! as long as the stage's grace. While all members made a step since, newcomers wait in the order
+//! in which they came. A host that makes each step within the grace so gets in whatever strangers
+//! do: it never loses a place, and it waits for those before it alone.
 
 use crate::control::StrangerStatus;
 use crate::crowd::{Crowd, Member, Room, Source};
@@ -17,25 +20,26 @@ pub const CONNECTIONS_MAX: usize = 1024;
 /// Most controllers that a subsystem needs: one for each queue in use or authenticating.
 pub const CONTROLLERS_MAX: u16 = (CONNECTIONS_MAX + ENTERING_MAX) as u16;
 
-/// Most places for connections that enter, and for those that authenticate. Thousands of strangers have room, so that they
-/// are not ended and do not come again.
+/// Most places for connections that enter, and for those that authenticate. Thousands of strangers
+/// have room, so that they are not ended and do not come again.
 const ENTERING_MAX: usize = 3072;
 /// Most places for discovery.
 const DISCOVERING_MAX: usize = 1280;
 /// Least places for discovery.
 const DISCOVERING_MIN: usize = 4;
 
-/// Parts of the memory of shares of which one is for entering and authenticating connections, and one for discovery.
+/// Parts of the memory of shares of which one is for entering and authenticating connections, and
+/// one for discovery.
 const STRANGERS_PART: u64 = 3;
 const DISCOVERING_PART: u64 = 32;
 
-/// For how long a connection that enters or discovers does not end for another after a step: a round trip on a slow
-/// network.
+/// For how long a connection that enters or discovers does not end for another after a step: a
+/// round trip on a slow network.
 const GRACE: Duration = Duration::from_millis(250);
 /// The same for one that authenticates: its host computes powers between its steps.
 const AUTHENTICATING_GRACE: Duration = Duration::from_millis(500);
-/// Time between two connections that are accepted while more wait, so that a crowd that comes again and again takes a
-/// bounded part of a processor, here and in the network of the kernel.
+/// Time between two connections that are accepted while more wait, so that a crowd that comes again
+/// and again takes a bounded part of a processor, here and in the network of the kernel.
 const PACE: Duration = Duration::from_nanos(1_000_000_000 / 4_096);
 /// By how much connections may be ahead of the pace, as the queues of a host are that come at once.
 const BURST: Duration = Duration::from_millis(64);
@@ -138,8 +142,8 @@ impl Admission {
         self.serving >= self.serving_max
     }
 
-    /// When a connection can come into a stage at the earliest; [`Instant::NEVER`] while only steps of others or ends of
-    /// connections can make room.
+    /// When a connection can come into a stage at the earliest; [`Instant::NEVER`] while only steps
+    /// of others or ends of connections can make room.
     pub(super) fn opens(&self, stage: Stage) -> Instant {
         let Some((crowd, grace)) = self.crowd(stage) else { return Instant::ZERO };
         let with_place = match crowd.room() {

@@ -74,8 +74,8 @@ impl CommandBuffer {
         }
     }
 
-    /// Another handle to its pages, for storage or a socket; none if it has none. While there is one, the data
-    /// cannot be changed.
+    /// Another handle to its pages, for storage or a socket; none if it has none. While there is
+    /// one, the data cannot be changed.
     #[must_use]
     pub fn share(&self) -> Option<Buffer> {
         match &self.memory {

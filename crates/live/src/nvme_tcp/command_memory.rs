@@ -1,8 +1,9 @@
 //! The bound on the data of commands that all hosts together have a target hold.
 //!
-//! Each connection has a share of its own, which nobody else can use up, and beside it a common part that is for
-//! whoever asks first. A share has room for the largest command, so a connection whose host goes on goes on
-//! itself, whatever others hold; a host that never reads or never sends stops its own connection and no other.
+//! Each connection has a share of its own, which nobody else can use up, and beside it a common
+//! part that is for whoever asks first. A share has room for the largest command, so a connection
+//! whose host goes on goes on itself, whatever others hold; a host that never reads or never sends
+//! stops its own connection and no other.
 
 /// What a connection holds for one purpose, and how much of that is its own share.
 #[derive(Clone, Copy, Debug)]

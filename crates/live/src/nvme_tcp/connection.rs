@@ -19,17 +19,19 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What of headers may wait to be sent before nothing more is received: a host that does not read its answers
-/// may send no more commands.
+/// What of headers may wait to be sent before nothing more is received: a host that does not read
+/// its answers may send no more commands.
 const UNSENT_HEADER_BYTES_MAX: usize = 64 << 10;
 
-/// What an answer of discovery has room for whatever others hold: longer ones need what is common to all.
+/// What an answer of discovery has room for whatever others hold: longer ones need what is common
+/// to all.
 const DISCOVERY_ANSWER_BYTES: u64 = 8 << 10;
 
 /// Commands that are refused before a connection that is not served ends.
 const REFUSALS_MAX: u8 = 16;
 
-/// Most bytes that are received by one call of a connection that is not served: some dozens of commands.
+/// Most bytes that are received by one call of a connection that is not served: some dozens of
+/// commands.
 const STRANGER_RECEIVE_BYTES: usize = 2 << 10;
 
 /// Bytes that are sent over a connection before it is the turn of the next.
@@ -138,8 +140,9 @@ impl Stage {
         }
     }
 
-    /// What a connection may hold whatever others do: of data that come with commands, and of buffers that are granted. The
-    /// former have room to receive while the rest of a capsule is on its way.
+    /// What a connection may hold whatever others do: of data that come with commands, and of
+    /// buffers that are granted. The former have room to receive while the rest of a capsule is on
+    /// its way.
     const fn shares_bytes(self) -> (u64, u64) {
         let capsules_bytes = 2 * CAPSULE_BYTES as u64;
         match self {
@@ -154,7 +157,8 @@ impl Stage {
         }
     }
 
-    /// The sum of the two. A connection that enters has one command at most, whose data are of one kind.
+    /// The sum of the two. A connection that enters has one command at most, whose data are of one
+    /// kind.
     pub(super) const fn share_bytes(self) -> u64 {
         let (in_capsule, granted) = self.shares_bytes();
         match self {
@@ -165,7 +169,8 @@ impl Stage {
 }
 
 impl HostConnection {
-    /// The address of this machine that its host has connected to, for the discovery subsystem, which tells it.
+    /// The address of this machine that its host has connected to, for the discovery subsystem,
+    /// which tells it.
     pub(super) fn local_ip(&self, which: Which) -> Option<IpAddr> {
         match which {
             Which::Own => None,
@@ -201,7 +206,8 @@ impl HostConnection {
         memory.set_share(&mut self.held.granted, granted);
     }
 
-    /// A command was refused. Returns whether a connection that is not served has had its last one refused.
+    /// A command was refused. Returns whether a connection that is not served has had its last one
+    /// refused.
     pub(super) const fn note_refusal(&mut self) -> bool {
         self.entry.refusals = self.entry.refusals.saturating_add(1);
         !matches!(self.stage, Stage::Serving) && self.entry.refusals > REFUSALS_MAX
@@ -377,8 +383,9 @@ impl HostConnection {
         }
     }
 
-    /// Ends the connection if its host has closed it, or is gone. What it sent last is not looked at: the host may
-    /// have sent it again over another path, and then something newer, which that must not overwrite.
+    /// Ends the connection if its host has closed it, or is gone. What it sent last is not looked
+    /// at: the host may have sent it again over another path, and then something newer, which that
+    /// must not overwrite.
     pub(super) fn notice_hang_up(&mut self) {
         let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
         let mut fds = [PollFd::new(&self.socket, PollFlags::RDHUP)];
@@ -412,8 +419,8 @@ impl HostConnection {
         self.is_full = false;
     }
 
-    /// Takes what the machine wants to send, and sends what the socket takes, up to some hundred KiB. Returns how
-    /// many bytes were sent.
+    /// Takes what the machine wants to send, and sends what the socket takes, up to some hundred
+    /// KiB. Returns how many bytes were sent.
     pub(super) fn send(&mut self, memory: &mut CommandMemory, pool: &mut Pool) -> u64 {
         while let Some(output) = self.machine.poll_output() {
             self.take_output(output);
@@ -500,8 +507,8 @@ impl HostConnection {
         self.end == End::Over
     }
 
-    /// What it waits for at its socket; none if it is to be taken out of an epoll, which reports hang-ups to
-    /// everyone in it.
+    /// What it waits for at its socket; none if it is to be taken out of an epoll, which reports
+    /// hang-ups to everyone in it.
     pub(super) fn interest(&self, memory: &CommandMemory) -> Option<Interest> {
         let interest = Interest {
             readable: self.may_receive(memory),

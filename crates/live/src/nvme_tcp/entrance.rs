@@ -1,7 +1,8 @@
-//! The way of a connection into the target: accepted, connected, perhaps authenticated, with a place by what it may do.
+//! The way of a connection into the target: accepted, connected, perhaps authenticated, with a
+//! place by what it may do.
 //!
-//! All sockets of this way are watched as one. However many of them are ready, a turn of the loop looks at few, so that hosts that are
-//! served wait for few.
+//! All sockets of this way are watched as one. However many of them are ready, a turn of the loop
+//! looks at few, so that hosts that are served wait for few.
 
 use super::admission::{Loss, Stage};
 use super::connection::{CommandName, ConnectionId, HostConnection};
@@ -23,20 +24,21 @@ use std::collections::VecDeque;
 use std::io;
 use units::{Duration, Instant};
 
-/// Sockets of strangers that a turn of the loop looks at, and connections that it accepts of one listener: some tens of
-/// microseconds, about as long as a served command takes.
+/// Sockets of strangers that a turn of the loop looks at, and connections that it accepts of one
+/// listener: some tens of microseconds, about as long as a served command takes.
 const STRANGERS_PER_TURN: usize = 2;
 const ACCEPTS_PER_TURN: usize = 2;
 
-/// For how long a queue that may be used is waited for: ICReq, Connect, and authentication where it is demanded.
+/// For how long a queue that may be used is waited for: ICReq, Connect, and authentication where it
+/// is demanded.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// By how much more time some connections have for that than others, so that a crowd that came at once does not go, and come
-/// again, at once.
+/// By how much more time some connections have for that than others, so that a crowd that came at
+/// once does not go, and come again, at once.
 const SPREAD: Duration = Duration::from_secs(5);
 /// Parts of that.
 const SPREAD_PARTS: u32 = 256;
-/// Time that a failed connection has until it is closed. Nothing is received meanwhile, and its host does not come again at
-/// once.
+/// Time that a failed connection has until it is closed. Nothing is received meanwhile, and its
+/// host does not come again at once.
 const FAILED_TIMEOUT: Duration = Duration::from_secs(2);
 /// For how long nothing is accepted after there was no place, so that then several come at once.
 const BREATH: Duration = Duration::from_millis(4);
@@ -48,7 +50,8 @@ const LOG_PAUSE: Duration = Duration::from_secs(10);
 /// Why nothing is accepted.
 #[derive(Clone, Copy, Debug)]
 enum Pause {
-    /// All places for entering connections have some that made their last step just now, or too many came just now.
+    /// All places for entering connections have some that made their last step just now, or too
+    /// many came just now.
     Crowded { since: Instant },
     /// The system refused; until then.
     Refused(Instant),
@@ -149,7 +152,8 @@ impl Target {
         }
     }
 
-    /// The system refuses a connection. Where it has no descriptor left, an entering connection makes room.
+    /// The system refuses a connection. Where it has no descriptor left, an entering connection
+    /// makes room.
     fn refuse_to_accept(&mut self, now: Instant, error: &io::Error) {
         let lacks = [Errno::MFILE, Errno::NFILE]
             .contains(&Errno::from_io_error(error).unwrap_or(Errno::IO));
@@ -243,7 +247,8 @@ impl Target {
         }
     }
 
-    /// A connection asks for a queue with its Connect. It waits for a place behind those that came before.
+    /// A connection asks for a queue with its Connect. It waits for a place behind those that came
+    /// before.
     pub(super) fn knock(&mut self, now: Instant, name: CommandName) {
         let CommandName { connection: id, slot } = name;
         let Some(own) = self.table.get_mut(id) else { return };

@@ -1,8 +1,8 @@
-//! Answers to reservation commands that wait: for commands of preempted hosts that are in progress, and for a state
-//! that is to be kept first.
+//! Answers to reservation commands that wait: for commands of preempted hosts that are in progress,
+//! and for a state that is to be kept first.
 //!
-//! A host that is preempted has nothing in progress any more when the one that preempted it is answered. So what that
-//! one writes next is not overwritten.
+//! A host that is preempted has nothing in progress any more when the one that preempted it is
+//! answered. So what that one writes next is not overwritten.
 
 use super::connection::CommandName;
 use nvme::target::{Answer, HostId, ReservationAnswer};
@@ -22,7 +22,8 @@ struct Held {
 /// What is in progress under a reservation, and what waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Fence {
-    /// Commands that read or write, and their hosts. Those from before the reservation are not among them.
+    /// Commands that read or write, and their hosts. Those from before the reservation are not
+    /// among them.
     begun: BTreeMap<CommandName, HostId>,
     held: Vec<Held>,
     /// Orders to keep the state that were given.

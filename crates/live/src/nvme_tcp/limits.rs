@@ -11,12 +11,14 @@ pub(super) const TRANSFER_BYTES_MAX: u32 = 4096 << TRANSFER_SHIFT;
 pub const CAPSULE_BYTES: u32 = 8192;
 /// Entries of a queue: what Linux asks for.
 pub const QUEUE_ENTRIES_MAX: u16 = 128;
-/// I/O queues of a controller. One thread serves all, so many gain nothing, and hosts ask for one per processor.
+/// I/O queues of a controller. One thread serves all, so many gain nothing, and hosts ask for one
+/// per processor.
 pub const IO_QUEUES_MAX: u16 = 64;
 
 /// Most bytes that are received by one call.
 pub(super) const RECEIVE_BYTES: usize = 64 << 10;
 /// Least memory for commands: shares for some sixty connections.
 pub const COMMAND_MEMORY_BYTES_MIN: u64 = 16 << 20;
-/// For how long a host of the discovery subsystem may say nothing. Hosts that stay there say more often that they are alive.
+/// For how long a host of the discovery subsystem may say nothing. Hosts that stay there say more
+/// often that they are alive.
 pub(super) const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(60);

@@ -10,7 +10,8 @@ use thiserror::Error;
 /// Connections that may wait to be accepted, as far as the system lets them.
 const BACKLOG: i32 = 4096;
 
-/// Silence after which the system asks whether a host is still there: one without a keep alive timer may be gone unnoticed.
+/// Silence after which the system asks whether a host is still there: one without a keep alive
+/// timer may be gone unnoticed.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// Why it cannot be listened there.
@@ -51,7 +52,8 @@ impl Listener {
         self.address
     }
 
-    /// The next connection, ready for an event loop; an error of kind `WouldBlock` if there is none.
+    /// The next connection, ready for an event loop; an error of kind `WouldBlock` if there is
+    /// none.
     pub(super) fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (socket, peer) = self.socket.accept()?;
         socket.set_nonblocking(true)?;

@@ -1,11 +1,13 @@
 //! NVMe/TCP on real sockets: what drivers of [`nvme::target`] have in common.
 //!
-//! Knows: how connections are accepted, read, written and closed, which buffer belongs to which command, how much
-//! memory all hosts together may make a target hold. Does not know: what a drive or an array does with a command.
+//! Knows: how connections are accepted, read, written and closed, which buffer belongs to which
+//! command, how much memory all hosts together may make a target hold. Does not know: what a drive
+//! or an array does with a command.
 //!
-//! A [`Target`] has the connections, a subsystem and the discovery subsystem. It is owned by the thread that owns
-//! the drive or the array, beside the same [`Waiter`](crate::clock::Waiter). Commands come out of
-//! [`Target::poll_event`]; their outcomes go to [`Target::complete`], in any order.
+//! A [`Target`] has the connections, a subsystem and the discovery subsystem. It is owned by the
+//! thread that owns the drive or the array, beside the same [`Waiter`](crate::clock::Waiter).
+//! Commands come out of [`Target::poll_event`]; their outcomes go to [`Target::complete`], in any
+//! order.
 
 mod admission;
 mod command_buffer;

@@ -1,5 +1,5 @@
-//! What a subsystem is called, all of it from one UUID: names have to differ from those of every other subsystem,
-//! or Linux takes two for one.
+//! What a subsystem is called, all of it from one UUID: names have to differ from those of every
+//! other subsystem, or Linux takes two for one.
 
 use crate::durable::Uuid;
 use nvme::target::{HostList, Listing, Reached};

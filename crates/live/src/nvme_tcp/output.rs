@@ -103,8 +103,8 @@ impl Output {
         (self.sent_bytes, self.header_bytes) = (0, 0);
     }
 
-    /// Sends what `write` takes by one call, which says how many bytes that was, and is given at most a piece more
-    /// than `most_bytes`.
+    /// Sends what `write` takes by one call, which says how many bytes that was, and is given at
+    /// most a piece more than `most_bytes`.
     pub(super) fn send(
         &mut self,
         most_bytes: usize,

@@ -1,8 +1,9 @@
-//! Powers of hosts that authenticate, in a thread of their own: each takes milliseconds, in which the thread of the array
-//! would serve no I/O.
+//! Powers of hosts that authenticate, in a thread of their own: each takes milliseconds, in which
+//! the thread of the array would serve no I/O.
 //!
-//! A queue waits for one power at most. Turns go round by the source and the kind of a queue: many queues of one source delay
-//! no other source, and I/O queues, which only hosts that have authenticated can have, wait for no stranger's admin queue.
+//! A queue waits for one power at most. Turns go round by the source and the kind of a queue: many
+//! queues of one source delay no other source, and I/O queues, which only hosts that have
+//! authenticated can have, wait for no stranger's admin queue.
 
 use super::connection::CommandName;
 use crate::crowd::Source;
@@ -82,7 +83,8 @@ impl Powers {
         let (done, computed) = mpsc::channel();
         let ring = Arc::clone(&bell);
         let compute = move || {
-            // Only a wish: without it everything is as right, and hosts that are served feel it more.
+            // Only a wish: without it everything is as right, and hosts that are served feel it
+            // more.
             let thread = rustix::thread::gettid();
             if let Err(error) = rustix::process::setpriority_process(Some(thread), NICENESS) {
                 tracing::debug!(%error, "authentication has the same priority as I/O");

@@ -30,8 +30,8 @@ pub(super) struct Joined {
 pub(super) struct Subsystems {
     pub(super) own: Subsystem,
     pub(super) discovery: Discovery,
-    /// When a keep alive timer may expire at the earliest; `None` if that is to be looked up again. A moment that is too early does
-    /// no harm, so ends of controllers do not have it looked up.
+    /// When a keep alive timer may expire at the earliest; `None` if that is to be looked up again.
+    /// A moment that is too early does no harm, so ends of controllers do not have it looked up.
     due: Option<Instant>,
 }
 

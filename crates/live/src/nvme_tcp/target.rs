@@ -37,7 +37,8 @@ const SENT_BYTES_PER_TURN: u64 = 2 << 20;
 /// For how long a host may take to read what it was sent last, and to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Tokens of connections are behind those of this many listeners, the one of powers and the one of all strangers.
+/// Tokens of connections are behind those of this many listeners, the one of powers and the one of
+/// all strangers.
 const LISTENERS_MAX: u64 = 256;
 const POWERS: u64 = LISTENERS_MAX;
 const STRANGERS: u64 = POWERS + 1;
@@ -73,7 +74,8 @@ pub enum TargetEvent {
         /// Its data, or room for them, if it has any.
         buffer: Option<CommandBuffer>,
     },
-    /// Only [`Action::ShutDown`], [`Action::SetWindows`], [`Action::SelectWindow`] and [`Action::KeepReservations`].
+    /// Only [`Action::ShutDown`], [`Action::SetWindows`], [`Action::SelectWindow`] and
+    /// [`Action::KeepReservations`].
     Action(Action),
 }
 
@@ -99,9 +101,9 @@ pub struct Target {
 }
 
 impl Target {
-    /// A target that begins to accept connections. None if the discovery subsystem cannot have this serial
-    /// number or revision, which it has from the subsystem's. All tokens of the waiter from `first_token` on are
-    /// its own.
+    /// A target that begins to accept connections. None if the discovery subsystem cannot have this
+    /// serial number or revision, which it has from the subsystem's. All tokens of the waiter from
+    /// `first_token` on are its own.
     ///
     /// # Errors
     ///
@@ -189,7 +191,8 @@ impl Target {
         self.events.pop_front()
     }
 
-    /// Whether there is something for the driver: what was sent may have made room for the next command.
+    /// Whether there is something for the driver: what was sent may have made room for the next
+    /// command.
     #[must_use]
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
@@ -223,7 +226,8 @@ impl Target {
         event.token >= self.first_token
     }
 
-    /// A socket is ready. Returns how many bytes were received. To be followed by [`Target::settle`].
+    /// A socket is ready. Returns how many bytes were received. To be followed by
+    /// [`Target::settle`].
     pub fn handle_ready(&mut self, now: Instant, event: &Event) -> u64 {
         match event.token - self.first_token {
             POWERS => {
@@ -282,8 +286,8 @@ impl Target {
         self.table.mark_dirty(connection.index);
     }
 
-    /// A command was carried out, and its data, if it has any, are back or no longer needed. Without the buffer it
-    /// was lent, [`Target::take_back`] is called when that is back.
+    /// A command was carried out, and its data, if it has any, are back or no longer needed.
+    /// Without the buffer it was lent, [`Target::take_back`] is called when that is back.
     pub fn complete(
         &mut self,
         name: CommandName,
@@ -332,8 +336,8 @@ impl Target {
         self.subsystems.own.handle_shut_down(controller);
     }
 
-    /// The state of reservations that an [`Action::KeepReservations`] ordered to be kept is on stable storage, or could
-    /// not be brought there. To be called once for each of them, in order.
+    /// The state of reservations that an [`Action::KeepReservations`] ordered to be kept is on
+    /// stable storage, or could not be brought there. To be called once for each of them, in order.
     pub fn handle_reservations_kept(&mut self, is_kept: bool) {
         self.fence.handle_kept(is_kept);
         self.answer_fenced();
@@ -372,8 +376,9 @@ impl Target {
         self.table.iter_mut().any(|(_, own)| own.has_unsent())
     }
 
-    /// Does what there is to do until nothing is left but to wait, or [much](Target::has_more_to_send) was sent, or
-    /// `certainty` ends. Returns how many bytes were sent.
+    /// Does what there is to do until nothing is left but to wait, or
+    /// [much](Target::has_more_to_send) was sent, or `certainty` ends. Returns how many bytes were
+    /// sent.
     ///
     /// # Errors
     ///
@@ -642,7 +647,8 @@ impl Target {
         own.is_some_and(|own| own.stage == Stage::Serving)
     }
 
-    /// Has a connection watched for what it waits for: by the waiter if it is served, and else among strangers.
+    /// Has a connection watched for what it waits for: by the waiter if it is served, and else
+    /// among strangers.
     fn watch(&mut self, waiter: &mut Waiter, index: u32) -> io::Result<()> {
         let number = FIRST_CONNECTION + u64::from(index);
         let token = self.first_token + number;
@@ -673,8 +679,8 @@ impl Target {
         Ok(())
     }
 
-    /// A connection is no more. Its commands go on, and their answers are dropped. A descriptor that is closed is
-    /// watched no longer.
+    /// A connection is no more. Its commands go on, and their answers are dropped. A descriptor
+    /// that is closed is watched no longer.
     pub(super) fn close(&mut self, index: u32) {
         let Some(id) = self.table.id(index) else { return };
         self.leave(id);
@@ -683,8 +689,8 @@ impl Target {
         own.close(&mut self.memory, &mut self.pool);
     }
 
-    /// A connection is a queue no more: its place in the controller is free at once, though the host may still be
-    /// reading its last answers. Returns whether it was one.
+    /// A connection is a queue no more: its place in the controller is free at once, though the
+    /// host may still be reading its last answers. Returns whether it was one.
     fn leave(&mut self, id: ConnectionId) -> bool {
         let Some(joined) = self.table.get_mut(id).and_then(|own| own.joined.take()) else {
             return false;

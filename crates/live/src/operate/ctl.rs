@@ -1,5 +1,5 @@
-//! Admin commands over a Unix socket, the control socket: one JSON object a line, an [`AdminCommand`]
-//! in and an [`Answer`] out.
+//! Admin commands over a Unix socket, the control socket: one JSON object a line, an
+//! [`AdminCommand`] in and an [`Answer`] out.
 //!
 //! ```text
 //! {"order":"fail","drive":2}
@@ -25,7 +25,8 @@ pub use crate::unix_socket::SocketFile;
 
 /// Longest line that is accepted as a command, in bytes without its end.
 pub const LINE_BYTES_MAX: usize = 64 << 10;
-/// Clients at the same time; for the next one, that which has been idle for longest is disconnected.
+/// Clients at the same time; for the next one, that which has been idle for longest is
+/// disconnected.
 pub const CONNECTIONS_MAX: usize = 16;
 /// A connection on which no command begins for so long is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
@@ -56,8 +57,8 @@ pub fn control_socket(nbd: &Path) -> PathBuf {
     path.into()
 }
 
-/// Listens at `path` for those whom `access` names, without blocking. A socket that a killed process
-/// left is replaced.
+/// Listens at `path` for those whom `access` names, without blocking. A socket that a killed
+/// process left is replaced.
 ///
 /// # Errors
 ///

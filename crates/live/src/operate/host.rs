@@ -1,7 +1,7 @@
 //! Under which names the page and the metrics may be asked for.
 //!
-//! A page of a stranger can have its own name lead to this machine (DNS rebinding) and then read what a
-//! browser here may read. It cannot choose the `Host` that the browser sends.
+//! A page of a stranger can have its own name lead to this machine (DNS rebinding) and then read
+//! what a browser here may read. It cannot choose the `Host` that the browser sends.
 
 use std::net::IpAddr;
 use std::sync::Arc;

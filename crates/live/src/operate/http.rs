@@ -1,8 +1,8 @@
 //! Status page and metrics over HTTP/1.1. All of them are read-only.
 //!
 //! Whoever reaches the port can take one connection of [`CONNECTIONS_MAX`] until others want it, a
-//! request head of [`HEADER_BYTES_MAX`] that must arrive within [`HEADER_TIMEOUT`], and one answer held
-//! for [`ANSWER_TIMEOUT`] at most.
+//! request head of [`HEADER_BYTES_MAX`] that must arrive within [`HEADER_TIMEOUT`], and one answer
+//! held for [`ANSWER_TIMEOUT`] at most.
 
 use super::accept::{Place, accept_clients};
 use super::host::Hosts;
@@ -27,7 +27,8 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 
-/// Clients at the same time; for the next one, that which has been idle for longest is disconnected.
+/// Clients at the same time; for the next one, that which has been idle for longest is
+/// disconnected.
 const CONNECTIONS_MAX: usize = 64;
 /// Largest head of a request.
 const HEADER_BYTES_MAX: usize = 16 << 10;
@@ -35,8 +36,8 @@ const HEADER_BYTES_MAX: usize = 16 << 10;
 const HEADER_FIELDS_MAX: usize = 64;
 /// Longest time for the head of a request to arrive.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest time for an answer to be taken and the next request to begin; a client that never reads is
-/// disconnected then.
+/// Longest time for an answer to be taken and the next request to begin; a client that never reads
+/// is disconnected then.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest life of a connection. Browsers and Prometheus open the next one by themselves.
 const CONNECTION_LIFETIME: Duration = Duration::from_secs(120);
@@ -105,7 +106,8 @@ async fn serve_client(
         })
         .await
     };
-    // That a client went away or sent nonsense (hyper answered 400 or 431) is not logged above debug.
+    // That a client went away or sent nonsense (hyper answered 400 or 431) is not logged above
+    // debug.
     if let Ok(Err(error)) = tokio::time::timeout(CONNECTION_LIFETIME, served).await {
         tracing::debug!(%error, "a client of the page was dropped");
     }

@@ -2,8 +2,8 @@
 //! signals.
 //!
 //! One thread with one tokio runtime serves them all. It owns nothing of the array: it asks the
-//! array's thread through an [`ArrayHandle`] and hands commands over to it. Anybody who can reach it
-//! can send to it, so everything that a client can send or hold is bounded.
+//! array's thread through an [`ArrayHandle`] and hands commands over to it. Anybody who can reach
+//! it can send to it, so everything that a client can send or hold is bounded.
 
 mod accept;
 pub mod ctl;

@@ -1,21 +1,21 @@
-//! Ctrl-C, `kill` and the end of a terminal: the first one asks what is served to shut down cleanly, a second
-//! Ctrl-C or `kill` ends the process at once.
+//! Ctrl-C, `kill` and the end of a terminal: the first one asks what is served to shut down
+//! cleanly, a second Ctrl-C or `kill` ends the process at once.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use std::thread::JoinHandle;
 
-/// The thread that waits for signals. When it is dropped, signals are no longer reported; they do not
-/// get back their default action.
+/// The thread that waits for signals. When it is dropped, signals are no longer reported; they do
+/// not get back their default action.
 #[derive(Debug)]
 pub struct Watch {
     handle: Handle,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Calls `shut_down` at the first SIGINT, SIGTERM or SIGHUP, in a thread of its own. After any second one the
-/// process ends with the exit code that shells give it, 128 and the number of the signal: what was
-/// answered is as safe as after a crash.
+/// Calls `shut_down` at the first SIGINT, SIGTERM or SIGHUP, in a thread of its own. After any
+/// second one the process ends with the exit code that shells give it, 128 and the number of the
+/// signal: what was answered is as safe as after a crash.
 ///
 /// A second SIGHUP does nothing: when a terminal is closed, the system and the shell each send one.
 /// A process that was started to ignore them (`nohup`) still does.

@@ -1,9 +1,9 @@
 //! The volume and its storage on the real clock.
 //!
-//! Emulated drives and the array act at the times that they have computed, even if the thread gets to it a
-//! little later: the array is given the due time of every completion, so one late wake-up does not make the
-//! next completion late. The difference is recorded as lateness. Requests of clients and completions of real
-//! storage have the time at which they arrive.
+//! Emulated drives and the array act at the times that they have computed, even if the thread gets
+//! to it a little later: the array is given the due time of every completion, so one late wake-up
+//! does not make the next completion late. The difference is recorded as lateness. Requests of
+//! clients and completions of real storage have the time at which they arrive.
 
 use super::memory::PageMemory;
 use crate::buffer::Buffer;
@@ -92,8 +92,8 @@ impl ArrayIo {
         self.now
     }
 
-    /// Lets drives and array do all that is due, in order and at the moments when it was due. Returns
-    /// the present.
+    /// Lets drives and array do all that is due, in order and at the moments when it was due.
+    /// Returns the present.
     pub(super) fn catch_up(&mut self) -> Instant {
         let now = self.clock.now();
         while self.volume.next_deadline() <= now {
@@ -225,8 +225,8 @@ fn on_storage(work: Work<Buffer>) -> storage::Work {
     }
 }
 
-/// Whether the file system below a drive is full, or the quota of its owner is used up: no fault of the
-/// drive.
+/// Whether the file system below a drive is full, or the quota of its owner is used up: no fault of
+/// the drive.
 fn is_no_room(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -1,9 +1,9 @@
 //! Adaptive busy polling: after a reply the thread polls for the next request before it sleeps.
 //!
 //! A client with one request out sends the next as soon as it has the answer, some ten microseconds
-//! later, and going to sleep and waking up takes longer than that. So the thread polls for new requests
-//! before it sleeps: always while enough recent polls have found one, and otherwise once in a while to
-//! check again.
+//! later, and going to sleep and waking up takes longer than that. So the thread polls for new
+//! requests before it sleeps: always while enough recent polls have found one, and otherwise once
+//! in a while to check again.
 
 use units::{Duration, Instant};
 

@@ -1,8 +1,9 @@
-//! Claims of drives on the network while an array is served: nothing is answered when they are not certain.
+//! Claims of drives on the network while an array is served: nothing is answered when they are not
+//! certain.
 //!
-//! A server that was stopped for a while goes on where it stopped, and does not know that another may have its drives.
-//! So it looks at its claims before it sends anything: those that have run out have to be good again first. A server
-//! whose drives another has taken ends at once.
+//! A server that was stopped for a while goes on where it stopped, and does not know that another
+//! may have its drives. So it looks at its claims before it sends anything: those that have run out
+//! have to be good again first. A server whose drives another has taken ends at once.
 
 use super::ServerError;
 use crate::certainty::Certainty;
@@ -23,7 +24,8 @@ pub(super) const GIVE_UP_PATIENCE: Duration = Duration::from_secs(5);
 /// What is known of claims.
 #[derive(Debug)]
 pub(super) struct Claims {
-    /// Number of drives that have to be certain: one of them is among those that any other server needs.
+    /// Number of drives that have to be certain: one of them is among those that any other server
+    /// needs.
     needed: usize,
     /// Until when answers may be sent.
     pub(super) certainty: Certainty,

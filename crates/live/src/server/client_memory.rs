@@ -1,11 +1,11 @@
-//! The bound on the bytes that all clients together have the server hold: data of requests in flight, and
-//! replies that are not sent.
+//! The bound on the bytes that all clients together have the server hold: data of requests in
+//! flight, and replies that are not sent.
 //!
-//! Three quarters of it are for whoever asks first. The rest is divided into equal shares, and within its
-//! share a client goes on whatever others hold. So clients that send large requests and never read stop,
-//! each by itself, and harm nobody else. A request that does not fit waits in the client's socket, and
-//! its client in line: what becomes free of the common part is for the first in line, so a large request is
-//! not overtaken for ever by small ones.
+//! Three quarters of it are for whoever asks first. The rest is divided into equal shares, and
+//! within its share a client goes on whatever others hold. So clients that send large requests and
+//! never read stop, each by itself, and harm nobody else. A request that does not fit waits in the
+//! client's socket, and its client in line: what becomes free of the common part is for the first
+//! in line, so a large request is not overtaken for ever by small ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,8 +36,8 @@ fn machine_bytes(text: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The parts of a bound that are for NBD clients and for NVMe/TCP hosts, where an array has both: half each, and
-/// for NBD clients enough for the largest request.
+/// The parts of a bound that are for NBD clients and for NVMe/TCP hosts, where an array has both:
+/// half each, and for NBD clients enough for the largest request.
 #[must_use]
 pub fn split_client_memory(bound_bytes: u64) -> (u64, u64) {
     let nbd = (bound_bytes / 2).max(NBD_BYTES_MIN).min(bound_bytes);
@@ -61,8 +61,8 @@ impl ClientMemory {
         self.held_bytes = self.held_bytes - before_bytes + after_bytes;
     }
 
-    /// What a client that holds `held_bytes` may take in addition, when there are so many shares. The
-    /// common part is for the first in line alone.
+    /// What a client that holds `held_bytes` may take in addition, when there are so many shares.
+    /// The common part is for the first in line alone.
     pub(super) fn room_bytes(&self, held_bytes: u64, shares: u64, is_first: bool) -> u64 {
         let for_shares = self.bound_bytes / 4;
         let common = if is_first { self.bound_bytes - for_shares } else { 0 };

@@ -7,8 +7,8 @@ use crate::nbd::{Connection, Request, StrangerCounts};
 use crate::release::Releaser;
 use std::collections::VecDeque;
 
-/// Which client asked: its slot, and how often that was used before, so that an answer never goes to
-/// the next client of the same slot.
+/// Which client asked: its slot, and how often that was used before, so that an answer never goes
+/// to the next client of the same slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ClientId {
     index: u32,

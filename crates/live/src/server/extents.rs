@@ -7,11 +7,12 @@ use units::{DriveId, Lba};
 
 /// Most extents in one answer; the client asks again for the rest.
 const EXTENTS_MAX: usize = 1024;
-/// Most pages that are looked up for one answer, a millisecond of work; the client asks again for the rest.
+/// Most pages that are looked up for one answer, a millisecond of work; the client asks again for
+/// the rest.
 const PAGES_MAX: u64 = 16 << 10;
 
-/// Which of the bytes may hold something: those whose page was never written, or was trimmed, are holes
-/// that read as zeros. Also returns how many pages were looked up.
+/// Which of the bytes may hold something: those whose page was never written, or was trimmed, are
+/// holes that read as zeros. Also returns how many pages were looked up.
 pub(super) fn extents(io: &ArrayIo, offset_bytes: u64, length_bytes: u32) -> (Vec<Extent>, u64) {
     let array = io.engine().array();
     let layout = *array.layout();

@@ -1,10 +1,12 @@
-//! Hosts that attach to the array over NVMe/TCP: what their commands ask of it, and what they are told.
+//! Hosts that attach to the array over NVMe/TCP: what their commands ask of it, and what they are
+//! told.
 //!
-//! Knows: which requests a command is made of, and which status goes with which end of it. Does not know: the
-//! protocol ([`crate::nvme_tcp`], [`nvme::target`]), how the array carries out requests.
+//! Knows: which requests a command is made of, and which status goes with which end of it. Does not
+//! know: the protocol ([`crate::nvme_tcp`], [`nvme::target`]), how the array carries out requests.
 //!
-//! A command that the array refuses because it is being shut down is not answered: its connection closes with the
-//! array, and the host sends the command again over another path or after the next start.
+//! A command that the array refuses because it is being shut down is not answered: its connection
+//! closes with the array, and the host sends the command again over another path or after the next
+//! start.
 
 use super::requests::Asker;
 use crate::buffer::Buffer;
@@ -48,8 +50,8 @@ struct Command {
     request: IoRequest,
     /// Its data, or room for them.
     buffer: Option<CommandBuffer>,
-    /// What it deallocates and was not begun, the first range last. One after the other, so that a command is one
-    /// request whatever it says.
+    /// What it deallocates and was not begun, the first range last. One after the other, so that a
+    /// command is one request whatever it says.
     ranges: Vec<DatasetRange>,
 }
 
@@ -224,7 +226,8 @@ impl Hosts {
         self.fail(slot, status.for_good());
     }
 
-    /// The array has stopped: it takes no requests any more, and may have lost one that it had begun.
+    /// The array has stopped: it takes no requests any more, and may have lost one that it had
+    /// begun.
     pub(super) fn handle_stopped(&mut self, slot: u32) {
         self.fail(slot, StatusCode::Internal.for_good());
     }
@@ -252,8 +255,8 @@ impl Hosts {
         self.answered = true;
     }
 
-    /// Sends what there is to be sent, as long as the drives are this server's. Returns whether commands were answered,
-    /// and how many bytes were sent.
+    /// Sends what there is to be sent, as long as the drives are this server's. Returns whether
+    /// commands were answered, and how many bytes were sent.
     pub(super) fn settle(
         &mut self,
         now: Instant,

@@ -1,7 +1,8 @@
-//! Pages that drives could not read and parities that did not fit: what is told and counted of them.
+//! Pages that drives could not read and parities that did not fit: what is told and counted of
+//! them.
 //!
-//! A damaged page causes an error of its drive, a wrong checksum and a repair. A damaged region has thousands of them.
-//! They are gathered, and the log has a line for all that came together.
+//! A damaged page causes an error of its drive, a wrong checksum and a repair. A damaged region has
+//! thousands of them. They are gathered, and the log has a line for all that came together.
 
 use crate::control::{DamagedPage, IntegrityStatus};
 use array::{MemberSet, PageRepair, RepairCounters};

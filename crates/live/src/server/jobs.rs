@@ -1,5 +1,5 @@
-//! Rebuilds, resyncs and scrubs: a line of the log for the begin and one for the end of each, and what the last scrub
-//! has found.
+//! Rebuilds, resyncs and scrubs: a line of the log for the begin and one for the end of each, and
+//! what the last scrub has found.
 
 use super::array_io::ArrayIo;
 use crate::control::ScrubStatus;

@@ -67,8 +67,8 @@ impl Members {
         }
     }
 
-    /// Puts empty memory in the place of a failed drive of an array in memory; false if drives are on
-    /// storage that has to be formatted.
+    /// Puts empty memory in the place of a failed drive of an array in memory; false if drives are
+    /// on storage that has to be formatted.
     pub(super) fn replace_memory(&self, io: &mut ArrayIo, drive: DriveId) -> Result<bool, String> {
         if self.places.is_some() {
             return Ok(false);
@@ -83,8 +83,9 @@ impl Members {
         self.places.is_some()
     }
 
-    /// Formats an empty drive for the place of a failed one, at `path`, or where the failed one was. A
-    /// thread does it, because opening, emptying and syncing may take seconds; it reports to `handle`.
+    /// Formats an empty drive for the place of a failed one, at `path`, or where the failed one
+    /// was. A thread does it, because opening, emptying and syncing may take seconds; it reports to
+    /// `handle`.
     pub(super) fn begin_to_join(
         &self,
         io: &mut ArrayIo,
@@ -139,8 +140,8 @@ impl Members {
         io.storage.add(drive, disk.into()).map_err(|error| error.to_string())
     }
 
-    /// Saves the maps of emulated drives for the next start, bound to the clean shutdown that is about to
-    /// be recorded. A drive whose map cannot be saved starts as it was prepared.
+    /// Saves the maps of emulated drives for the next start, bound to the clean shutdown that is
+    /// about to be recorded. A drive whose map cannot be saved starts as it was prepared.
     pub(super) fn save_maps(&self, io: &mut ArrayIo) {
         let (Some(places), Some((superblock, ..)), Some(generation)) =
             (&self.places, io.engine().plane().records(), io.engine().plane().end_generation())

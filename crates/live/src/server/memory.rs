@@ -1,4 +1,5 @@
-//! The engine's memory on a real machine: pooled, aligned pages and the widest instructions for parity.
+//! The engine's memory on a real machine: pooled, aligned pages and the widest instructions for
+//! parity.
 
 use crate::buffer::{Buffer, Pool};
 use crate::kernel::Kernel;

@@ -2,8 +2,8 @@
 //!
 //! One loop, and nothing in it blocks or takes a lock. It waits until something is due or a
 //! descriptor is ready ([`crate::clock::Waiter`]), lets the engine come up to the present, receives
-//! from its clients, and sends their answers. No client can make a turn of the loop long: each has a budget
-//! (`turn`), and large memory is given back by another thread.
+//! from its clients, and sends their answers. No client can make a turn of the loop long: each has
+//! a budget (`turn`), and large memory is given back by another thread.
 
 mod admin;
 mod array_io;
@@ -76,8 +76,8 @@ pub struct Setup {
     pub repairs: Repairs,
     /// How to wait.
     pub spin: Spin,
-    /// Bound on what all clients together have the server hold: data of requests in flight, and replies
-    /// that are not sent.
+    /// Bound on what all clients together have the server hold: data of requests in flight, and
+    /// replies that are not sent.
     pub client_memory_bytes: u64,
     /// How hosts attach to it over NVMe/TCP; none if they cannot. Its namespace has blocks of
     /// [`BLOCK_SHIFT`](crate::nvme_tcp::BLOCK_SHIFT).
@@ -237,15 +237,16 @@ impl Server {
         }
     }
 
-    /// Waits for drives on the network, and for nothing else: clients are neither heard nor answered.
+    /// Waits for drives on the network, and for nothing else: clients are neither heard nor
+    /// answered.
     fn await_claims(&mut self) -> io::Result<()> {
         self.settle(self.io.present());
         self.io.kick()?;
         claims::wait(&self.io.storage)
     }
 
-    /// Gives the drives up at the end, so that the next server need not wait. A command that is still on its way to a
-    /// drive keeps the claims until they run out.
+    /// Gives the drives up at the end, so that the next server need not wait. A command that is
+    /// still on its way to a drive keeps the claims until they run out.
     fn give_up_claims(&mut self) {
         if self.io.storage.in_flight() > 0 || self.io.storage.claims(1).is_none() {
             return;
@@ -261,8 +262,8 @@ impl Server {
         }
     }
 
-    /// Does what can be done now, as far as the budget of a turn goes. Returns whether a client was answered; `None` if
-    /// none may be, because claims of drives have run out.
+    /// Does what can be done now, as far as the budget of a turn goes. Returns whether a client was
+    /// answered; `None` if none may be, because claims of drives have run out.
     fn work(&mut self) -> Result<Option<bool>, ServerError> {
         let now = self.catch_up();
         self.io.collect_storage(now);
@@ -286,7 +287,8 @@ impl Server {
         hosts || self.io.volume.has_parts() || self.clients.has_dirty()
     }
 
-    /// Waits until something is ready or due. While there is something to do it only looks what is ready.
+    /// Waits until something is ready or due. While there is something to do it only looks what is
+    /// ready.
     fn wait(&mut self, answered: bool, events: &mut Vec<Event>) -> io::Result<()> {
         if self.has_work() {
             self.waiter.wait(&self.io.clock, Instant::ZERO, false, events)?;

@@ -1,8 +1,10 @@
-//! Drives on the network that have failed and may come back: one that holds what it held is given what it missed.
+//! Drives on the network that have failed and may come back: one that holds what it held is given
+//! what it missed.
 //!
-//! A thread for each waits until the drive can be connected. Commands that were on their way when it failed may still
-//! be carried out then, over what is written later: so it waits once more, for as long as the drive keeps a host
-//! that says nothing (Keep Alive Timeout, NVMe Base Specification 2.0, 3.9), and takes the drive only after that.
+//! A thread for each waits until the drive can be connected. Commands that were on their way when
+//! it failed may still be carried out then, over what is written later: so it waits once more, for
+//! as long as the drive keeps a host that says nothing (Keep Alive Timeout, NVMe Base Specification
+//! 2.0, 3.9), and takes the drive only after that.
 
 use super::array_io::ArrayIo;
 use super::members::Members;
@@ -79,7 +81,8 @@ impl Members {
         }
     }
 
-    /// A thread has a drive that is back, and asks for the records to format its head; none if nobody waits for it.
+    /// A thread has a drive that is back, and asks for the records to format its head; none if
+    /// nobody waits for it.
     pub(super) fn give_records(
         &self,
         io: &ArrayIo,

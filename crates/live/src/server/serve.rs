@@ -116,7 +116,8 @@ impl Server {
         }
     }
 
-    /// Takes the commands of NVMe/TCP hosts, and sends what they are answered. Returns whether any was.
+    /// Takes the commands of NVMe/TCP hosts, and sends what they are answered. Returns whether any
+    /// was.
     pub(super) fn serve_hosts(&mut self) -> io::Result<bool> {
         let mut any = false;
         let now = self.io.present();
@@ -223,9 +224,9 @@ impl Server {
         }
     }
 
-    /// Sends what is to be sent, receives what had to wait for room, and closes connections of clients
-    /// that have gone, each client once. Ends when the drives are not this server's for certain. Returns whether any
-    /// client got a reply.
+    /// Sends what is to be sent, receives what had to wait for room, and closes connections of
+    /// clients that have gone, each client once. Ends when the drives are not this server's for
+    /// certain. Returns whether any client got a reply.
     pub(super) fn send_answers(&mut self) -> bool {
         let mut any = false;
         for _ in 0..self.clients.dirty_count() {

@@ -150,8 +150,8 @@ pub(super) fn missing(server: &Server) -> u64 {
     lack.fold(0, |bits, drive| bits | 1 << drive.0)
 }
 
-/// Whether a drive holds all its data. One that was rebuilt serves when the superblocks say so: before that
-/// a start without the drives that it was rebuilt from would not take it.
+/// Whether a drive holds all its data. One that was rebuilt serves when the superblocks say so:
+/// before that a start without the drives that it was rebuilt from would not take it.
 fn serves(server: &Server, drive: DriveId) -> bool {
     let engine = server.io.engine();
     let is_recorded = engine.plane().records().is_none_or(|(superblock, ..)| {

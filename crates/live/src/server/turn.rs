@@ -1,7 +1,7 @@
 //! The bound on the work of one turn of the loop, after which sockets are polled again.
 //!
-//! Parts of requests have a budget in the volume ([`PARTS`]); [`Turn`] bounds what comes and goes over sockets. What is
-//! left over is handled in the next turns, in the order in which it came.
+//! Parts of requests have a budget in the volume ([`PARTS`]); [`Turn`] bounds what comes and goes
+//! over sockets. What is left over is handled in the next turns, in the order in which it came.
 
 use crate::clock::Event;
 use engine::volume::TurnBudget;

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// A bit for each page of [`PAGE_BYTES`] of a drive: set where something may have been written since
-/// the page was last discarded.
+/// A bit for each page of [`PAGE_BYTES`] of a drive: set where something may have been written
+/// since the page was last discarded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Allocated {
     words: Vec<u64>,

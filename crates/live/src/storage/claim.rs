@@ -1,8 +1,9 @@
 //! Exclusive use of a file or block device for as long as it is open.
 //!
-//! Block devices are opened with `O_EXCL`, which mounts, swap, md, device mapper and partitioning tools respect.
-//! The inode of a file is locked (`flock`), so a hard link is no second file. A loop device also locks its file,
-//! so one server on loop devices and one on their files exclude each other.
+//! Block devices are opened with `O_EXCL`, which mounts, swap, md, device mapper and partitioning
+//! tools respect. The inode of a file is locked (`flock`), so a hard link is no second file. A loop
+//! device also locks its file, so one server on loop devices and one on their files exclude each
+//! other.
 
 use super::holder::{self, Holder};
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -13,7 +14,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Longest wait for a holder that ends: the kernel finishes the commands of a killed process before it unlocks.
+/// Longest wait for a holder that ends: the kernel finishes the commands of a killed process before
+/// it unlocks.
 const ENDING_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest wait for any other holder: a signal may be on its way to it.
 const RUNNING_TIMEOUT: Duration = Duration::from_millis(100);

@@ -58,8 +58,8 @@ pub struct Finished {
     pub tag: u64,
     /// The drive.
     pub drive: DriveId,
-    /// Its buffer; what it holds is meaningless unless it is done. A read that failed fast because its drive did not
-    /// answer has none: the drive may still fill it.
+    /// Its buffer; what it holds is meaningless unless it is done. A read that failed fast because
+    /// its drive did not answer has none: the drive may still fill it.
     pub buffer: Option<Buffer>,
     /// Whether it is done or failed.
     pub result: io::Result<Ending>,

@@ -1,5 +1,5 @@
-//! Discards of a file. To punch a hole locks the file, and readers wait. So a drive has one discard under way, and those that
-//! wait behind it and touch become one.
+//! Discards of a file. To punch a hole locks the file, and readers wait. So a drive has one discard
+//! under way, and those that wait behind it and touch become one.
 
 use super::job::Job;
 use std::collections::VecDeque;
@@ -33,7 +33,8 @@ impl Discards {
         std::mem::take(&mut self.joined)
     }
 
-    /// The next discard that is to begin: the first that waits, with those behind it that it touches.
+    /// The next discard that is to begin: the first that waits, with those behind it that it
+    /// touches.
     pub(super) fn next(&mut self) -> Option<Job> {
         let mut first = self.waiting.pop_front()?;
         self.is_under_way = true;

@@ -101,8 +101,8 @@ const MOST_BYTES: u64 = 1 << 62;
 #[derive(Debug)]
 pub struct Disk {
     pub(super) file: Arc<File>,
-    /// The same file, past the page cache if it can be: writes into the head that must be stable do not
-    /// wait for others of the page cache, which the kernel does one after the other.
+    /// The same file, past the page cache if it can be: writes into the head that must be stable do
+    /// not wait for others of the page cache, which the kernel does one after the other.
     pub(super) head_file: Arc<File>,
     /// The file of a loop device, locked.
     _backing: Option<File>,
@@ -239,8 +239,8 @@ impl Disk {
         self.set_bytes(bytes)
     }
 
-    /// Makes a drive of `bytes` of a file with at least that size: it grows if it has to, and keeps all
-    /// that it holds.
+    /// Makes a drive of `bytes` of a file with at least that size: it grows if it has to, and keeps
+    /// all that it holds.
     ///
     /// # Errors
     ///
@@ -271,8 +271,8 @@ impl Disk {
         !is_device(&self.path) && self.first_data_bytes().is_none()
     }
 
-    /// Offset in a file behind which it may hold other bytes than zeros, to a page, counted from its start. `None` of
-    /// a file of zeros, and of a device.
+    /// Offset in a file behind which it may hold other bytes than zeros, to a page, counted from
+    /// its start. `None` of a file of zeros, and of a device.
     ///
     /// Zeros are searched up to 256 MiB: a write that was cut short leaves a page of them.
     #[must_use]

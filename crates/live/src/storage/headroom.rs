@@ -1,5 +1,5 @@
-//! How much memory may still be taken before the system, or the limit of the process's control group,
-//! would have to reclaim or kill.
+//! How much memory may still be taken before the system, or the limit of the process's control
+//! group, would have to reclaim or kill.
 
 use std::fs;
 use std::path::{Path, PathBuf};

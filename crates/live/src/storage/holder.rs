@@ -156,7 +156,8 @@ fn folder_of(device: u64) -> PathBuf {
     link.canonicalize().unwrap_or(link)
 }
 
-/// Folders of the device, and of its partitions or its whole device, whose use excludes that of the device.
+/// Folders of the device, and of its partitions or its whole device, whose use excludes that of the
+/// device.
 fn related(device: u64) -> Vec<PathBuf> {
     let own = folder_of(device);
     if own.join("partition").exists() {

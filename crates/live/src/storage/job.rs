@@ -21,7 +21,8 @@ pub(super) enum Kind {
     /// A write that is on stable storage when it is done.
     WriteStable,
     Sync,
-    /// Writes what is cached of a range that is to become a hole. The punch would wait for it with the file locked.
+    /// Writes what is cached of a range that is to become a hole. The punch would wait for it with
+    /// the file locked.
     Settle,
     /// Makes a hole.
     Punch,

@@ -40,7 +40,8 @@ impl DriveLocation {
         }
     }
 
-    /// Whether another location has the same bytes, under whatever path. A loop device has those of its file.
+    /// Whether another location has the same bytes, under whatever path. A loop device has those of
+    /// its file.
     #[must_use]
     pub fn has_bytes_of(&self, other: &Self) -> bool {
         match (self.path(), other.path()) {

@@ -1,5 +1,5 @@
-//! Memory of a drive in memory: one anonymous mapping, changed by its owner only, whose pages another
-//! thread may have the kernel populate meanwhile.
+//! Memory of a drive in memory: one anonymous mapping, changed by its owner only, whose pages
+//! another thread may have the kernel populate meanwhile.
 
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -51,8 +51,9 @@ impl Mapping {
         let start = unsafe { mapped.cast::<u8>().add(skip) };
         let populated_bytes = AtomicU64::new(0);
         let mapping = Self { mapped, mapped_bytes, start, bytes, populated_bytes };
-        // A page that is first touched by a write of a client is a small one, because the client waits
-        // while it is zeroed. A kernel without huge pages refuses this, and needs it as little.
+        // A page that is first touched by a write of a client is a small one, because the client
+        // waits while it is zeroed. A kernel without huge pages refuses this, and needs it as
+        // little.
         let _ = mapping.advise(0, bytes, Advice::LinuxNoHugepage);
         Ok(mapping)
     }
@@ -77,8 +78,8 @@ impl Mapping {
 impl Drop for Mapping {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        // SAFETY: this is what `mmap_anonymous` gave, and nobody has a pointer into it: slices borrow
-        // a `Region`, which holds this mapping, as does a `Populator` during its call.
+        // SAFETY: this is what `mmap_anonymous` gave, and nobody has a pointer into it: slices
+        // borrow a `Region`, which holds this mapping, as does a `Populator` during its call.
         let unmapped = unsafe { munmap(self.mapped.as_ptr(), self.mapped_bytes) };
         debug_assert!(unmapped.is_ok());
     }
@@ -108,8 +109,8 @@ impl Region {
 
     #[allow(unsafe_code)]
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `bytes`; and no other slice of these bytes exists, because `self` is the only
-        // `Region` of this mapping and is borrowed for a change.
+        // SAFETY: as in `bytes`; and no other slice of these bytes exists, because `self` is the
+        // only `Region` of this mapping and is borrowed for a change.
         unsafe { std::slice::from_raw_parts_mut(self.0.start.as_ptr(), self.0.bytes) }
     }
 
@@ -144,10 +145,11 @@ impl Populator {
     /// Takes memory for the next bytes of the region, at most a huge page. Gives whether there are
     /// more to come: not if the region is gone.
     ///
-    /// This changes no byte, so it may run while the owner of the region writes: the kernel does what
-    /// it does at the first write to a page, under the same locks, for pages that are not there, and
-    /// skips those that are (`MADV_POPULATE_WRITE`, Linux 5.14). Touching the pages from here would
-    /// not do: a byte that is read and written back may overwrite what the owner wrote in between.
+    /// This changes no byte, so it may run while the owner of the region writes: the kernel does
+    /// what it does at the first write to a page, under the same locks, for pages that are not
+    /// there, and skips those that are (`MADV_POPULATE_WRITE`, Linux 5.14). Touching the pages from
+    /// here would not do: a byte that is read and written back may overwrite what the owner wrote
+    /// in between.
     ///
     /// # Errors
     ///

@@ -7,8 +7,8 @@ use crate::buffer::PAGE_BYTES;
 use std::io;
 
 /// Memory is given back in extents of this size, when none of their pages holds data any more.
-/// Smaller discards are zeroed in place: giving single pages back would break up huge pages, and cost
-/// a fault for each when they are written again.
+/// Smaller discards are zeroed in place: giving single pages back would break up huge pages, and
+/// cost a fault for each when they are written again.
 const EXTENT_BYTES: u64 = HUGE_PAGE_BYTES as u64;
 const PAGE: u64 = PAGE_BYTES as u64;
 const EXTENT_PAGES: u64 = EXTENT_BYTES / PAGE;

@@ -14,8 +14,8 @@
 //! * Memory is done at once, in `submit`; [`Storage::memory`] lets it be read and written without
 //!   a command at all.
 //!
-//! Files go through `io_uring` where the kernel offers it, else through a few threads; drives on the network
-//! through sockets of their own ([`RemoteDrive`]).
+//! Files go through `io_uring` where the kernel offers it, else through a few threads; drives on
+//! the network through sockets of their own ([`RemoteDrive`]).
 
 mod allocated;
 mod claim;
@@ -204,7 +204,8 @@ impl Storage {
         self.releaser = Some(releaser);
     }
 
-    /// Adds a drive at its position. The one that was there is closed when its last command is done.
+    /// Adds a drive at its position. The one that was there is closed when its last command is
+    /// done.
     ///
     /// # Errors
     ///
@@ -287,8 +288,8 @@ impl Storage {
         Some(PrefillProgress { done_bytes, bytes, state: prefill.state(done_bytes, bytes) })
     }
 
-    /// How files are read and written: `io_uring` or `threads`; if there are none, `nvme/tcp` where a drive is on the
-    /// network, else `memory`.
+    /// How files are read and written: `io_uring` or `threads`; if there are none, `nvme/tcp` where
+    /// a drive is on the network, else `memory`.
     #[must_use]
     pub fn io_method(&self) -> &'static str {
         match &self.file_io {
@@ -386,7 +387,8 @@ impl Storage {
         }
     }
 
-    /// Tells a drive on the network when it may collect, by `clock`, and of its array. Others are not told.
+    /// Tells a drive on the network when it may collect, by `clock`, and of its array. Others are
+    /// not told.
     pub fn permit(
         &mut self,
         clock: &Clock,
@@ -400,7 +402,8 @@ impl Storage {
         }
     }
 
-    /// The next command that is done. After `None`, [`Storage::fd`] becomes readable when to ask again.
+    /// The next command that is done. After `None`, [`Storage::fd`] becomes readable when to ask
+    /// again.
     pub fn poll(&mut self) -> Option<Finished> {
         if let Some(finished) = self.done.pop_front().or_else(|| self.poll_sockets()) {
             return Some(finished);
@@ -470,8 +473,8 @@ impl Storage {
         in_files + waiting.sum::<usize>() + self.done.len() + remote.sum::<usize>()
     }
 
-    /// Whether the claims of drives on the network are good at the moment: of all, or of `needed`. `None` if no drive
-    /// is claimed.
+    /// Whether the claims of drives on the network are good at the moment: of all, or of `needed`.
+    /// `None` if no drive is claimed.
     #[must_use]
     pub fn claims(&self, needed: usize) -> Option<ClaimStanding> {
         let (mut claimed, mut valid, mut all) = (0, 0, Certainty::ALWAYS);
@@ -500,7 +503,8 @@ impl Storage {
         }
     }
 
-    /// The clock of the machine has stood still for a while: nothing is known of how long claims are good.
+    /// The clock of the machine has stood still for a while: nothing is known of how long claims
+    /// are good.
     pub fn lapse_claims(&mut self) {
         remotes(&mut self.slots).for_each(|(_, remote)| remote.lapse_claim());
     }

@@ -1,5 +1,5 @@
-//! A thread that takes the memory of drives in memory before clients write to it, so that their first
-//! writes do not wait for pages.
+//! A thread that takes the memory of drives in memory before clients write to it, so that their
+//! first writes do not wait for pages.
 
 use super::headroom::headroom_bytes;
 use super::mapping::{HUGE_PAGE_BYTES, Populator};
@@ -12,12 +12,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// Memory is taken in pieces of a huge page, for which the kernel needs some hundred microseconds; the
-/// thread pauses and can be stopped in between. After so many pieces it is checked how much memory is left.
+/// Memory is taken in pieces of a huge page, for which the kernel needs some hundred microseconds;
+/// the thread pauses and can be stopped in between. After so many pieces it is checked how much
+/// memory is left.
 const PIECES_PER_CHECK: u32 = 32;
-/// Priority of the thread: on a busy processor it gets about a tenth. With the lowest (19) it would get a
-/// seventieth, so that a busy array would wait minutes for its memory, and the thread could be off the
-/// processor for long while it holds the lock of the address space.
+/// Priority of the thread: on a busy processor it gets about a tenth. With the lowest (19) it would
+/// get a seventieth, so that a busy array would wait minutes for its memory, and the thread could
+/// be off the processor for long while it holds the lock of the address space.
 const NICE: i32 = 10;
 
 /// How far a prefill is.
@@ -38,8 +39,8 @@ pub enum PrefillState {
     Running,
     /// All memory is taken.
     Done,
-    /// Stopped, because little memory is left or the kernel had none: what is missing is taken when it
-    /// is written.
+    /// Stopped, because little memory is left or the kernel had none: what is missing is taken when
+    /// it is written.
     OutOfMemory,
     /// The kernel cannot do it; Linux 5.14 can.
     Unsupported,

@@ -12,7 +12,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// that of the completion queue, so neither can overflow.
 const ENTRIES: usize = 256;
 
-/// `SYNC_FILE_RANGE_WAIT_BEFORE`, `_WRITE` and `_WAIT_AFTER` of `linux/fs.h`: what is dirty is written when the call ends.
+/// `SYNC_FILE_RANGE_WAIT_BEFORE`, `_WRITE` and `_WAIT_AFTER` of `linux/fs.h`: what is dirty is
+/// written when the call ends.
 const SETTLE: u32 = 1 | 2 | 4;
 
 /// A ring and the commands that the kernel has.
@@ -89,7 +90,8 @@ impl Ring {
                 return None;
             }
             drop(queue);
-            // If the kernel does not take them now, a later call of `kick` or `poll` hands them over.
+            // If the kernel does not take them now, a later call of `kick` or `poll` hands them
+            // over.
             let taken = self.enter();
             if taken.is_err() || self.ring.completion().is_empty() {
                 return None;
@@ -145,14 +147,15 @@ impl Ring {
         self.punches += usize::from(job.kind == Kind::Punch);
         let mut entry = entry(job).user_data(u64::from(slot));
         if job.kind == Kind::Read && self.punches > 0 {
-            // The kernel would try it in this thread, which would wait for the punch to unlock the file.
+            // The kernel would try it in this thread, which would wait for the punch to unlock the
+            // file.
             entry = entry.flags(squeue::Flags::ASYNC);
         }
         // SAFETY: the descriptor and the memory that the entry names belong to the job: its `File`
-        // is open, and its buffer is on the heap and long enough (`next_bytes` and `next_room` have cut
-        // it); other handles to what is written only read it, and what is filled has none. The job
-        // stays in its slot, untouched by anything but `reap`, until the kernel has reported this
-        // entry; `drop` waits for that too, and where it cannot, it leaks the job.
+        // is open, and its buffer is on the heap and long enough (`next_bytes` and `next_room` have
+        // cut it); other handles to what is written only read it, and what is filled has none. The
+        // job stays in its slot, untouched by anything but `reap`, until the kernel has reported
+        // this entry; `drop` waits for that too, and where it cannot, it leaks the job.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         // Each slot has at most one entry, and there are as many entries as slots.
         debug_assert!(pushed.is_ok());
@@ -193,8 +196,8 @@ impl std::fmt::Debug for Ring {
     }
 }
 
-/// A ring whose completions do not interrupt this thread: it asks often enough. Kernels before Linux 5.19
-/// know no other.
+/// A ring whose completions do not interrupt this thread: it asks often enough. Kernels before
+/// Linux 5.19 know no other.
 fn new_ring() -> io::Result<IoUring> {
     let mut quiet = IoUring::builder();
     quiet.setup_coop_taskrun().setup_taskrun_flag();

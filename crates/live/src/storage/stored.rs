@@ -61,8 +61,8 @@ impl StoredDrive {
         }
     }
 
-    /// Opens what is there before it is known how large the drive is: its reserved head can be read, the drive
-    /// has no bytes yet.
+    /// Opens what is there before it is known how large the drive is: its reserved head can be
+    /// read, the drive has no bytes yet.
     ///
     /// # Errors
     ///
@@ -143,8 +143,8 @@ impl StoredDrive {
         }
     }
 
-    /// Keeps a drive on the network alive, and its claim, while no command is sent to it. The next command reports an
-    /// error that is met here.
+    /// Keeps a drive on the network alive, and its claim, while no command is sent to it. The next
+    /// command reports an error that is met here.
     pub fn tend(&mut self) {
         if let Self::Remote(drive) = self {
             let _ = drive.collect().and_then(|()| drive.kick());

@@ -55,7 +55,8 @@ impl ThreadPool {
 
     pub(super) fn poll(&mut self) -> Option<Done> {
         let done = self.done.try_recv().ok().or_else(|| {
-            // First the eventfd is reset, then asked again: what arrives in between sets it once more.
+            // First the eventfd is reset, then asked again: what arrives in between sets it once
+            // more.
             let mut count = [0; 8];
             let _ = rustix::io::read(&*self.wake, &mut count);
             self.done.try_recv().ok()

@@ -167,7 +167,8 @@ fn what_a_creation_left_that_was_cut_short_is_used_again() {
     std::fs::write(path(1), []).unwrap();
     std::fs::remove_file(path(2)).unwrap();
     assert!(is_remains(&places[0]) && is_remains(&places[1]) && !is_remains(&places[2]));
-    // The first block of a superblock was torn: a page is there, and the sector that says something is not.
+    // The first block of a superblock was torn: a page is there, and the sector that says something
+    // is not.
     std::fs::write(path(1), [0; 2 * PAGE]).unwrap();
     assert!(is_remains(&places[1]), "a page of zeros");
     assert!(refused(folder.path()).contains("create it again"));
@@ -267,7 +268,8 @@ fn a_refused_start_writes_nothing() {
     std::fs::copy(other.path().join("drive-1"), path(1)).unwrap();
     let before: Vec<Vec<u8>> = (0..3).map(|drive| std::fs::read(path(drive)).unwrap()).collect();
     assert!(refused(folder.path()).contains("the drive at place 1 belongs to array"));
-    // Somebody else's data, or too little to be a drive: the others are served, and it is left alone.
+    // Somebody else's data, or too little to be a drive: the others are served, and it is left
+    // alone.
     for bytes in [100_000, 100] {
         std::fs::write(path(1), vec![b'x'; bytes]).unwrap();
         let array = start(folder.path());

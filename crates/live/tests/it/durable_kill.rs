@@ -1,5 +1,6 @@
-//! A process that orders the writes of a degraded array with the machine that serves, killed again and again. Whenever it dies, the
-//! next one opens the array and finds the truth: whole rows, nothing lost that was done.
+//! A process that orders the writes of a degraded array with the machine that serves, killed again
+//! and again. Whenever it dies, the next one opens the array and finds the truth: whole rows,
+//! nothing lost that was done.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use array::Level;
@@ -178,8 +179,8 @@ fn child() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let mut rng = Rng::new(std::env::var(SEED).unwrap().parse().unwrap());
     let mut array = Running::new(start(&folder));
-    // With a drive missing parity cannot be computed again, and need not be: what was being written was
-    // in the journal.
+    // With a drive missing parity cannot be computed again, and need not be: what was being written
+    // was in the journal.
     array.durability.handle_parity_resynced(array.now);
     array.settle();
     // The harness has begun a line.

@@ -1,5 +1,5 @@
-//! A short, repeatable fuzz of the NBD server and of our client: conversations that make sense, damaged, seeded, a
-//! fixed number of rounds.
+//! A short, repeatable fuzz of the NBD server and of our client: conversations that make sense,
+//! damaged, seeded, a fixed number of rounds.
 //!
 //! A failure prints its seed and the line that repeats it. The real fuzzer is in `fuzz/`.
 #![allow(clippy::unwrap_used, reason = "tests stop")]

@@ -1,8 +1,8 @@
-//! A short, repeatable fuzz of the control socket and the page: requests that make sense, damaged. The
-//! array goes on, and whoever comes after is answered.
+//! A short, repeatable fuzz of the control socket and the page: requests that make sense, damaged.
+//! The array goes on, and whoever comes after is answered.
 //!
-//! The fuzzer in `fuzz/` calls [`Operated::check_http`] and [`Operated::check_control`]; the test runs them on
-//! damage that seeds draw. A failure prints its seed and the line that repeats it.
+//! The fuzzer in `fuzz/` calls [`Operated::check_http`] and [`Operated::check_control`]; the test
+//! runs them on damage that seeds draw. A failure prints its seed and the line that repeats it.
 #![allow(clippy::unwrap_used, reason = "helpers of a test")]
 
 use crate::fake_array::{self, get};
@@ -38,7 +38,8 @@ fn damage(rng: &mut Rng, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Sends, closes, and reads what comes: a server that goes away early is fine, one that hangs is not.
+/// Sends, closes, and reads what comes: a server that goes away early is fine, one that hangs is
+/// not.
 fn send(mut stream: impl Read + Write, close: impl FnOnce(), bytes: &[u8]) -> Vec<u8> {
     let _ = stream.write_all(bytes);
     close();

@@ -26,10 +26,11 @@ impl ClockReading {
     }
 }
 
-/// What is known of the clock of a drive: the best of some readings, and how far two clocks may drift apart.
+/// What is known of the clock of a drive: the best of some readings, and how far two clocks may
+/// drift apart.
 ///
-/// A clock that runs at most `drift_ppm` off the host's, seen at a moment that is known to within some time, is
-/// known at every later moment: to within that time and the drift since.
+/// A clock that runs at most `drift_ppm` off the host's, seen at a moment that is known to within
+/// some time, is known at every later moment: to within that time and the drift since.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DriveClock {
     reading: ClockReading,
@@ -43,8 +44,9 @@ impl DriveClock {
         Self { reading, drift_ppm }
     }
 
-    /// Takes another reading. It is kept if it is surer than what is known, which ages. Returns whether the clock
-    /// has gone further than it may: then the new reading counts, and what the drive was told is to be told anew.
+    /// Takes another reading. It is kept if it is surer than what is known, which ages. Returns
+    /// whether the clock has gone further than it may: then the new reading counts, and what the
+    /// drive was told is to be told anew.
     pub fn observe(&mut self, reading: ClockReading) -> bool {
         let (expected, bound) = self.at(reading.middle());
         let apart = expected.since(reading.told).max(reading.told.since(expected));

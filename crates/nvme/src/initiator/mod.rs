@@ -1,9 +1,10 @@
 //! The initiator: the side of NVMe/TCP that uses a drive, as pure machines.
 //!
-//! Knows: which bytes a drive gets for what it is asked, how a host comes to a controller that is ready, and what
-//! the answers may look like. Does not know: sockets, names of hosts on a network, clocks, where data are, what an
-//! array does with a drive. Time comes in as [`Instant`](units::Instant), bytes come in as plain data, bytes and
-//! orders to the driver come out as closed enums.
+//! Knows: which bytes a drive gets for what it is asked, how a host comes to a controller that is
+//! ready, and what the answers may look like. Does not know: sockets, names of hosts on a network,
+//! clocks, where data are, what an array does with a drive. Time comes in as
+//! [`Instant`](units::Instant), bytes come in as plain data, bytes and orders to the driver come
+//! out as closed enums.
 //!
 //! | machine | owns | answers |
 //! |---|---|---|
@@ -14,17 +15,20 @@
 //!
 //! A driver holds a [`Connection`] for each socket and goes through these steps:
 //!
-//! 1. [`Controller::poll_action`] says which queue to open: a socket with a [`Connection`] of its [`QueuePlan`].
-//! 2. A command of the controller ([`ControllerAction::Submit`]) goes to [`Connection::submit`] of that queue,
-//!    its data into a buffer, and what became of it to [`Controller::handle_completion`].
-//! 3. After [`ControllerAction::Ready`] the driver submits commands of its own to the I/O queues; what the drive is,
-//!    is in [`DriveFacts`].
-//! 4. [`Connection::poll_output`] and [`Controller::poll_action`] are called until they are empty, and
-//!    [`Controller::handle_deadline`] at [`Controller::next_deadline`].
+//! 1. [`Controller::poll_action`] says which queue to open: a socket with a [`Connection`] of its
+//!    [`QueuePlan`].
+//! 2. A command of the controller ([`ControllerAction::Submit`]) goes to [`Connection::submit`] of
+//!    that queue, its data into a buffer, and what became of it to
+//!    [`Controller::handle_completion`].
+//! 3. After [`ControllerAction::Ready`] the driver submits commands of its own to the I/O queues;
+//!    what the drive is, is in [`DriveFacts`].
+//! 4. [`Connection::poll_output`] and [`Controller::poll_action`] are called until they are empty,
+//!    and [`Controller::handle_deadline`] at [`Controller::next_deadline`].
 //!
-//! A connection has no clock: how long a command may take is the driver's affair, but for those of the controller.
-//! A drive that breaks the protocol ends its connection; nothing that it sends makes either machine hold more than
-//! [`Connection::held_bytes_max`] and the buffers of the commands that it was sent.
+//! A connection has no clock: how long a command may take is the driver's affair, but for those of
+//! the controller. A drive that breaks the protocol ends its connection; nothing that it sends
+//! makes either machine hold more than [`Connection::held_bytes_max`] and the buffers of the
+//! commands that it was sent.
 mod clock;
 mod controller;
 mod reservation;

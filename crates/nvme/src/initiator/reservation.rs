@@ -1,11 +1,11 @@
 //! Reserving a drive: which commands lead to a goal, and what came of it.
 //!
-//! The type is Exclusive Access - Registrants Only. A newcomer that registers can read whose the drive is, without
-//! being its holder; a host that is preempted is a registrant no more and can neither read nor write. Servers keep to
-//! the rule that only the holder writes.
+//! The type is Exclusive Access - Registrants Only. A newcomer that registers can read whose the
+//! drive is, without being its holder; a host that is preempted is a registrant no more and can
+//! neither read nor write. Servers keep to the rule that only the holder writes.
 //!
-//! A [`Reserving`] is used for one goal. Its driver sends what [`Reserving::poll`] gives and brings the answer back,
-//! one command at a time.
+//! A [`Reserving`] is used for one goal. Its driver sends what [`Reserving::poll`] gives and brings
+//! the answer back, one command at a time.
 
 use super::controller::{DriveFacts, Outgoing, Purpose, Submission};
 use crate::wire::{
@@ -17,7 +17,8 @@ use alloc::vec::Vec;
 
 const KIND: ReservationType = ReservationType::ExclusiveAccessRegistrants;
 
-/// The first two bytes of the keys of all servers: what else is registered is not theirs to clear away.
+/// The first two bytes of the keys of all servers: what else is registered is not theirs to clear
+/// away.
 const KEY_TAG: u64 = 0x10da;
 const KEY_SHIFT: u32 = 48;
 
@@ -182,7 +183,8 @@ impl Reserving {
         Some(Submission { queue: 1, purpose: Purpose::Reservation, entry, data })
     }
 
-    /// The command has ended so, with the data that came. Returns what came of it all, if that is known now.
+    /// The command has ended so, with the data that came. Returns what came of it all, if that is
+    /// known now.
     pub fn handle_completion(
         &mut self,
         status: StatusField,

@@ -28,8 +28,8 @@ pub struct Listing {
     pub record: DiscoveryRecord,
     /// Who is.
     pub hosts: HostList,
-    /// Whether it listens at all addresses of its machine, of which `record` names none: a host is told the one that it
-    /// has reached this machine by.
+    /// Whether it listens at all addresses of its machine, of which `record` names none: a host is
+    /// told the one that it has reached this machine by.
     pub is_everywhere: bool,
 }
 
@@ -43,13 +43,15 @@ pub struct Reached {
 }
 
 impl Listing {
-    /// What a host is told that has reached this machine by `reached`; `None` if there is no address for it.
+    /// What a host is told that has reached this machine by `reached`; `None` if there is no
+    /// address for it.
     fn told(&self, reached: Option<&Reached>) -> Option<DiscoveryRecord> {
         if !self.is_everywhere {
             return Some(self.record);
         }
         let Reached { family, address } = *reached?;
-        // Whoever listens at all IPv6 addresses hears those of IPv4 as well, not the other way round.
+        // Whoever listens at all IPv6 addresses hears those of IPv4 as well, not the other way
+        // round.
         let hears = family == self.record.family || self.record.family == AddressFamily::Ipv6;
         hears.then_some(DiscoveryRecord { family, address, ..self.record })
     }
@@ -68,8 +70,8 @@ pub struct Discovery {
 }
 
 impl Discovery {
-    /// A discovery subsystem that lists nothing, for so many hosts at a time. None if `serial` or `revision` is
-    /// too long or not ASCII.
+    /// A discovery subsystem that lists nothing, for so many hosts at a time. None if `serial` or
+    /// `revision` is too long or not ASCII.
     #[must_use]
     pub fn new(controllers_max: u16, serial: &str, revision: &str) -> Option<Self> {
         let firmware = Firmware {

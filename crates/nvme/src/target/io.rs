@@ -144,8 +144,8 @@ impl IoRequest {
 
     /// What to tell the host.
     ///
-    /// A host that did not ask for it never sees a read that failed fast: it would count it as an error of the drive.
-    /// Should a drive do it all the same, the host is told to try again.
+    /// A host that did not ask for it never sees a read that failed fast: it would count it as an
+    /// error of the drive. Should a drive do it all the same, the host is told to try again.
     #[must_use]
     pub fn answer(&self, outcome: IoOutcome) -> Answer {
         match outcome {

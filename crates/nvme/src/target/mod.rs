@@ -1,8 +1,9 @@
 //! The target: the side of NVMe/TCP that has the drive, as pure machines.
 //!
-//! Knows: which answer a host gets to which bytes, and when. Does not know: sockets, clocks, where data are,
-//! how a drive does its work. Time comes in as [`Instant`](units::Instant), bytes and what the drive tells come in
-//! as plain data, bytes and orders to the drive come out as closed enums.
+//! Knows: which answer a host gets to which bytes, and when. Does not know: sockets, clocks, where
+//! data are, how a drive does its work. Time comes in as [`Instant`](units::Instant), bytes and
+//! what the drive tells come in as plain data, bytes and orders to the drive come out as closed
+//! enums.
 //!
 //! | machine | owns | answers |
 //! |---|---|---|
@@ -10,26 +11,29 @@
 //! | [`Subsystem`] | the controllers that hosts got, the windows of the NVM Set, reservations | who may connect, every admin command, and who may read and write |
 //! | [`Discovery`] | the controllers of the discovery subsystem | which subsystems a host sees |
 //!
-//! A driver holds a [`Connection`] for each socket, and beside it the [`Queue`] that its Connect was given. It
-//! goes through these steps:
+//! A driver holds a [`Connection`] for each socket, and beside it the [`Queue`] that its Connect
+//! was given. It goes through these steps:
 //!
 //! 1. Bytes from the socket go to [`Connection::handle_bytes`] until it needs more. A
-//!    [`TransportEvent::Command`] goes to [`Subsystem::decode`], which says what is asked, or with which status the
-//!    command is refused.
-//! 2. Data that come with a command are put where [`TransportEvent::Data`] says. For a command whose data are
-//!    still at the host, the driver calls [`Connection::receive`] when it has a buffer; nothing is sent before.
-//! 3. With its data there, a [`Request::Connect`] or [`Request::Admin`] goes to the [`Subsystem`] (or
-//!    [`Discovery`]), as a [`Request::Authenticate`] does, a [`Request::Io`] to the drive if
-//!    [`Subsystem::allows`] it. A [`Request::Reservation`] goes to [`Subsystem::handle_reservation`], which says what has
-//!    to end before it is answered. The answer goes to [`Connection::complete`].
+//!    [`TransportEvent::Command`] goes to [`Subsystem::decode`], which says what is asked, or with
+//!    which status the command is refused.
+//! 2. Data that come with a command are put where [`TransportEvent::Data`] says. For a command
+//!    whose data are still at the host, the driver calls [`Connection::receive`] when it has a
+//!    buffer; nothing is sent before.
+//! 3. With its data there, a [`Request::Connect`] or [`Request::Admin`] goes to the [`Subsystem`]
+//!    (or [`Discovery`]), as a [`Request::Authenticate`] does, a [`Request::Io`] to the drive if
+//!    [`Subsystem::allows`] it. A [`Request::Reservation`] goes to
+//!    [`Subsystem::handle_reservation`], which says what has to end before it is answered. The
+//!    answer goes to [`Connection::complete`].
 //! 4. [`Connection::poll_output`] and [`Subsystem::poll_action`] are called until they are empty.
 //!
 //! A connection has no clock. A driver decides for how long it waits for a queue that may be used
 //! ([`Subsystem::may_use`]), and for a host to close after a termination request; after that,
 //! [`Subsystem::next_deadline`] counts.
 //!
-//! **What one connection can make a driver hold** is said by [`Connection::held_bytes_max`], and by the depth of its
-//! queue times what a command may transfer: buffers are the driver's, and it hands them out one by one.
+//! **What one connection can make a driver hold** is said by [`Connection::held_bytes_max`], and by
+//! the depth of its queue times what a command may transfer: buffers are the driver's, and it hands
+//! them out one by one.
 mod authentication;
 mod controller;
 mod discovery;

@@ -17,13 +17,15 @@ use crate::wire::{
 pub enum Request {
     /// A queue, with [`CONNECT_BYTES`] of data: [`Subsystem::connect`](super::Subsystem::connect).
     Connect(Connect),
-    /// Something of authentication: [`Subsystem::handle_authentication`](super::Subsystem::handle_authentication).
+    /// Something of authentication:
+    /// [`Subsystem::handle_authentication`](super::Subsystem::handle_authentication).
     Authenticate(AuthenticationStep),
     /// Something of the controller: [`Subsystem::handle_admin`](super::Subsystem::handle_admin).
     Admin(AdminCommand),
     /// Something of the drive.
     Io(IoRequest),
-    /// Something of reservations: [`Subsystem::handle_reservation`](super::Subsystem::handle_reservation).
+    /// Something of reservations:
+    /// [`Subsystem::handle_reservation`](super::Subsystem::handle_reservation).
     Reservation(ReservationCommand),
 }
 

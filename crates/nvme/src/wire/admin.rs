@@ -41,7 +41,8 @@ pub enum AdminCommand {
     SetFeatures(SetFeatures),
     /// 0Ah.
     GetFeatures(GetFeatures),
-    /// 0Ch: to be answered when something happens ([`AsyncEvent`](super::AsyncEvent)), or at a reset.
+    /// 0Ch: to be answered when something happens ([`AsyncEvent`](super::AsyncEvent)), or at a
+    /// reset.
     AsyncEventRequest,
     /// 18h: the host is alive.
     KeepAlive,

@@ -13,8 +13,8 @@ const CID: usize = 12;
 // Phase tag in bit 0, the status field above it.
 const STATUS: usize = 14;
 
-/// A completion queue entry (Linux `struct nvme_completion`). The phase tag, which only queues in memory
-/// have, is read as nothing and written as 0.
+/// A completion queue entry (Linux `struct nvme_completion`). The phase tag, which only queues in
+/// memory have, is read as nothing and written as 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CompletionEntry {
     /// DW0 and, above it, DW1: what the command has to say beside its status.

@@ -23,8 +23,8 @@ const CNTLID: usize = 16;
 const SUBNQN: usize = 256;
 const HOSTNQN: usize = 512;
 
-/// Bit of the attributes: the host takes a completion without SQHD, so that C2HData may end a read with its
-/// SUCCESS flag.
+/// Bit of the attributes: the host takes a completion without SQHD, so that C2HData may end a read
+/// with its SUCCESS flag.
 pub const CATTR_NO_SQ_FLOW: u8 = 1 << 2;
 
 /// What Connect says (Linux `struct nvmf_connect_command`).
@@ -38,8 +38,8 @@ pub struct Connect {
     pub size: u16,
     /// CATTR at byte 46.
     pub attributes: u8,
-    /// KATO at byte 48: how long the controller may hear nothing of the host, in milliseconds; 0 is for
-    /// ever.
+    /// KATO at byte 48: how long the controller may hear nothing of the host, in milliseconds; 0 is
+    /// for ever.
     pub keep_alive_ms: u32,
 }
 
@@ -175,8 +175,8 @@ impl ConnectRefusal {
         }
     }
 
-    /// The refusal that a completion has; none if it is another status. Whose name is refused is not read:
-    /// it is always the host's.
+    /// The refusal that a completion has; none if it is another status. Whose name is refused is
+    /// not read: it is always the host's.
     #[must_use]
     pub fn decode(status: StatusField, dw0: u32) -> Option<Self> {
         match status.code()? {

@@ -1,4 +1,5 @@
-//! Asynchronous events: DW0 of the completion of an Asynchronous Event Request, and which are wanted.
+//! Asynchronous events: DW0 of the completion of an Asynchronous Event Request, and which are
+//! wanted.
 
 use super::field::Bits;
 
@@ -11,7 +12,8 @@ const WINDOW_AGGREGATE: u32 = 0x000b_0402;
 const DISCOVERY_LOG: u32 = 0x0070_f002;
 const RESERVATION_LOG: u32 = 0x0080_0006;
 
-/// Bits of feature 0Bh, and of OAES in Identify Controller, for notices that can be wanted and offered.
+/// Bits of feature 0Bh, and of OAES in Identify Controller, for notices that can be wanted and
+/// offered.
 pub mod notice {
     /// Namespaces came, went or changed.
     pub const NAMESPACE_ATTRIBUTES: u32 = 1 << 8;
@@ -26,11 +28,13 @@ pub mod notice {
 pub enum AsyncEvent {
     /// Notice 00h: namespaces came, went or changed; log page 04h says which.
     NamespaceAttributes,
-    /// Notice 04h: log page 0Bh says of which NVM Sets. Linux writes it to its log and does no more.
+    /// Notice 04h: log page 0Bh says of which NVM Sets. Linux writes it to its log and does no
+    /// more.
     WindowAggregate,
     /// Notice F0h: log page 70h changed.
     DiscoveryLog,
-    /// Event 00h of the command set: log page 80h has a notice. Feature 82h says which are not wanted.
+    /// Event 00h of the command set: log page 80h has a notice. Feature 82h says which are not
+    /// wanted.
     ReservationLog,
     /// Anything else.
     Other {

@@ -25,7 +25,8 @@ const SECP: Bits = Bits::new(31, 24);
 // CDW10 of Disconnect.
 const RECFMT: Bits = Bits::new(15, 0);
 
-/// What Authentication Send and Receive say (Linux `struct nvmf_auth_send_command`). The messages are theirs.
+/// What Authentication Send and Receive say (Linux `struct nvmf_auth_send_command`). The messages
+/// are theirs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Authentication {
     /// SPSP0 at byte 41.

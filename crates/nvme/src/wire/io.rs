@@ -62,8 +62,8 @@ pub struct BlockRange {
 }
 
 impl BlockRange {
-    /// The block behind the last one; none if there is no such number, so that the range is out of every
-    /// namespace ([`LbaOutOfRange`](super::StatusCode::LbaOutOfRange)).
+    /// The block behind the last one; none if there is no such number, so that the range is out of
+    /// every namespace ([`LbaOutOfRange`](super::StatusCode::LbaOutOfRange)).
     #[must_use]
     pub const fn end(&self) -> Option<u64> {
         self.lba.checked_add(self.blocks.get() as u64)
@@ -86,8 +86,8 @@ impl BlockRange {
 pub struct Transfer {
     /// Which blocks.
     pub range: BlockRange,
-    /// CDW2 bits 31:30: IODA's flag. To be taken as [`PlFlag::Off`] from a host that has not asked for
-    /// IODA.
+    /// CDW2 bits 31:30: IODA's flag. To be taken as [`PlFlag::Off`] from a host that has not asked
+    /// for IODA.
     pub pl: PlFlag,
     /// FUA: done when it is on stable storage.
     pub force_unit_access: bool,
@@ -178,8 +178,8 @@ pub enum IoCommand {
 }
 
 impl IoCommand {
-    /// What an entry of an I/O queue says. Fabrics commands (7Fh) come on I/O queues too: look for them
-    /// first.
+    /// What an entry of an I/O queue says. Fabrics commands (7Fh) come on I/O queues too: look for
+    /// them first.
     #[must_use]
     pub const fn decode(entry: &SubmissionEntry) -> Self {
         match entry.opcode {

@@ -1,9 +1,10 @@
 //! The bytes of NVMe and NVMe/TCP.
 //!
-//! Knows: where every field is, what its bits mean, and which bytes are no PDU. Does not know: connections,
-//! queues, drives, sockets. A structure has `decode`, from an array of its length, and `encode`; what is reserved
-//! is ignored by the one and zero in the other. A value of a field that has no name here
-//! is kept (`Other`, `Unsupported`, `Reserved`), so that it can be refused with the right status.
+//! Knows: where every field is, what its bits mean, and which bytes are no PDU. Does not know:
+//! connections, queues, drives, sockets. A structure has `decode`, from an array of its length, and
+//! `encode`; what is reserved is ignored by the one and zero in the other. A value of a field that
+//! has no name here is kept (`Other`, `Unsupported`, `Reserved`), so that it can be refused with
+//! the right status.
 //!
 //! | part | modules |
 //! |---|---|
@@ -13,10 +14,10 @@
 //! | IODA's five fields | [`ioda`] |
 //! | NVMe/TCP | [`pdu`] |
 //!
-//! Field names are those of NVM Express 1.4, in capitals in the comments. Offsets and values were checked against
-//! Linux 6.1 and 6.12 and libnvme, and by attaching stock kernels to a target, **not against the specification
-//! text**, which was not at hand. Where Linux is stricter or laxer than a reader would expect, the comment says
-//! so.
+//! Field names are those of NVM Express 1.4, in capitals in the comments. Offsets and values were
+//! checked against Linux 6.1 and 6.12 and libnvme, and by attaching stock kernels to a target,
+//! **not against the specification text**, which was not at hand. Where Linux is stricter or laxer
+//! than a reader would expect, the comment says so.
 
 mod admin;
 mod auth;

@@ -98,7 +98,8 @@ impl PropertySize {
     }
 }
 
-/// What Property Get says (Linux `struct nvmf_property_get_command`). The value is DW0 and DW1 of the answer.
+/// What Property Get says (Linux `struct nvmf_property_get_command`). The value is DW0 and DW1 of
+/// the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PropertyGet {
     /// OFST at byte 44.

@@ -12,7 +12,8 @@ const CAP_CSS: Bits = Bits::new(44, 37);
 const CAP_MPSMIN: Bits = Bits::new(51, 48);
 const CAP_MPSMAX: Bits = Bits::new(55, 52);
 
-/// CSS of [`Capabilities`]: the NVM command set. With bit 6 (other command sets) Linux sets CC.CSS to 110b.
+/// CSS of [`Capabilities`]: the NVM command set. With bit 6 (other command sets) Linux sets CC.CSS
+/// to 110b.
 pub const CSS_NVM: u8 = 1;
 
 /// CAP: what the controller can.

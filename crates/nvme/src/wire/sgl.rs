@@ -5,8 +5,8 @@ use super::field::{get_u32, get_u64, put_u32, put_u64};
 /// Bytes of a descriptor.
 pub const SGL_BYTES: usize = 16;
 
-/// Bits of the byte of flags in a command that say that its data pointer is an SGL and its metadata, if it
-/// had any, one buffer (PSDT = 01b). Linux sets it on every command over a fabric.
+/// Bits of the byte of flags in a command that say that its data pointer is an SGL and its
+/// metadata, if it had any, one buffer (PSDT = 01b). Linux sets it on every command over a fabric.
 pub const PSDT_SGL: u8 = 0x40;
 
 const ADDRESS: usize = 0;
@@ -19,8 +19,8 @@ const KIND_IN_CAPSULE: u8 = 0x01;
 /// Transport SGL Data Block (5h) with the transport's own subtype (Ah).
 const KIND_TRANSPORT: u8 = 0x5a;
 
-/// Where the data of a command are. NVMe/TCP knows two places; of a command without data Linux sends the
-/// second with length 0.
+/// Where the data of a command are. NVMe/TCP knows two places; of a command without data Linux
+/// sends the second with length 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SglDescriptor {
     /// They follow the command in its capsule.

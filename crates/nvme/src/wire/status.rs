@@ -3,8 +3,8 @@
 use super::field::Bits;
 use crate::{Opcode, Status};
 
-/// A status that has a name here: the status code type above the status code, `SCT << 8 | SC` (Linux
-/// `NVME_SC_*`). Others are answered by drives too; [`StatusField`] keeps them.
+/// A status that has a name here: the status code type above the status code, `SCT << 8 | SC`
+/// (Linux `NVME_SC_*`). Others are answered by drives too; [`StatusField`] keeps them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub enum StatusCode {
@@ -39,7 +39,8 @@ pub enum StatusCode {
     SglLastInvalid = 0x00d,
     /// Invalid number of SGL descriptors.
     SglCountInvalid = 0x00e,
-    /// Data SGL length invalid: the answer is longer than what the SGL of the command has room for, too.
+    /// Data SGL length invalid: the answer is longer than what the SGL of the command has room for,
+    /// too.
     SglLengthInvalid = 0x00f,
     /// SGL descriptor type invalid.
     SglTypeInvalid = 0x011,
@@ -69,7 +70,8 @@ pub enum StatusCode {
     NamespaceNotReady = 0x082,
     /// Reservation conflict: another host has reserved the namespace.
     ReservationConflict = 0x083,
-    // Command specific status (SCT 1h). From 80h on, what a code means depends on the command: these are those of Connect.
+    // Command specific status (SCT 1h). From 80h on, what a code means depends on the command:
+    // these are those of Connect.
     /// Invalid queue identifier.
     InvalidQueueId = 0x101,
     /// Invalid queue size.
@@ -108,8 +110,8 @@ pub enum StatusCode {
     /// Access denied.
     AccessDenied = 0x286,
     // Vendor specific (SCT 7h).
-    /// Failed fast: it would have waited for a collection: IODA's status, as no code of the specification fits
-    /// (`docs/ioda-on-the-wire.md`).
+    /// Failed fast: it would have waited for a collection: IODA's status, as no code of the
+    /// specification fits (`docs/ioda-on-the-wire.md`).
     FailedFast = 0x7c1,
 }
 
@@ -254,8 +256,8 @@ const CRD: Bits = Bits::new(12, 11);
 const MORE: Bits = Bits::bit(13);
 const DNR: Bits = Bits::bit(14);
 
-/// The status field, all 15 bits of it: SC, SCT, CRD, M, DNR from the lowest. As a number it is what Linux
-/// shows.
+/// The status field, all 15 bits of it: SC, SCT, CRD, M, DNR from the lowest. As a number it is
+/// what Linux shows.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct StatusField(u16);
 
@@ -265,8 +267,9 @@ impl StatusField {
 
     /// Failed at once instead of waiting for a collection: `47C1h`.
     ///
-    /// "Do not retry", because Linux sends a block request again at once otherwise; a vendor's status,
-    /// because those of type 0 code 0 with DNR count as success there and those of type 3 as a broken path.
+    /// "Do not retry", because Linux sends a block request again at once otherwise; a vendor's
+    /// status, because those of type 0 code 0 with DNR count as success there and those of type 3
+    /// as a broken path.
     pub const FAILED_FAST: Self = StatusCode::FailedFast.for_good();
 
     /// The field with these bits; a bit above the fifteenth is no part of it.
@@ -293,7 +296,8 @@ impl StatusField {
         CODE.get32(self.0 as u32) == 0
     }
 
-    /// CRD: after which of the three delays of Identify Controller the host may retry; 0 is at once.
+    /// CRD: after which of the three delays of Identify Controller the host may retry; 0 is at
+    /// once.
     #[must_use]
     pub const fn retry_delay(self) -> u8 {
         CRD.get32(self.0 as u32) as u8

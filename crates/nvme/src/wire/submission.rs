@@ -22,8 +22,8 @@ const CDW10: usize = 40;
 pub struct CommonFields {
     /// CID: the host's name for the command; the completion repeats it bit for bit.
     pub cid: u16,
-    /// NSID: the namespace; 0 for commands of the whole controller, `FFFFFFFFh` for all namespaces. Fabrics
-    /// commands have their type in its place.
+    /// NSID: the namespace; 0 for commands of the whole controller, `FFFFFFFFh` for all namespaces.
+    /// Fabrics commands have their type in its place.
     pub nsid: u32,
     /// DPTR: where the data are.
     pub data: SglDescriptor,
@@ -52,8 +52,8 @@ pub enum DataDirection {
 
 /// A submission queue entry, whatever its opcode.
 ///
-/// [`IoCommand`](super::IoCommand) and [`AdminCommand`](super::AdminCommand) say what it means. A command that
-/// they do not know still has its [`CommonFields`] here, so that it can be answered.
+/// [`IoCommand`](super::IoCommand) and [`AdminCommand`](super::AdminCommand) say what it means. A
+/// command that they do not know still has its [`CommonFields`] here, so that it can be answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubmissionEntry {
     /// OPC.
@@ -98,8 +98,9 @@ impl SubmissionEntry {
         self.cdw10[number - 10] = value;
     }
 
-    /// Which way its data go: the last two bits of the opcode, and of the type of a fabrics command. So it is
-    /// known of commands that are not, too. That there are any is said by the data pointer.
+    /// Which way its data go: the last two bits of the opcode, and of the type of a fabrics
+    /// command. So it is known of commands that are not, too. That there are any is said by the
+    /// data pointer.
     #[must_use]
     pub const fn direction(&self) -> DataDirection {
         let bits = if self.opcode == FABRICS { self.common.nsid as u8 } else { self.opcode };

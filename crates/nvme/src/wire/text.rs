@@ -93,8 +93,8 @@ impl<const N: usize> Ascii<N> {
         core::str::from_utf8(&self.0).unwrap_or_default().trim_end_matches(' ')
     }
 
-    /// What a field has. Linux pads some fields with zero bytes, which count as spaces; whatever else is
-    /// not printable becomes a question mark.
+    /// What a field has. Linux pads some fields with zero bytes, which count as spaces; whatever
+    /// else is not printable becomes a question mark.
     #[must_use]
     pub fn decode(field: &[u8; N]) -> Self {
         Self(field.map(|byte| match byte {

@@ -1,7 +1,8 @@
 //! Latencies in the bins of fio's histogram.
 //!
-//! Each power of two of nanoseconds has 64 bins (`stat.c` of fio, `plat_val_to_idx`). The steps of a run's histogram
-//! have a thousandth of their value and never cross a bound of a bin, so counts are exact.
+//! Each power of two of nanoseconds has 64 bins (`stat.c` of fio, `plat_val_to_idx`). The steps of
+//! a run's histogram have a thousandth of their value and never cross a bound of a bin, so counts
+//! are exact.
 
 /// Latencies in ns, ascending, and the number of requests that took as long.
 pub type Steps = Vec<(u64, u64)>;

@@ -1,4 +1,5 @@
-//! The page of an experiment of the laboratory: bars against Ideal, percentiles, and what happened second by second.
+//! The page of an experiment of the laboratory: bars against Ideal, percentiles, and what happened
+//! second by second.
 
 use super::escape::text;
 use super::numbers::four_digits;
@@ -23,7 +24,8 @@ const SCRIPTS: [&str; 11] = [
     include_str!("../../assets/page/lab-timeline.js"),
 ];
 
-/// So many applications stand in one plot of bars: the names of more do not fit beneath it on a small screen.
+/// So many applications stand in one plot of bars: the names of more do not fit beneath it on a
+/// small screen.
 const GROUPS: usize = 4;
 
 /// What the scripts need of the document.

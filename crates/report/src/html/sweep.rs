@@ -1,7 +1,7 @@
 //! The page of a sweep: curves over one parameter, heat maps over two.
 //!
-//! A heat map is a table whose cells have colours, so it needs no script and is read aloud as what it
-//! is. Curves stand beside a table of the same numbers.
+//! A heat map is a table whose cells have colours, so it needs no script and is read aloud as what
+//! it is. Curves stand beside a table of the same numbers.
 
 use super::escape::text;
 use super::numbers::four_digits;
@@ -190,7 +190,8 @@ fn curves(sweep: &Cells<'_>, index: usize, metric: &SweepMetric) -> String {
     section(&format!("metric-{index}"), &title, &meaning(sweep, metric), &content)
 }
 
-/// The median, a mark, and below it the range over the seeds where these differ; of one seed its interval.
+/// The median, a mark, and below it the range over the seeds where these differ; of one seed its
+/// interval.
 fn cell(metric: &SweepMetric, spread: &Spread) -> String {
     let show = |value| text(&metric.unit.show(value));
     let median = match spread.few {

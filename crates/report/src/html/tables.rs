@@ -63,7 +63,8 @@ pub(super) fn latency(comparison: &Comparison) -> String {
     )
 }
 
-/// Ratios of read latencies with their intervals, a table for each run that others are compared with.
+/// Ratios of read latencies with their intervals, a table for each run that others are compared
+/// with.
 pub(super) fn intervals(comparison: &Comparison) -> String {
     let tables: String = intervals::tables(&comparison.runs)
         .into_iter()

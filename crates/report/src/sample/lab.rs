@@ -6,8 +6,8 @@ use crate::lab::{
 };
 use std::collections::BTreeMap;
 
-/// Six applications on five systems. One run failed, one application was not timed, and the last was followed second by
-/// second while a drive failed.
+/// Six applications on five systems. One run failed, one application was not timed, and the last
+/// was followed second by second while a drive failed.
 #[must_use]
 pub fn lab() -> LabExperiment {
     let text = |text: &str| text.to_owned();
@@ -79,7 +79,8 @@ fn measured(factor: f64, seconds: f64) -> LabMeasured {
     }
 }
 
-/// Half a minute in which a drive fails in the tenth second, and nothing is answered in the eleventh.
+/// Half a minute in which a drive fails in the tenth second, and nothing is answered in the
+/// eleventh.
 fn timeline(factor: f64) -> Vec<Second> {
     let second = |second: u64| {
         let is_silent = second == 11;

@@ -5,8 +5,8 @@ use crate::sweep::{
     Unit, Value,
 };
 
-/// Two policies and two seeds over three widths and, if `parameters` is 2, five loads. Arrays of eight
-/// drives cannot be built, and one run failed.
+/// Two policies and two seeds over three widths and, if `parameters` is 2, five loads. Arrays of
+/// eight drives cannot be built, and one run failed.
 #[must_use]
 pub fn sweep(parameters: usize) -> Sweep {
     let text = |text: &str| text.to_owned();

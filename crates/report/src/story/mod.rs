@@ -183,7 +183,8 @@ pub(crate) struct Look {
     pub(crate) pattern: Pattern,
 }
 
-/// What is drawn over a colour. There are more activities than colours that everybody can tell apart.
+/// What is drawn over a colour. There are more activities than colours that everybody can tell
+/// apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pattern {
     /// Nothing.

@@ -21,8 +21,8 @@ pub struct PolicyCosts {
     pub rebuilds_per_host_read: Option<f64>,
     /// Most memory of the host that held data for the policy at once, in bytes, in any run.
     pub host_buffer_peak_bytes: u64,
-    /// Write amplification of the drives: pages of flash that they programmed, parity within them and what
-    /// collections moved included, per page programmed for a write of the array.
+    /// Write amplification of the drives: pages of flash that they programmed, parity within them
+    /// and what collections moved included, per page programmed for a write of the array.
     pub write_amplification_device: Option<f64>,
     /// Requests per simulated second at saturation, as (reads in per cent, requests per second).
     pub saturation_iops: Vec<(u32, f64)>,

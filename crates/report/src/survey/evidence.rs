@@ -4,7 +4,8 @@ use super::Survey;
 use std::collections::BTreeMap;
 
 impl Survey {
-    /// For each workload the policies under which nothing was collected with some seed, as a sentence.
+    /// For each workload the policies under which nothing was collected with some seed, as a
+    /// sentence.
     #[must_use]
     pub fn evidence(&self) -> Vec<String> {
         let mut idle: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

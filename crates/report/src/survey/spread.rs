@@ -127,8 +127,8 @@ fn median(ascending: &[f64]) -> Option<f64> {
 }
 
 /// The latency in microseconds at each of `nines` (3 for p99.9), the median over `latencies`, one
-/// per seed; zero where there are none. A distribution is a stair: between two of its points the share
-/// of the lower one takes the latency of the upper one.
+/// per seed; zero where there are none. A distribution is a stair: between two of its points the
+/// share of the lower one takes the latency of the upper one.
 #[must_use]
 pub fn quantile_curve(latencies: &[&Latency], nines: &[f64]) -> Vec<f64> {
     let curves: Vec<Vec<(f64, f64)>> = latencies
@@ -147,7 +147,8 @@ pub fn quantile_curve(latencies: &[&Latency], nines: &[f64]) -> Vec<f64> {
     nines.iter().map(|&wanted| at(wanted)).collect()
 }
 
-/// The height of an ascending stair at `x`: that of the first point that reaches it, or of the last.
+/// The height of an ascending stair at `x`: that of the first point that reaches it, or of the
+/// last.
 fn height(curve: &[(f64, f64)], x: f64) -> Option<f64> {
     // 0.99 has almost exactly two nines.
     let next = curve.partition_point(|point| point.0 < x - 1e-9);

@@ -1,5 +1,5 @@
-//! What a sweep does not prove: cells in which nothing was collected, and spare that does not lower write
-//! amplification.
+//! What a sweep does not prove: cells in which nothing was collected, and spare that does not lower
+//! write amplification.
 
 use super::{Cells, NAMED, Outcome, Parameter, Sweep};
 use crate::format;
@@ -9,7 +9,8 @@ const SPARE: [(&str, bool); 3] =
     [("drive.over_provisioning", true), ("array.spare", true), ("drive.usable_share", false)];
 
 impl Cells<'_> {
-    /// Whether the drives collected nothing under `policy` at `point` with some seed. Such a number is of idle drives.
+    /// Whether the drives collected nothing under `policy` at `point` with some seed. Such a number
+    /// is of idle drives.
     #[must_use]
     pub fn is_idle(&self, point: usize, policy: &str) -> bool {
         self.at(point, policy).iter().any(|run| match &run.outcome {
@@ -60,7 +61,8 @@ impl Cells<'_> {
         })
     }
 
-    /// Each row of cells along `parameter`, the one at `place`, whose write amplification does not fall.
+    /// Each row of cells along `parameter`, the one at `place`, whose write amplification does not
+    /// fall.
     fn flat(&self, place: usize, parameter: &Parameter, rises: bool) -> Vec<String> {
         let mut order: Vec<usize> = (0..parameter.values.len()).collect();
         order.sort_by(|&a, &b| {

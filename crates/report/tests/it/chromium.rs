@@ -212,7 +212,8 @@ fn every_choice_of_a_survey_is_kept_in_its_address() {
 #[test]
 fn a_survey_can_be_worked_with_keys_and_read_aloud() {
     let Some(mut browser) = Browser::lend() else { return };
-    // Everything that can be chosen is a control with a label; bars are rows of a table with header.
+    // Everything that can be chosen is a control with a label; bars are rows of a table with
+    // header.
     let steps = "const controls = [...document.querySelectorAll('#survey select, #survey input, #survey button')];\
         note('unlabelled', controls.filter((c) => !(c.labels?.length || c.textContent.trim())).length);\
         note('unreachable', controls.filter((c) => c.tabIndex < 0).length);\

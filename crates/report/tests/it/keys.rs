@@ -1,5 +1,5 @@
-//! A comparison worked with keys only: every control and plot is reached in its order, one sees where
-//! one is, and what a plot shows is read aloud.
+//! A comparison worked with keys only: every control and plot is reached in its order, one sees
+//! where one is, and what a plot shows is read aloud.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use report::{html, sample};

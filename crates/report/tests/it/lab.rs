@@ -4,8 +4,8 @@ use crate::chromium::{assert_drawn, noted, opened_page};
 use report::{html, lab::LabExperiment, sample};
 use testing::browser::Browser;
 
-/// Two plots of run times, two of means, of which one application has none; percentiles of six applications and of the
-/// array under each, less one; and two over time.
+/// Two plots of run times, two of means, of which one application has none; percentiles of six
+/// applications and of the array under each, less one; and two over time.
 const ALL_PLOTS: usize = 2 + 2 + 5 + 6 + 2;
 
 #[test]

@@ -1,6 +1,6 @@
-//! Pages at every size and in both colour schemes: nothing overlaps, overflows or is cut off without a
-//! hint, and nothing is missing for those who hear a page. `IODA_PAGE_PICTURES=folder` keeps a picture
-//! of each.
+//! Pages at every size and in both colour schemes: nothing overlaps, overflows or is cut off
+//! without a hint, and nothing is missing for those who hear a page. `IODA_PAGE_PICTURES=folder`
+//! keeps a picture of each.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 

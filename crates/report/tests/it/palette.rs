@@ -1,5 +1,6 @@
-//! The colours of the pages, computed: series stand out from the paper, and from each other for every
-//! kind of colour vision; where more is told apart than there are colours, something else differs.
+//! The colours of the pages, computed: series stand out from the paper, and from each other for
+//! every kind of colour vision; where more is told apart than there are colours, something else
+//! differs.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 

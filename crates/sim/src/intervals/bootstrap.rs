@@ -57,8 +57,9 @@ pub struct Resampled {
 }
 
 impl Resampled {
-    /// `percentile` of a latency, or its mean if that is none, in nanoseconds. `stream` names the draws: what is
-    /// resampled with the same seed, stream and number of blocks has the same blocks drawn.
+    /// `percentile` of a latency, or its mean if that is none, in nanoseconds. `stream` names the
+    /// draws: what is resampled with the same seed, stream and number of blocks has the same blocks
+    /// drawn.
     ///
     /// # Errors
     ///
@@ -173,8 +174,9 @@ impl Resampled {
     }
 }
 
-/// By how much ends lie farther away than the draws say: as Student's distribution is wider than the normal one,
-/// and as the deviation of `n` blocks among themselves is smaller than that of what they are drawn from.
+/// By how much ends lie farther away than the draws say: as Student's distribution is wider than
+/// the normal one, and as the deviation of `n` blocks among themselves is smaller than that of what
+/// they are drawn from.
 fn wider(blocks: usize) -> f64 {
     let free = blocks.saturating_sub(1).max(1) as f64;
     // Cornish and Fisher's expansion of the quantile of 97.5 %; 0.1 % off at 20 blocks.

@@ -120,7 +120,8 @@ impl BlockLatencies {
         self.blocks[block].last().copied().map_or(0, u64::from)
     }
 
-    /// Whether `other` has as many requests in every block: the same requests, as far as can be seen.
+    /// Whether `other` has as many requests in every block: the same requests, as far as can be
+    /// seen.
     pub(super) fn has_the_counts_of(&self, other: &Self) -> bool {
         self.blocks() == other.blocks()
             && (0..self.blocks()).all(|block| self.count(block) == other.count(block))
@@ -137,8 +138,8 @@ impl BlockLatencies {
         weights.iter().zip(&self.sums_nanos).map(|(&weight, sum)| f64::from(weight) * sum).sum()
     }
 
-    /// The latency in nanoseconds that `percentile` per cent of the requests do not exceed, if block `n` is taken
-    /// `weights[n]` times; not a number if there is none.
+    /// The latency in nanoseconds that `percentile` per cent of the requests do not exceed, if
+    /// block `n` is taken `weights[n]` times; not a number if there is none.
     pub(super) fn weighed_percentile(&self, percentile: f64, weights: &[u32]) -> f64 {
         let all = self.weighed_count(weights);
         if all == 0 {
@@ -166,7 +167,8 @@ impl BlockLatencies {
         start + (end - start) * share.clamp(0.0, 1.0)
     }
 
-    /// Whether there is enough to say something about a percentile, or about the mean if it is none.
+    /// Whether there is enough to say something about a percentile, or about the mean if it is
+    /// none.
     pub(super) fn check(&self, percentile: Option<f64>) -> Result<(), NoInterval> {
         let filled = (0..self.blocks()).filter(|&block| self.count(block) > 0).count();
         if filled < FEWEST_BLOCKS {

@@ -40,7 +40,8 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The blocks of several runs, one run after the other; none of none, or if they are not equally long.
+    /// The blocks of several runs, one run after the other; none of none, or if they are not
+    /// equally long.
     pub(crate) fn together(all: &[&Self]) -> Option<Self> {
         let first = all.first()?;
         if all.iter().any(|one| one.length != first.length) {
@@ -58,8 +59,8 @@ impl Blocks {
         })
     }
 
-    /// Whether both runs had the same requests, as far as can be seen: then what befell both cancels in their
-    /// quotient.
+    /// Whether both runs had the same requests, as far as can be seen: then what befell both
+    /// cancels in their quotient.
     #[must_use]
     pub fn are_paired_with(&self, other: &Self) -> bool {
         let same = |a: &HostBlocks, b: &HostBlocks| {
@@ -112,8 +113,9 @@ impl Cells {
     }
 }
 
-/// Latencies by blocks while a run goes on. How long it takes is known at its end only: blocks begin short, and
-/// neighbours become one whenever there would be too many. So runs with the same arrivals have the same blocks.
+/// Latencies by blocks while a run goes on. How long it takes is known at its end only: blocks
+/// begin short, and neighbours become one whenever there would be too many. So runs with the same
+/// arrivals have the same blocks.
 #[derive(Debug)]
 pub(crate) struct BlockRecorder {
     seed: u64,
@@ -156,7 +158,8 @@ impl BlockRecorder {
     }
 
     pub(crate) fn finish(self) -> Blocks {
-        // Requests need not end in the order in which they came: all have as many blocks as the longest.
+        // Requests need not end in the order in which they came: all have as many blocks as the
+        // longest.
         let blocks = self.all.read.len().max(self.all.write.len());
         Blocks {
             seed: self.seed,

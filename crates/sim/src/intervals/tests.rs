@@ -14,8 +14,9 @@ fn normal(rng: &mut Rng) -> f64 {
     (0..12).map(|_| rng.unit_f64()).sum::<f64>() - 6.0
 }
 
-/// Two runs under one seed. Latencies are log-normal; a load that changes slowly is common to both, stalls that
-/// last about a hundred requests, some forty of them, are of each alone. Both are of one distribution, the second `quotient` times as long.
+/// Two runs under one seed. Latencies are log-normal; a load that changes slowly is common to both,
+/// stalls that last about a hundred requests, some forty of them, are of each alone. Both are of
+/// one distribution, the second `quotient` times as long.
 fn runs(seed: u64, quotient: f64) -> [BlockLatencies; 2] {
     let mut common = Rng::stream(seed, "load");
     let mut own = [Rng::stream(seed, "first"), Rng::stream(seed, "second")];

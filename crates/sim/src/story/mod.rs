@@ -1,8 +1,8 @@
 //! The life of one request: what it did, what it waited for and what that stood behind.
 //!
-//! A run repeats bit for bit, so nothing of it is stored: it is run again while it is watched. Until the
-//! request arrives, only what is open is kept (commands, collections, page operations in service). From
-//! then on its own steps are kept, and what happens on the dies that it touches.
+//! A run repeats bit for bit, so nothing of it is stored: it is run again while it is watched.
+//! Until the request arrives, only what is open is kept (commands, collections, page operations in
+//! service). From then on its own steps are kept, and what happens on the dies that it touches.
 
 mod command;
 mod life;

@@ -1,5 +1,5 @@
-//! What a request waited for, one after the other: the chain of steps that ended last, walked from its
-//! end to its arrival.
+//! What a request waited for, one after the other: the chain of steps that ended last, walked from
+//! its end to its arrival.
 
 use super::command::{OwnCommand, PageStep};
 use super::life::Life;
@@ -12,8 +12,8 @@ use units::{DriveId, Duration, Instant};
 
 /// The times of a chain, in groups that can be compared with what the run reports.
 ///
-/// A drive attributes the wait for a channel to what the channel moved; events do not say what that was,
-/// so that it is a group of its own here, and part of the other two there.
+/// A drive attributes the wait for a channel to what the channel moved; events do not say what that
+/// was, so that it is a group of its own here, and part of the other two there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PathSums {
     /// Reading, moving and computing pages.

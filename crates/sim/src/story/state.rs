@@ -1,5 +1,5 @@
-//! What is open at a moment of a run: commands, stripe operations, collections, work on dies. Kept up to
-//! date event by event, so that it needs no memory of what is over.
+//! What is open at a moment of a run: commands, stripe operations, collections, work on dies. Kept
+//! up to date event by event, so that it needs no memory of what is over.
 
 use super::told::Activity;
 use array::{OpId, OperationKind, RequestId};

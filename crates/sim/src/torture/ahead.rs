@@ -1,7 +1,9 @@
-//! Power cuts of copies: the disks are copied, the copies lose what a cut takes, and an array is started on them. The
-//! copies are compared with the model. The history goes on as if nothing had happened.
+//! Power cuts of copies: the disks are copied, the copies lose what a cut takes, and an array is
+//! started on them. The copies are compared with the model. The history goes on as if nothing had
+//! happened.
 //!
-//! A history has a handful of power cuts, which end everything under way, and dozens of power cuts of copies.
+//! A history has a handful of power cuts, which end everything under way, and dozens of power cuts
+//! of copies.
 
 use super::array::Bay;
 use super::coverage::Coverage;

@@ -119,8 +119,8 @@ impl Running {
         }
     }
 
-    /// Goes on until the volume says something, the power goes, or it is `until` and nothing is left to
-    /// do before.
+    /// Goes on until the volume says something, the power goes, or it is `until` and nothing is
+    /// left to do before.
     pub(super) fn run(&mut self, until: Instant) -> Happened {
         loop {
             match self.volume.poll_output(self.now) {
@@ -171,7 +171,8 @@ impl Running {
         }
     }
 
-    /// Gives work to a disk. Returns the drives that are busy at this moment if a stripe could not miss them all.
+    /// Gives work to a disk. Returns the drives that are busy at this moment if a stripe could not
+    /// miss them all.
     fn submit(&mut self, work: StorageWork<Page>) -> Option<u64> {
         let StorageWork { tag, drive, work } = work;
         self.submitted += 1;

@@ -1,6 +1,7 @@
 //! Drives that collect garbage: slow for a while, at the times that the array permits.
 //!
-//! Permits are those of a drive on the network. A stripe may have no more collecting members than it can miss.
+//! Permits are those of a drive on the network. A stripe may have no more collecting members than
+//! it can miss.
 
 use array::Layout;
 use nvme::{CollectionRight, PlFlag};
@@ -108,8 +109,8 @@ impl Collecting {
         )
     }
 
-    /// Members of a stripe that are in their turns now although it could not miss them all, as bits; `absent` ones
-    /// count as busy all the time.
+    /// Members of a stripe that are in their turns now although it could not miss them all, as
+    /// bits; `absent` ones count as busy all the time.
     pub(super) fn too_many(&self, now: Instant, absent: u64) -> Option<u64> {
         let drives = (0..self.rights.len() as u8).map(DriveId);
         let in_turn = |drive: &DriveId| {

@@ -1,8 +1,8 @@
 //! A simulated disk that loses, keeps or tears whatever was not synced when the power goes.
 //!
-//! Whole blocks of 4096 bytes are read and written; what a power cut keeps is decided for each sector
-//! of 512 bytes. A sector holds what was synced last, or any of the versions written since: a cache
-//! may write them out in any order.
+//! Whole blocks of 4096 bytes are read and written; what a power cut keeps is decided for each
+//! sector of 512 bytes. A sector holds what was synced last, or any of the versions written since:
+//! a cache may write them out in any order.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -138,8 +138,8 @@ impl fmt::Display for DiskError {
 #[derive(Clone, Debug, Default)]
 pub(super) struct SimDisk {
     stable: BTreeMap<u64, Block>,
-    /// Versions that have ended and were not synced, by block, oldest first, each with the number of
-    /// its write.
+    /// Versions that have ended and were not synced, by block, oldest first, each with the number
+    /// of its write.
     unsynced: BTreeMap<u64, Vec<(u64, Block)>>,
     /// Writes that have not ended, by the tag of their command.
     in_flight: BTreeMap<u64, Write>,
@@ -148,7 +148,8 @@ pub(super) struct SimDisk {
     /// Blocks that were damaged and may be still.
     damage: BTreeMap<u64, Damage>,
     pub(super) faults: Faults,
-    /// The head may hold no sound superblock of the array: the drive is refused where it would be formatted again.
+    /// The head may hold no sound superblock of the array: the drive is refused where it would be
+    /// formatted again.
     pub(super) is_strange: bool,
 }
 
@@ -201,8 +202,8 @@ impl SimDisk {
         self.damage.insert(block, Damage { right, wrong });
     }
 
-    /// Whether a block is damaged. What was written again since is not, once that is stable: a power cut would bring
-    /// the damage back.
+    /// Whether a block is damaged. What was written again since is not, once that is stable: a
+    /// power cut would bring the damage back.
     pub(super) fn is_damaged(&self) -> bool {
         self.damage.iter().any(|(block, Damage { right, wrong })| {
             let versions = self.unsynced.get(block).into_iter().flatten();
@@ -251,8 +252,9 @@ impl SimDisk {
         self.is_unstable(&(block..block + 1))
     }
 
-    /// A write fails: any of its sectors may have been written. Its blocks are healed before they are torn: a block half
-    /// of which is damaged cannot be told from a torn one, and nothing is promised about both at once.
+    /// A write fails: any of its sectors may have been written. Its blocks are healed before they
+    /// are torn: a block half of which is damaged cannot be told from a torn one, and nothing is
+    /// promised about both at once.
     pub(super) fn end_failed(&mut self, tag: u64, rng: &mut Rng) {
         let Some(write) = self.in_flight.remove(&tag) else { return };
         for (block, new) in write.each() {
@@ -378,7 +380,8 @@ impl SimDisk {
                 self.unsynced.entry(block).or_default().push((number, content));
             }
         }
-        // Whether a write is kept depends on its number and this cut only, so that all its blocks agree.
+        // Whether a write is kept depends on its number and this cut only, so that all its blocks
+        // agree.
         let salt = rng.next_u64();
         let keeps = |number: u64| match loss {
             Loss::Nothing => true,
@@ -487,7 +490,8 @@ mod tests {
         }
     }
 
-    /// Two writes of a block are lost with one between them that is not synced: a cut finds nothing of either damage.
+    /// Two writes of a block are lost with one between them that is not synced: a cut finds nothing
+    /// of either damage.
     #[test]
     fn two_damages_of_a_block_are_taken_back() {
         for loss in Loss::ALL {

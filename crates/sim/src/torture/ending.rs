@@ -91,8 +91,8 @@ impl World {
         Err(Failure::NoRest(format!("{} reads are not answered", self.waiting.len())))
     }
 
-    /// Pages of the array that anybody wrote, or whose rows hold anything on any disk, and a few others: all that
-    /// could be wrong.
+    /// Pages of the array that anybody wrote, or whose rows hold anything on any disk, and a few
+    /// others: all that could be wrong.
     fn pages_with_data(&self) -> BTreeSet<u64> {
         let mut pages: BTreeSet<u64> =
             self.model.written().map(|sector| sector / PAGE_SECTORS).collect();

@@ -1,5 +1,5 @@
-//! Parity by the book: sums over GF(2^8), computed in another way than the array does, so that both are not wrong
-//! together.
+//! Parity by the book: sums over GF(2^8), computed in another way than the array does, so that both
+//! are not wrong together.
 
 /// Products are remainders by x^8 + x^4 + x^3 + x^2 + 1.
 const POLYNOMIAL: u8 = 0x1d;

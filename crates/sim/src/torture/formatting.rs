@@ -1,5 +1,5 @@
-//! How an array is created and a drive formatted, with the power going at any command of the disks: what
-//! is left is an array, or may be created or formatted again.
+//! How an array is created and a drive formatted, with the power going at any command of the disks:
+//! what is left is an array, or may be created or formatted again.
 
 use super::array::Bay;
 use super::constants::UUID;
@@ -27,8 +27,8 @@ fn any_loss(rng: &mut Rng) -> Loss {
 }
 
 impl World {
-    /// Creates the array. In half of the histories the power goes meanwhile, again and again: then either
-    /// the array opens, or it may be created again.
+    /// Creates the array. In half of the histories the power goes meanwhile, again and again: then
+    /// either the array opens, or it may be created again.
     pub(super) fn create(&mut self) -> Done {
         let mut bays: Vec<Bay> = self.drives().map(|_| self.new_bay()).collect();
         let mut rng = self.rng("create", 0);
@@ -59,8 +59,8 @@ impl World {
         }
     }
 
-    /// What the disk of a drive that was given up holds, after a power cut of its own, if somebody brings it back and
-    /// the array takes it for that.
+    /// What the disk of a drive that was given up holds, after a power cut of its own, if somebody
+    /// brings it back and the array takes it for that.
     fn returning(&mut self, drive: DriveId) -> Option<SimDisk> {
         let mut rng = self.rng("return", self.names.token);
         let array = self.array.as_ref()?;
@@ -79,8 +79,8 @@ impl World {
         check_return(&mut powered, drive, superblock, intent).then_some(disk)
     }
 
-    /// Formats a disk and puts it in the place of a drive that nobody needs any more: a new one, or the one
-    /// that was there, empty or with what it held. Now and then the power goes meanwhile.
+    /// Formats a disk and puts it in the place of a drive that nobody needs any more: a new one, or
+    /// the one that was there, empty or with what it held. Now and then the power goes meanwhile.
     pub(super) fn put_in_disk(&mut self, drive: DriveId) -> Done {
         let returning = self.returning(drive);
         let returns = returning.is_some();

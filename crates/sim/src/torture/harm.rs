@@ -1,8 +1,9 @@
-//! Damage: a drive holds something else than it was given, in its data, its checksums or its head, and says nothing.
+//! Damage: a drive holds something else than it was given, in its data, its checksums or its head,
+//! and says nothing.
 //!
-//! The array bears it on as many drives as a row can miss, together with those that are missing. It outlives power
-//! cuts where the array promises to find it then: everywhere with a journal that is always on, and elsewhere outside
-//! of what was being written.
+//! The array bears it on as many drives as a row can miss, together with those that are missing. It
+//! outlives power cuts where the array promises to find it then: everywhere with a journal that is
+//! always on, and elsewhere outside of what was being written.
 
 use super::array::Bay;
 use super::constants::UUID;
@@ -27,7 +28,8 @@ const SPARE_BLOCKS: u64 = 16;
 const TELLING_TABLES: u64 = 4;
 /// What the first block of a record of the journal begins with.
 const RECORD_MAGIC: &[u8; 8] = b"ioda\0log";
-/// Where numbers grow in the blocks of heads: generations of superblocks, numbers of headers and of records.
+/// Where numbers grow in the blocks of heads: generations of superblocks, numbers of headers and of
+/// records.
 const NUMBER_AT: usize = 32;
 
 /// Where what is on a drive of a history, in blocks from the start of its file.
@@ -48,8 +50,9 @@ impl World {
         Places { journal, data, table, spares_table: self.needs_all_sums() }
     }
 
-    /// Whether a lost checksum can be a lost page at any later cut. A narrow stripe lies in two regions: where one is
-    /// marked, its parity says nothing about the page in the other, unless the journal is always on.
+    /// Whether a lost checksum can be a lost page at any later cut. A narrow stripe lies in two
+    /// regions: where one is marked, its parity says nothing about the page in the other, unless
+    /// the journal is always on.
     fn needs_all_sums(&self) -> bool {
         let is_narrow = self.geometry.stripe_width < self.geometry.width;
         self.shape.has_parity() && is_narrow && !self.is_always_journalled()
@@ -74,8 +77,8 @@ impl World {
         self.array.as_ref().map_or(0, |array| self.suspects(&array.bays))
     }
 
-    /// A drive does something wrong and says nothing. Only where the array knows the sums: after a crash some
-    /// are taken from what is found.
+    /// A drive does something wrong and says nothing. Only where the array knows the sums: after a
+    /// crash some are taken from what is found.
     pub(super) fn harm(&mut self, drive: DriveId, fault: Fault) -> Done {
         let mut rng = self.rng("harm", self.report.counts.faults);
         let data = self.data_blocks();
@@ -123,8 +126,8 @@ impl World {
         Ok(())
     }
 
-    /// The power is off: what waited for that strikes, as far as the array can bear it. These drives are dead, as
-    /// bits.
+    /// The power is off: what waited for that strikes, as far as the array can bear it. These
+    /// drives are dead, as bits.
     pub(super) fn damage_at_rest(&mut self, bays: &mut [Bay], dead: u64, clean: bool) {
         let torn = !clean && !self.may_lose_in_a_cut();
         for (drive, fault) in std::mem::take(&mut self.harms.waiting) {
@@ -160,8 +163,9 @@ impl World {
         self.places().strike(disk, fault, rng);
     }
 
-    /// Takes damage back from blocks that are being written, unless the journal is always on. A block that is damaged
-    /// and torn at once is not promised. The journal writes such a block again as a whole.
+    /// Takes damage back from blocks that are being written, unless the journal is always on. A
+    /// block that is damaged and torn at once is not promised. The journal writes such a block
+    /// again as a whole.
     pub(super) fn spare_what_is_written(&self, bays: &mut [Bay]) {
         if !self.is_always_journalled() {
             bays.iter_mut().for_each(|bay| bay.disk.undo_damage_where(SimDisk::is_unsettled));
@@ -172,15 +176,15 @@ impl World {
         self.shape.journalled == Journalled::Always && self.shape.has_parity()
     }
 
-    /// What stays damaged when an array ends, and its disks have lost what they lose. Before that, call
-    /// [`World::spare_what_is_written`].
+    /// What stays damaged when an array ends, and its disks have lost what they lose. Before that,
+    /// call [`World::spare_what_is_written`].
     pub(super) fn spare_what_may_be_believed(&self, bays: &mut [Bay]) {
         let data = self.data_blocks();
         if self.is_always_journalled() || bays.iter().all(|bay| !bay.disk.is_damaged()) {
             return;
         }
-        // A block that any drive has marked, or of which any drive says nothing, is believed as it is found. Nor is there
-        // parity to be relied on for the others of its row.
+        // A block that any drive has marked, or of which any drive says nothing, is believed as it
+        // is found. Nor is there parity to be relied on for the others of its row.
         let drive_bytes = self.geometry.drive_bytes;
         let region_bytes = Intent::suitable_region_bytes(drive_bytes);
         let mut intent = Intent::new(UUID, drive_bytes, region_bytes, self.shape.setup.quiet_for);
@@ -198,8 +202,8 @@ impl World {
                 })
             })
         };
-        // A start that recognises an overwritten drive goes on without it. Beside stripes that were being written that
-        // is the write hole.
+        // A start that recognises an overwritten drive goes on without it. Beside stripes that were
+        // being written that is the write hole.
         let places = self.places();
         let tells = places.table.end - places.table.start >= TELLING_TABLES;
         let is_hole = tells && !self.may_lose_in_a_cut();
@@ -211,7 +215,8 @@ impl World {
         }
     }
 
-    /// The array has begun with these disks: it has written its own records again, or does without the drive.
+    /// The array has begun with these disks: it has written its own records again, or does without
+    /// the drive.
     pub(super) fn forget_damaged_heads(&mut self, bays: &mut [Bay], absent: u64) {
         let journal = self.places().journal;
         for (drive, bay) in bays.iter_mut().enumerate() {

@@ -248,7 +248,8 @@ impl Fault {
         matches!(self, Self::Table | Self::Garbage) || self.is_in_head()
     }
 
-    /// Whether the damage is in the head of a drive. It strikes while the power is off: only a start reads the head.
+    /// Whether the damage is in the head of a drive. It strikes while the power is off: only a
+    /// start reads the head.
     #[must_use]
     pub const fn is_in_head(self) -> bool {
         matches!(
@@ -423,7 +424,8 @@ struct Weights {
 }
 
 impl History {
-    /// Steps of a long history: a hundred starts, and as many changes of superblocks as years bring.
+    /// Steps of a long history: a hundred starts, and as many changes of superblocks as years
+    /// bring.
     pub const LONG_STEPS: u32 = 30_000;
 
     /// Whether the history of a seed is a long one, where one of `one_of` is; none with 0.

@@ -55,7 +55,8 @@ impl World {
         // As few as there may be.
         records.checksums.iter_mut().for_each(|checksums| checksums.cache_bytes = 0);
         self.report.counts.replayed += replayed as u64;
-        // A loss that was not written down is none: the drive was found again, and is as good as others.
+        // A loss that was not written down is none: the drive was found again, and is as good as
+        // others.
         self.explained &= assembly.absent;
         let repairs = Repairs::new(&assembly, &mut records.intent, &self.layout);
         let resumed = repairs.rebuild.iter().filter(|rebuild| rebuild.cursor_bytes > 0);
@@ -159,9 +160,9 @@ impl World {
         self.array.take().map_or(Vec::new(), |array| array.bays)
     }
 
-    /// The array is gone without a shutdown. What was to go wrong with the next commands of its disks does so
-    /// no more; what is dead stays dead, but a loss that nobody has written down is one in the moment of
-    /// the crash.
+    /// The array is gone without a shutdown. What was to go wrong with the next commands of its
+    /// disks does so no more; what is dead stays dead, but a loss that nobody has written down is
+    /// one in the moment of the crash.
     fn crash(&mut self) -> Vec<Bay> {
         let recorded = self.recorded_failures();
         let mut bays = self.take_down();
@@ -195,8 +196,8 @@ impl World {
         }
     }
 
-    /// The array has stopped because the file system of a drive is full: people make room and start it
-    /// again.
+    /// The array has stopped because the file system of a drive is full: people make room and start
+    /// it again.
     fn make_room(&mut self, drive: DriveId) -> Done {
         self.tell(|| format!("drive {} is full; there is room again, and a new start", drive.0));
         let now = self.now();
@@ -312,7 +313,8 @@ impl World {
         self.check_refusal(error, self.explained)
     }
 
-    /// Refusing to start is right when too much is lost, and only then. These drives may be absent, as bits.
+    /// Refusing to start is right when too much is lost, and only then. These drives may be absent,
+    /// as bits.
     pub(super) fn check_refusal(&self, error: &OpenError<DiskError>, explained: u64) -> Done {
         let is_right = match error {
             OpenError::Refused(Refusal::TooFew { members, .. }) => {
@@ -345,7 +347,8 @@ impl World {
     fn plug_in_stale_disks(&mut self, bays: &mut [Bay]) {
         let returning = std::mem::take(&mut self.returning);
         for drive in self.drives().filter(|drive| returning >> drive.0 & 1 == 1) {
-            // What nobody has noticed counts as well: the copy that is taken away may be the only right one.
+            // What nobody has noticed counts as well: the copy that is taken away may be the only
+            // right one.
             let would_lose = self.explained | self.dead(bays) | self.suspects(bays) | 1 << drive.0;
             if self.is_too_much(would_lose) {
                 continue;
@@ -411,7 +414,8 @@ impl World {
         }
     }
 
-    /// Of copies that differ since a cut, another may be found once a drive is lost, until they are equal.
+    /// Of copies that differ since a cut, another may be found once a drive is lost, until they are
+    /// equal.
     fn note_other_copies(&mut self) {
         if self.shape.level.is_mirrored() && self.resyncs() {
             self.model.drives_lost();
@@ -445,7 +449,8 @@ impl World {
                 if job == JobKind::Resync {
                     self.count(Transition::Resynced);
                 }
-                // What was under way with a drive that was lost since has made copies equal to its own.
+                // What was under way with a drive that was lost since has made copies equal to its
+                // own.
                 if job == JobKind::Resync && self.shape.level.is_mirrored() && self.explained != 0 {
                     self.model.drives_lost();
                 }

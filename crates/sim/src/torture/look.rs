@@ -1,9 +1,10 @@
-//! Comparison of the disks with the model, without the array: each row has to be one that clients may find, whichever
-//! drives are missing.
+//! Comparison of the disks with the model, without the array: each row has to be one that clients
+//! may find, whichever drives are missing.
 //!
-//! An array may forget to sync, to mark or to record something and still read right for long, until a crash and a
-//! failing drive come together. The disks are wrong at once. So parity, copies and checksums of everything ever
-//! written are compared after each start, and whenever an array is at rest.
+//! An array may forget to sync, to mark or to record something and still read right for long, until
+//! a crash and a failing drive come together. The disks are wrong at once. So parity, copies and
+//! checksums of everything ever written are compared after each start, and whenever an array is at
+//! rest.
 
 use super::array::Bay;
 use super::disk::{BLOCK_BYTES, Block, SECTOR_BYTES};
@@ -112,7 +113,8 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// A row whose members do not all fit: those that are relied on do, and what follows from them may be there.
+    /// A row whose members do not all fit: those that are relied on do, and what follows from them
+    /// may be there.
     fn check_parts(&self, looked: &Looked<'_>, model: &Model) -> Done {
         self.check_sums(looked, |index| sum_of(looked.blocks[index]))?;
         let known = looked.members.iter().zip(&looked.blocks);
@@ -158,7 +160,8 @@ impl<'a> Look<'a> {
         self.bays[member.index()].disk.current(HEAD_BYTES / BLOCK_BYTES as u64 + lba)
     }
 
-    /// Whether a page of the array may hold this, in a stripe whose copies may differ if it is torn.
+    /// Whether a page of the array may hold this, in a stripe whose copies may differ if it is
+    /// torn.
     fn check_page(&self, page: u64, found: &Versions, is_torn: bool, model: &Model) -> Done {
         let is_copy = is_torn && self.layout.level().is_mirrored();
         let other_copies = self.moment.other_copies || is_copy;
@@ -166,8 +169,9 @@ impl<'a> Look<'a> {
         model.peek(page * PAGE_SECTORS, found, moment).map_err(Failure::from)
     }
 
-    /// What both parities lack of the data that they are the sums of, without those members that are left out; `None`
-    /// for parities that are not there. And the data chunks that were left out, with their pages.
+    /// What both parities lack of the data that they are the sums of, without those members that
+    /// are left out; `None` for parities that are not there. And the data chunks that were left
+    /// out, with their pages.
     fn sums(
         &self,
         looked: &Looked<'_>,
@@ -417,7 +421,8 @@ mod tests {
                 assert_eq!(rest.look(blind, &mut memo), Ok(()), "{level:?} without {blind:b}");
                 assert_eq!(rest.look(blind, &mut Memo::default()), Ok(()), "computed anew");
             }
-            // One byte of one member is wrong: whoever does not rely on it finds nothing, and everyone else does.
+            // One byte of one member is wrong: whoever does not rely on it finds nothing, and
+            // everyone else does.
             let row = *rest.rows.first().unwrap_or_else(|| panic!("it was written"));
             for member in row.members(&rest.layout) {
                 let lba = rest.layout.lba(row.stripe, row.row, member).0;

@@ -4,7 +4,8 @@ use units::Rng;
 
 /// Most looks ahead from one start to the next, but for those after a drive was given up.
 const LOOKS: u32 = 40;
-/// The same when the history has had [`MANY`] looks: long ones on large drives would spend minutes on them.
+/// The same when the history has had [`MANY`] looks: long ones on large drives would spend minutes
+/// on them.
 const FEW: u32 = 4;
 const MANY: u64 = 4_000;
 /// The longest way to the next look is two to this power of commands and answers.
@@ -52,7 +53,8 @@ impl Looks {
         true
     }
 
-    /// A drive was given up: until that is recorded, each command is a moment that may not be the last.
+    /// A drive was given up: until that is recorded, each command is a moment that may not be the
+    /// last.
     pub(super) fn crowd(&mut self) {
         self.close = CLOSE;
         self.left = self.left.max(CLOSE + 1);

@@ -6,7 +6,8 @@ use super::place::Row;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Rows that were looked at and fit together, so that they are not computed again as long as nothing has changed there.
+/// Rows that were looked at and fit together, so that they are not computed again as long as
+/// nothing has changed there.
 #[derive(Debug, Default)]
 pub(super) struct Memo(pub(super) BTreeMap<Row, Seen>);
 

@@ -1,9 +1,9 @@
-//! Arrays that serve, tortured: power cuts, failing drives and orders by people, in every sequence, under
-//! a seed and in virtual time.
+//! Arrays that serve, tortured: power cuts, failing drives and orders by people, in every sequence,
+//! under a seed and in virtual time.
 //!
-//! The engine, its durability and its recovery are those that serve real data; disks and clients are
-//! simulated. A model knows what every sector may hold. Within what the array promises to bear, any
-//! loss is a [`Failure`]; beyond it errors are right, and wrong data is still a failure.
+//! The engine, its durability and its recovery are those that serve real data; disks and clients
+//! are simulated. A model knows what every sector may hold. Within what the array promises to bear,
+//! any loss is a [`Failure`]; beyond it errors are right, and wrong data is still a failure.
 
 mod ahead;
 mod array;
@@ -59,10 +59,10 @@ pub struct Verdict {
 /// What is demanded of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Demands {
-    /// Drives may be lost in the moment in which the power goes, as many as the array can miss, also where
-    /// nobody promises that: with parity that is journalled only while drives are missing
-    /// ([`Journalled::Degraded`](engine::durability::Journalled::Degraded)). Of all other arrays it is always
-    /// demanded.
+    /// Drives may be lost in the moment in which the power goes, as many as the array can miss,
+    /// also where nobody promises that: with parity that is journalled only while drives are
+    /// missing ([`Journalled::Degraded`](engine::durability::Journalled::Degraded)). Of all other
+    /// arrays it is always demanded.
     pub write_hole: bool,
 }
 

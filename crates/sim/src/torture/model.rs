@@ -1,10 +1,10 @@
 //! What every sector of the array may hold, by what its clients were told.
 //!
-//! A write is *begun* when it is asked for and *ended* when it is answered. Two writes that are under
-//! way together may end up in either order. A read finds a version that no other has replaced for
-//! certain: one that was begun after this one had ended, and had ended before the read began. After a
-//! power cut a version may be found that no *stable* one has replaced: one that a flush, or its own
-//! forced answer, has promised. What was found once after a power cut is found ever after.
+//! A write is *begun* when it is asked for and *ended* when it is answered. Two writes that are
+//! under way together may end up in either order. A read finds a version that no other has replaced
+//! for certain: one that was begun after this one had ended, and had ended before the read began.
+//! After a power cut a version may be found that no *stable* one has replaced: one that a flush, or
+//! its own forced answer, has promised. What was found once after a power cut is found ever after.
 
 use super::disk::SECTOR_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,8 @@ pub(super) fn fill(version: Version, sector: u64, into: &mut [u8]) {
     }
 }
 
-/// A word of a sector: the first is its head, and the others depend on all bits of it. No sum of sectors is one.
+/// A word of a sector: the first is its head, and the others depend on all bits of it. No sum of
+/// sectors is one.
 const fn word(head: u64, index: u64) -> u64 {
     let mixed = (head ^ index).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     if index == 0 { head } else { mixed ^ mixed >> 29 }
@@ -88,8 +89,8 @@ struct Sector {
 pub(super) struct Moment {
     /// As if the power had just gone.
     pub(super) after_cut: bool,
-    /// As if drives were lost, or on a copy that is not the one that is read: what might have been found after the last
-    /// power cut may be there.
+    /// As if drives were lost, or on a copy that is not the one that is read: what might have been
+    /// found after the last power cut may be there.
     pub(super) other_copies: bool,
 }
 
@@ -253,8 +254,8 @@ impl Model {
         }
     }
 
-    /// The array starts without drives that it had: a sector that was half written on several of them may
-    /// be found as another had it, unless something that was written since is stable.
+    /// The array starts without drives that it had: a sector that was half written on several of
+    /// them may be found as another had it, unless something that was written since is stable.
     pub(super) fn drives_lost(&mut self) {
         for Sector { entries, alternatives } in self.sectors.values_mut() {
             // A write that is under way, or that was answered and not promised, may be lost too.
@@ -291,7 +292,8 @@ impl Model {
             // Nothing was written since the power came back, and here is what the sector holds.
             let settled = entries.iter().all(|entry| entry.begun == 0 && entry.stable);
             if settled && entries.len() > 1 {
-                // Those of an earlier power cut stay: nothing stable has replaced them, so a copy may still have them.
+                // Those of an earlier power cut stay: nothing stable has replaced them, so a copy
+                // may still have them.
                 let is_new = |entry: &&Entry| {
                     !alternatives.iter().any(|other| other.version == entry.version)
                 };
@@ -346,8 +348,8 @@ fn last_begun(entries: &[Entry], counts: impl Fn(&Entry) -> bool) -> u64 {
     entries.iter().filter(|entry| counts(entry)).map(|entry| entry.begun).max().unwrap_or(0)
 }
 
-/// Drops what neither a read nor a power cut can bring back. The oldest read under way may still find
-/// what was replaced after it had begun.
+/// Drops what neither a read nor a power cut can bring back. The oldest read under way may still
+/// find what was replaced after it had begun.
 fn prune(entries: &mut Vec<Entry>, oldest_read: u64) {
     let replaced = last_begun(entries, |entry| {
         entry.stable && entry.ended.is_some_and(|ended| ended < oldest_read)
@@ -443,7 +445,8 @@ mod tests {
         );
     }
 
-    /// Nothing after the first power cut was promised, so another copy may still have what it had then.
+    /// Nothing after the first power cut was promised, so another copy may still have what it had
+    /// then.
     #[test]
     fn another_copy_may_have_what_an_earlier_cut_has_left() {
         let mut model = Model::new(8);

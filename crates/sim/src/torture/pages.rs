@@ -1,5 +1,5 @@
-//! The memory of arrays under torture: pages that are used again as they are, and sums by the processor's
-//! instruction.
+//! The memory of arrays under torture: pages that are used again as they are, and sums by the
+//! processor's instruction.
 
 use engine::Memory;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! A simulated disk while an array is created or opened: one command after the other, until the power
-//! goes.
+//! A simulated disk while an array is created or opened: one command after the other, until the
+//! power goes.
 
 use super::disk::{Content, DiskError, Loss, SimDisk, Write};
 use engine::durability::Disk;

@@ -45,7 +45,8 @@ pub enum Act {
     FailSecond,
     /// An empty drive is put in the place of the last one, and of no other.
     ReplaceLast,
-    /// A few milliseconds pass: a rebuild ends, and the journal and the intent record stay as they are.
+    /// A few milliseconds pass: a rebuild ends, and the journal and the intent record stay as they
+    /// are.
     Moment,
     /// The first drive is copied, and the copy kept.
     Copy,
@@ -71,8 +72,8 @@ impl Act {
         Self::Copy,
     ];
 
-    /// Those of a sweep. The others are for scripts that somebody writes: a sweep with them would take twice
-    /// as long, for sequences that differ from its own in which drive they meet.
+    /// Those of a sweep. The others are for scripts that somebody writes: a sweep with them would
+    /// take twice as long, for sequences that differ from its own in which drive they meet.
     pub fn swept() -> impl Iterator<Item = Self> {
         let is_for_scripts = |act: &Self| {
             matches!(act, Self::FailSecond | Self::ReplaceLast | Self::Moment | Self::Copy)
@@ -167,7 +168,8 @@ pub enum Cutting {
     Again,
     /// They lose some writes, and a drive is not found at the start.
     Missing,
-    /// They lose some writes, and in the place of the first drive is one that was replaced, or a copy.
+    /// They lose some writes, and in the place of the first drive is one that was replaced, or a
+    /// copy.
     Stale,
 }
 
@@ -241,8 +243,8 @@ pub struct Script {
 const DEGRADED: &str = "-degraded";
 
 impl Script {
-    /// All scripts of up to `length` acts on arrays of this level, without those that only do nothing
-    /// twice.
+    /// All scripts of up to `length` acts on arrays of this level, without those that only do
+    /// nothing twice.
     #[must_use]
     pub fn all(level: Level, length: usize) -> Vec<Self> {
         let has_parity = level.is_redundant() && !level.is_mirrored();

@@ -1,4 +1,5 @@
-//! Transitions within an array: steps that no client sees, each of which a bug can make in the wrong order.
+//! Transitions within an array: steps that no client sees, each of which a bug can make in the
+//! wrong order.
 
 use super::array::{Bay, Running};
 use super::coverage::Coverage;

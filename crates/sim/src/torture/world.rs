@@ -100,8 +100,8 @@ pub(super) struct PendingCut {
 pub(super) struct Harms {
     /// What strikes when the power is off.
     pub(super) waiting: Vec<(DriveId, Fault)>,
-    /// Drives whose checksums were damaged since a scrub began that has ended, as bits. A block of them that was written
-    /// again may still lack sums.
+    /// Drives whose checksums were damaged since a scrub began that has ended, as bits. A block of
+    /// them that was written again may still lack sums.
     pub(super) unscrubbed: u64,
     /// Nothing was damaged since the scrub that is running began.
     pub(super) scrubs_all: bool,
@@ -261,7 +261,8 @@ impl World {
 
 /// What the array can miss.
 impl World {
-    /// Drives that do not hold all their data, or that the superblocks do not call serving, as bits.
+    /// Drives that do not hold all their data, or that the superblocks do not call serving, as
+    /// bits.
     pub(super) fn lost(&self) -> u64 {
         let Some(array) = &self.array else { return 0 };
         let engine = array.volume.engine();
@@ -443,7 +444,8 @@ impl World {
 
     fn fault(&mut self, drive: DriveId, fault: Fault) -> Done {
         let gives_up = matches!(fault, Fault::Dies | Fault::WriteError | Fault::SyncError);
-        // A page that is wrong or cannot be read counts as a drive: the next one may be in the same row.
+        // A page that is wrong or cannot be read counts as a drive: the next one may be in the same
+        // row.
         let suspects = self.damaged() | self.unreadable();
         let missing = self.lost() | self.doomed;
         let is_missing = missing >> drive.0 & 1 == 1;
@@ -538,7 +540,8 @@ impl World {
         unreadable.fold(0, |bits, (drive, _): (u32, _)| bits | 1 << drive)
     }
 
-    /// Takes back read errors of drives whose rows can miss nothing more: each would be one thing too many.
+    /// Takes back read errors of drives whose rows can miss nothing more: each would be one thing
+    /// too many.
     pub(super) fn forget_read_errors(&mut self) {
         let missing = self.lost() | self.doomed | self.damaged();
         let one_too_many: Vec<DriveId> =

@@ -1,5 +1,5 @@
-//! Verified runs in which drives fail, are replaced and cannot read: every level, random policies, drives
-//! with collections, buffers and windows.
+//! Verified runs in which drives fail, are replaced and cannot read: every level, random policies,
+//! drives with collections, buffers and windows.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::random::random_plan;

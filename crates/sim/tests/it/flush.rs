@@ -79,8 +79,8 @@ fn show(name: &str, result: &RunResult) {
     );
 }
 
-/// At nine tenths of what windows sustain. Between two of its windows (24 ms in 98 ms) each drive is
-/// written 2.5 MiB, which a buffer of 4 MiB holds and one of 2 MiB does not.
+/// At nine tenths of what windows sustain. Between two of its windows (24 ms in 98 ms) each drive
+/// is written 2.5 MiB, which a buffer of 4 MiB holds and one of 2 MiB does not.
 #[test]
 fn coordinated_flushes_keep_reads_at_one_busy_drive() {
     let ioda = |buffer| result(&plan(PolicyKind::IODA, buffer), 0.9);

@@ -1,5 +1,5 @@
-//! Promises for ever. Free space of drives that have served their load stays where it is. The planner says of each
-//! load what the simulation does.
+//! Promises for ever. Free space of drives that have served their load stays where it is. The
+//! planner says of each load what the simulation does.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common;
@@ -22,7 +22,8 @@ fn small(name: &str) -> ssd::Config {
     if let Some(cells) = &drive.cells {
         // Their watermarks are a few of many lines.
         (geometry.channels, geometry.chips_per_channel) = (2, 1);
-        // The last unit of a block that is collected may be filler, and a cache keeps blocks to itself.
+        // The last unit of a block that is collected may be filler, and a cache keeps blocks to
+        // itself.
         let units = if cells.slc.is_some() { 48 } else { 8 };
         geometry.pages_per_block = units * cells.unit_pages();
     } else {

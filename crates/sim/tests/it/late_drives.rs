@@ -1,5 +1,5 @@
-//! Drives that answer later than they say, under `quiet`: found, out of the way of reads, and back when they
-//! behave again.
+//! Drives that answer later than they say, under `quiet`: found, out of the way of reads, and back
+//! when they behave again.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::common;

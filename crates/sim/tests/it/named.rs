@@ -1,5 +1,5 @@
-//! What arrays once lost data by, each as the shortest scripts that meet it, with the power cut at every
-//! command of the disks.
+//! What arrays once lost data by, each as the shortest scripts that meet it, with the power cut at
+//! every command of the disks.
 //!
 //! A failure names the script; `ioda torture --story --script …` tells it.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
@@ -82,28 +82,29 @@ fn survive_seed(level: Level, seed: u64) {
     assert_eq!(verdict.failure, None, "{level:?}, seed {seed}");
 }
 
-/// After a crash the copies of a mirror differ, and one cannot be read for a moment: a client finds the other. After
-/// one more crash it finds the same.
+/// After a crash the copies of a mirror differ, and one cannot be read for a moment: a client finds
+/// the other. After one more crash it finds the same.
 #[test]
 fn of_copies_that_differ_the_one_that_was_found_is_kept() {
     survive_seed(Level::Raid10, 8317);
 }
 
-/// A drive has lost checksums and the record of a stable batch. The reconstructed blocks of the drive do not fit into its
-/// half of the journal. Unreadable blocks are left out of the record.
+/// A drive has lost checksums and the record of a stable batch. The reconstructed blocks of the
+/// drive do not fit into its half of the journal. Unreadable blocks are left out of the record.
 #[test]
 fn a_batch_counts_also_if_a_drive_without_its_record_has_lost_checksums() {
     survive_seed(Level::Raid5, 7_000_471);
 }
 
-/// A drive has lost the record of a stable batch of trims. Blocks of zeros take no room in the record that is made for
-/// it.
+/// A drive has lost the record of a stable batch of trims. Blocks of zeros take no room in the
+/// record that is made for it.
 #[test]
 fn a_record_of_zeros_fits_where_it_was_lost() {
     survive_seed(Level::Raid5, 11_029_907);
 }
 
-/// A client reads of a slow drive while its stripe is resynced. The drive fails, and the parity fits by then.
+/// A client reads of a slow drive while its stripe is resynced. The drive fails, and the parity
+/// fits by then.
 #[test]
 fn a_read_that_began_before_the_resync_is_reconstructed_behind_it() {
     survive_seed(Level::Raid4, 11_034_263);

@@ -151,8 +151,8 @@ fn records_are_what_the_run_did_and_change_nothing() {
     assert!(testing::is_repeat() || held_back > 50 && failed > 50, "{met}");
 }
 
-/// Single-page reads of an array of up to eight drives: what the run counts by the number of busy members can be
-/// counted in the records, too.
+/// Single-page reads of an array of up to eight drives: what the run counts by the number of busy
+/// members can be counted in the records, too.
 #[test]
 fn busy_members_are_those_that_the_run_counts() {
     let mut met = 0;

@@ -1,4 +1,5 @@
-//! Whole arrays under torture: what a seed draws, what every short script has, and what is demanded.
+//! Whole arrays under torture: what a seed draws, what every short script has, and what is
+//! demanded.
 //!
 //! `ioda torture` runs many more of both.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
@@ -72,8 +73,8 @@ fn what_was_flushed_is_there_whatever_a_seed_draws() {
     }
 }
 
-/// Halves of the journal wrap, and blocks of checksums leave the cache, in more than half of all histories; everything else
-/// that an array does by itself is done in some.
+/// Halves of the journal wrap, and blocks of checksums leave the cache, in more than half of all
+/// histories; everything else that an array does by itself is done in some.
 #[test]
 fn arrays_go_through_their_transitions() {
     const HISTORIES: u64 = 150;
@@ -146,8 +147,8 @@ fn a_history_is_the_same_every_time() {
     }
 }
 
-/// The shortest script that meets the write hole: a stripe is half written when the power goes, and a
-/// drive is not found after it.
+/// The shortest script that meets the write hole: a stripe is half written when the power goes, and
+/// a drive is not found after it.
 fn write_hole() -> Case {
     let first = |case: &Case| torture(&case.history(), WRITE_HOLE, false).failure.is_some();
     let script = "raid5-degraded:write".parse::<Case>().unwrap().script;
@@ -201,7 +202,8 @@ fn every_cut_of_short_scripts_is_survived() {
     let texts = ["write", "write,fail,replace", "fail,write,restart", "write,policy,flush"];
     for level in LEVELS {
         for (number, text) in seeds(0..texts.len() as u64).note(level.name()).zip(texts) {
-            // Each level meets half of them as an array that journals only while drives are missing.
+            // Each level meets half of them as an array that journals only while drives are
+            // missing.
             let suffix = if number % 2 == 1 { "-degraded" } else { "" };
             let case: Case = format!("{}{suffix}:{text}", level.name()).parse().unwrap();
             let mut cut = 0;

@@ -1,5 +1,5 @@
-//! Verified runs: random operations on tiny drives that collect all the time, under every policy and
-//! every level. One wrong tag fails the run.
+//! Verified runs: random operations on tiny drives that collect all the time, under every policy
+//! and every level. One wrong tag fails the run.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 

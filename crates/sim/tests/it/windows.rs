@@ -98,7 +98,8 @@ fn with_two_parities_two_drives_are_busy_and_never_three() {
 
 #[test]
 fn with_one_parity_one_drive_is_busy_and_never_two() {
-    // In RAID-4 the parity drive is written three times as much as any other, so its array bears less.
+    // In RAID-4 the parity drive is written three times as much as any other, so its array bears
+    // less.
     let arrays = [(Level::Raid4, 4, 0.3), (Level::Raid5, 8, 0.8), (Level::Raid5, 16, 0.8)];
     for (level, width, share) in arrays {
         let windows = WindowPlan::fixed(Duration::from_millis(60));
@@ -340,7 +341,8 @@ fn with_the_only_parity_gone_reads_wait_for_one_drive_and_for_one_collection() {
     assert_eq!(result.drive_totals().contract_violations, 0);
     assert_eq!(busy_at_least(&result, 3), 0, "{:?}", result.busy_members);
     assert!(result.array.resubmitted > 100, "they wait: {}", result.array.resubmitted);
-    // Of the drives nothing is interrupted: a read waits for the programs of the flush and a collection.
+    // Of the drives nothing is interrupted: a read waits for the programs of the flush and a
+    // collection.
     let slowest = result.read.percentile(100.0);
     let most = plan.drive.worst_unit_time() * 2;
     assert!(slowest < most, "{slowest}, collections take up to {most}");

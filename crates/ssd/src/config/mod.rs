@@ -30,7 +30,8 @@ pub struct Geometry {
     pub pages_per_block: u32,
     /// Bytes in a page; also the logical block of the drive.
     pub page_bytes: u32,
-    /// Factor by which blocks of the real drive have more pages and longer erases; 1 for a drive that is simulated whole.
+    /// Factor by which blocks of the real drive have more pages and longer erases; 1 for a drive
+    /// that is simulated whole.
     pub scaled_down: u32,
 }
 
@@ -77,8 +78,8 @@ pub struct Timing {
     pub fail_fast: Duration,
     /// What the controller and its firmware add to a read of flash. It keeps nothing busy.
     pub read_overhead: Duration,
-    /// For how long a command keeps the link to the host busy besides its data, in its direction: the
-    /// inverse of the most commands per second. Needs a PCIe bandwidth.
+    /// For how long a command keeps the link to the host busy besides its data, in its direction:
+    /// the inverse of the most commands per second. Needs a PCIe bandwidth.
     pub command: Duration,
 }
 
@@ -98,8 +99,8 @@ pub enum Blocking {
     Controller,
     /// Every die on the channel.
     Channel,
-    /// Every die on the channel while pages are copied; the erase holds its own die only, because nothing
-    /// crosses the channel then (SSDSim).
+    /// Every die on the channel while pages are copied; the erase holds its own die only, because
+    /// nothing crosses the channel then (SSDSim).
     ChannelForCopies,
     /// The die that is collected.
     Die,
@@ -120,11 +121,12 @@ impl Blocking {
 /// What lets a drive look whether a collection is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CollectionTrigger {
-    /// Whatever changes free space or the right to collect: a window that opens, a collection that ends.
+    /// Whatever changes free space or the right to collect: a window that opens, a collection that
+    /// ends.
     FreeSpace,
-    /// A command of the host, and nothing else: the public IODA artifact tries to collect after it has
-    /// served one, a line at most. A host that hands out the right to collect (tokens, Harmonia, Rails) has
-    /// commanded it by that.
+    /// A command of the host, and nothing else: the public IODA artifact tries to collect after it
+    /// has served one, a line at most. A host that hands out the right to collect (tokens,
+    /// Harmonia, Rails) has commanded it by that.
     HostCommand,
 }
 
@@ -182,8 +184,8 @@ impl RangeConfig {
 pub enum Allocation {
     /// The next one that has room, whatever the page.
     NextDie,
-    /// The one that its number says: consecutive pages lie on consecutive channels, and then on the next die of
-    /// each (static allocation in SSDSim).
+    /// The one that its number says: consecutive pages lie on consecutive channels, and then on the
+    /// next die of each (static allocation in SSDSim).
     Static,
 }
 
@@ -192,8 +194,8 @@ pub enum Allocation {
 pub enum Suspendable {
     /// Any program or erase, also those of the host.
     Everything,
-    /// Programs and erases of a collection (IODA §6.2.5: "a GC write/erase"). Reads need no priority for that:
-    /// what the host sent before them is served before them.
+    /// Programs and erases of a collection (IODA §6.2.5: "a GC write/erase"). Reads need no
+    /// priority for that: what the host sent before them is served before them.
     Collection,
 }
 
@@ -215,8 +217,8 @@ pub struct SuspensionConfig {
 pub enum PreemptionScope {
     /// Those that wait for its die.
     Die,
-    /// Those that wait for any die of its channel, and reads that are in service there: a collection goes on only
-    /// while its channel has no queue (SSDSim).
+    /// Those that wait for any die of its channel, and reads that are in service there: a
+    /// collection goes on only while its channel has no queue (SSDSim).
     Channel,
 }
 
@@ -227,9 +229,9 @@ pub struct SchedulingConfig {
     pub read_priority: bool,
     /// The host is served between the page operations of a collection, above the hard watermark.
     pub preemptive_collection: bool,
-    /// While a die collects, programs of the host take turns with it in proportion to what it gives back,
-    /// so that neither free space nor the host runs dry; without it they wait for its end, or go first if
-    /// collection is preemptive. Reads are not affected.
+    /// While a die collects, programs of the host take turns with it in proportion to what it gives
+    /// back, so that neither free space nor the host runs dry; without it they wait for its end, or
+    /// go first if collection is preemptive. Reads are not affected.
     pub paced_writes: bool,
     /// Whose commands those are.
     pub preemption_scope: PreemptionScope,
@@ -300,7 +302,8 @@ impl QueueConfig {
     }
 }
 
-/// Checking pages that were copied within their die, past error correction, in idle time (TTFLASH §7).
+/// Checking pages that were copied within their die, past error correction, in idle time (TTFLASH
+/// §7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScrubConfig {
     /// A die that has been idle for this long begins to check.
@@ -328,8 +331,8 @@ pub struct ContractConfig {
 pub enum FlushRule {
     /// Whenever the buffer fills up to its high mark, down to its low mark.
     WhenFull,
-    /// In the busy window, all of it; outside of it only what writes need that find it full. A drive
-    /// without windows flushes as by [`FlushRule::WhenFull`].
+    /// In the busy window, all of it; outside of it only what writes need that find it full. A
+    /// drive without windows flushes as by [`FlushRule::WhenFull`].
     InWindow,
 }
 
@@ -399,8 +402,8 @@ pub struct Config {
     pub timing: Timing,
     /// `R_p`: share of the flash that the host does not see.
     pub over_provisioning: Ratio,
-    /// Pages that share cells and planes, if many are programmed at a time; instead of `timing.read` and
-    /// `timing.program`.
+    /// Pages that share cells and planes, if many are programmed at a time; instead of
+    /// `timing.read` and `timing.program`.
     pub cells: Option<CellConfig>,
     /// Garbage collection.
     pub collection: CollectionConfig,
@@ -410,7 +413,8 @@ pub struct Config {
     pub allocation: Allocation,
     /// What may overtake what.
     pub scheduling: SchedulingConfig,
-    /// Commands that the drive works on at a time; none for as many as come. Others wait for a slot.
+    /// Commands that the drive works on at a time; none for as many as come. Others wait for a
+    /// slot.
     pub queue: Option<QueueConfig>,
     /// How often pages have to be sensed again, if at all.
     pub retry: Option<RetryConfig>,
@@ -450,7 +454,8 @@ impl Config {
         if self.rain.is_some() { stored / dies * dies } else { stored }
     }
 
-    /// About the memory that a simulated drive takes: both maps between logical and flash pages, and what ageing adds.
+    /// About the memory that a simulated drive takes: both maps between logical and flash pages,
+    /// and what ageing adds.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         4 * (self.geometry.pages() + self.stored_pages()) + 2 * self.geometry.pages()
@@ -494,9 +499,19 @@ impl Config {
         self.collection.hard.of(u64::from(self.geometry.blocks_per_die())) as u32
     }
 
-    /// Blocks of a die (or lines of the drive) that serve the cache of SLC blocks even if the drive is full.
+    /// Blocks of a die (or lines of the drive) that serve the cache of SLC blocks even if the drive
+    /// is full.
     #[must_use]
     pub fn cache_blocks(&self) -> u32 {
         self.cells.and_then(|cells| cells.slc).map_or(0, |slc| slc.reserved_blocks())
+    }
+
+    /// Refuses a drive that could not work.
+    ///
+    /// # Errors
+    ///
+    /// The first reason found, naming the setting, its value and the limit.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        validate::validate(self)
     }
 }

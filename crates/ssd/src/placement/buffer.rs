@@ -1,7 +1,7 @@
 //! The write buffer: which pages are in DRAM, which of them wait for flash, and who waits for them.
 //!
-//! Knows: slots, versions, the order of flushing, which commands DRAM answers. Does not know: dies and
-//! windows. When and where pages are flushed is decided in `buffered.rs`, and with RAIN in
+//! Knows: slots, versions, the order of flushing, which commands DRAM answers. Does not know: dies
+//! and windows. When and where pages are flushed is decided in `buffered.rs`, and with RAIN in
 //! `rain/flush.rs`.
 //!
 //! A page has at most two versions in the buffer: the newest, and one that is being programmed. The
@@ -18,8 +18,8 @@ use alloc::collections::{BTreeMap, VecDeque};
 use nvme::WindowScope;
 use units::{Duration, Instant, Observe};
 
-/// The slots that are kept free for writes by flushing outside of busy windows, as a share of all: the
-/// eighth part. It is small, because it is of no use to loads that fit.
+/// The slots that are kept free for writes by flushing outside of busy windows, as a share of all:
+/// the eighth part. It is small, because it is of no use to loads that fit.
 pub(crate) const RESERVE_SHARE: u32 = 8;
 
 /// A command that is done as soon as DRAM has been accessed.
@@ -62,7 +62,8 @@ pub(crate) struct Buffer {
     pages: BTreeMap<u32, Page>,
     /// Dirty pages that a program may take up, in the order in which they became dirty.
     order: VecDeque<u32>,
-    /// Dirty pages that a program may take up, in `order` or, with RAIN, taken from there by stripe.
+    /// Dirty pages that a program may take up, in `order` or, with RAIN, taken from there by
+    /// stripe.
     ready: u32,
     /// Slots in use: versions that are dirty or being flushed.
     occupied: u32,
@@ -142,7 +143,8 @@ impl Buffer {
         rights.scope == WindowScope::AllWork || self.config.flush == FlushRule::InWindow
     }
 
-    /// Most pages at once that were in slots or waited for one, since the start or the last [`Buffer::reset_peak`].
+    /// Most pages at once that were in slots or waited for one, since the start or the last
+    /// [`Buffer::reset_peak`].
     pub(crate) fn peak(&self) -> u32 {
         self.peak
     }
@@ -252,8 +254,9 @@ impl Buffer {
         self.draining
     }
 
-    /// How many pages should be on their way to flash outside of busy windows: none as long as an eighth of
-    /// the slots is free, from there on more with each slot that is taken, and `most` when none is free.
+    /// How many pages should be on their way to flash outside of busy windows: none as long as an
+    /// eighth of the slots is free, from there on more with each slot that is taken, and `most`
+    /// when none is free.
     pub(crate) fn pressure(&self, most: u32) -> u32 {
         let reserve = (self.config.pages / RESERVE_SHARE).max(1);
         let taken = reserve.saturating_sub(self.config.pages - self.occupied);

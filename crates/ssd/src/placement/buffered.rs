@@ -32,8 +32,8 @@ pub(crate) struct Buffered {
     pages_per_program: u32,
     /// What programs of many pages take up, as logical page and flash page.
     units: Slab<Vec<(u32, u32)>>,
-    /// Of each die the dirty pages that are bound to it, in the order in which they became dirty; empty if
-    /// pages go to any die.
+    /// Of each die the dirty pages that are bound to it, in the order in which they became dirty;
+    /// empty if pages go to any die.
     bound: Vec<VecDeque<u32>>,
     /// A collection was put off until the flush has queued its last page.
     collection_waits: bool,
@@ -81,10 +81,11 @@ impl Buffered {
         Some(page)
     }
 
-    /// Whether a die whose turn it is to take in pages keeps it until it can. Where all dies begin to flush at the
-    /// same time, in a window or in no time, those that are done first would get the last pages each time
-    /// if they did not wait. After some drive writes they held a tenth more than the others, and a line of
-    /// blocks over all dies had room where nobody wrote: write amplification rose from 3.3 to 8.
+    /// Whether a die whose turn it is to take in pages keeps it until it can. Where all dies begin
+    /// to flush at the same time, in a window or in no time, those that are done first would get
+    /// the last pages each time if they did not wait. After some drive writes they held a tenth
+    /// more than the others, and a line of blocks over all dies had room where nobody wrote: write
+    /// amplification rose from 3.3 to 8.
     fn keeps_turns<O: Observe>(&self, flash: &Flash<O>) -> bool {
         let rights = &flash.collector.rights;
         let has_windows = rights.right() != CollectionRight::Always;
@@ -93,8 +94,8 @@ impl Buffered {
         self.bound.is_empty() && begins_everywhere
     }
 
-    /// A place on the next die that suits, has room, and has a page that may go to it. Without enough for a
-    /// whole program of an ordinary block only the cache of SLC blocks has room.
+    /// A place on the next die that suits, has room, and has a page that may go to it. Without
+    /// enough for a whole program of an ordinary block only the cache of SLC blocks has room.
     fn next_place<O: Observe>(
         &self,
         flash: &mut Flash<O>,
@@ -130,7 +131,8 @@ impl Buffered {
         if !self.buffer.has_dirty() {
             return false;
         }
-        // Many pages are programmed at a time; the last few wait for company, unless writes find no slot.
+        // Many pages are programmed at a time; the last few wait for company, unless writes find no
+        // slot.
         let (ready, urgent) = (self.buffer.ready(), self.buffer.lacks_slots());
         let is_whole = urgent || ready >= self.pages_per_program;
         if !is_whole && flash.ftl.slc.as_ref().is_none_or(|slc| ready < slc.row_pages) {
@@ -165,8 +167,9 @@ impl Buffered {
         true
     }
 
-    /// Whether a drive that flushes in its windows has so few slots left that pages have to leave already, on
-    /// more dies the fewer they are: if it waited until there are none, writes would wait for programs.
+    /// Whether a drive that flushes in its windows has so few slots left that pages have to leave
+    /// already, on more dies the fewer they are: if it waited until there are none, writes would
+    /// wait for programs.
     fn is_pressed<O: Observe>(&self, flash: &Flash<O>) -> bool {
         let most = flash.dies.len() * FLUSHES_PER_DIE * self.pages_per_program;
         flash.collector.rights.scope == WindowScope::AllWork
@@ -285,8 +288,8 @@ impl Buffered {
         self.units.iter().flatten().map(|&(_, page)| page)
     }
 
-    /// Whether a coordinated flush that ends now ran into the predictable window, by contention that
-    /// the bound did not foresee.
+    /// Whether a coordinated flush that ends now ran into the predictable window, by contention
+    /// that the bound did not foresee.
     fn is_late(&self, now: Instant, rights: &Rights) -> bool {
         // A window does not contain its end, but a program may end there.
         let before = Instant::from_nanos(now.as_nanos().saturating_sub(1));

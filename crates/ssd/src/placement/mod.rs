@@ -1,5 +1,5 @@
-//! What becomes of a page that the host writes: a page on a die, a page in the write buffer, or a part
-//! of a RAIN stripe.
+//! What becomes of a page that the host writes: a page on a die, a page in the write buffer, or a
+//! part of a RAIN stripe.
 //!
 //! The drive asks its placement; only this module knows which of the three it is.
 
@@ -178,8 +178,8 @@ impl Placement {
         }
     }
 
-    /// An operation is done that is not the host's own. Its die has to go on, and after a program the
-    /// flush.
+    /// An operation is done that is not the host's own. Its die has to go on, and after a program
+    /// the flush.
     pub(crate) fn end_task<O: Observe>(
         &mut self,
         now: Instant,

@@ -1,10 +1,10 @@
 //! Drives of today by name, and what their data sheets promise.
 //!
-//! Each has the dies, planes and over-provisioning of the product, and blocks with a sixteenth of their
-//! pages, which are erased in a sixteenth of the time: a simulated drive has a sixteenth of the capacity, and
-//! everything else is as it was. Vendors do
-//! not publish the timing of the flash in their products; the sources below say what stands in for it.
-//! What `ioda presets drives --calibration` compares was not used to set anything, unless its row says so.
+//! Each has the dies, planes and over-provisioning of the product, and blocks with a sixteenth of
+//! their pages, which are erased in a sixteenth of the time: a simulated drive has a sixteenth of
+//! the capacity, and everything else is as it was. Vendors do not publish the timing of the flash
+//! in their products; the sources below say what stands in for it. What `ioda presets drives
+//! --calibration` compares was not used to set anything, unless its row says so.
 
 use crate::cells::{CellConfig, PAGE_TYPES_MAX, PageTime};
 use crate::config::{
@@ -36,8 +36,8 @@ pub struct DataSheet {
     pub cache: CacheSheet,
 }
 
-/// What a data sheet promises of a drive with a cache of SLC blocks: its other figures are of the drive
-/// while the cache has room, and these need saying.
+/// What a data sheet promises of a drive with a cache of SLC blocks: its other figures are of the
+/// drive while the cache has room, and these need saying.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct CacheSheet {
     /// Sequential writes that find the cache full, in MB/s.
@@ -55,8 +55,8 @@ pub struct CacheSheet {
 pub struct Figure {
     /// The figure.
     pub value: f64,
-    /// Whether a setting of the model was computed from it: then the comparison checks arithmetic, not
-    /// the model.
+    /// Whether a setting of the model was computed from it: then the comparison checks arithmetic,
+    /// not the model.
     pub was_used: bool,
 }
 
@@ -141,12 +141,13 @@ const TLC: Row = Row {
         cache: NO_CACHE,
     },
     dies_per_channel: 2,
-    // What a write amplification of 4.20 under uniform random writes needs, which was measured with the
-    // 960 GB drive (SSD-iq, VLDB 2025); 960 GB of 1024 GiB are 12.7 %.
+    // What a write amplification of 4.20 under uniform random writes needs, which was measured with
+    // the 960 GB drive (SSD-iq, VLDB 2025); 960 GB of 1024 GiB are 12.7 %.
     over_provisioning_ppm: 145_000,
     planes: 2,
     read_groups: 2,
-    // 512 Gbit: 32 GiB a plane in flash pages of 16 KiB, 128 layers of 4 strings and 3 bits in a block.
+    // 512 Gbit: 32 GiB a plane in flash pages of 16 KiB, 128 layers of 4 strings and 3 bits in a
+    // block.
     blocks_per_plane: 1365,
     pages_per_plane_block: 1536,
     // 45 µs on average (ISSCC 2019); by how much the types differ is our choice.

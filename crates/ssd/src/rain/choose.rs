@@ -45,8 +45,8 @@ pub(crate) struct Chooser {
 }
 
 impl Chooser {
-    /// For so many groups. Stripes that are held back by one page keep all their pages in the buffer,
-    /// and may fill at most a quarter of it.
+    /// For so many groups. Stripes that are held back by one page keep all their pages in the
+    /// buffer, and may fill at most a quarter of it.
     pub(crate) fn new(groups: u32, data: u32, buffer_pages: u32) -> Self {
         Self {
             turn: 0,
@@ -56,8 +56,8 @@ impl Chooser {
         }
     }
 
-    /// Something has changed that may let a stripe of this group be flushed: a die has less to do or
-    /// more room, a collection has taken or returned it, or a page has become dirty.
+    /// Something has changed that may let a stripe of this group be flushed: a die has less to do
+    /// or more room, a collection has taken or returned it, or a page has become dirty.
     #[inline]
     pub(crate) fn look_at(&mut self, group: u32) {
         self.may_flush[group as usize] = true;
@@ -68,8 +68,8 @@ impl Chooser {
         self.may_flush.fill(true);
     }
 
-    /// The stripe that is flushed next, if one can be. Without urgency a die has one flush at a time,
-    /// which leaves it to reads for longer.
+    /// The stripe that is flushed next, if one can be. Without urgency a die has one flush at a
+    /// time, which leaves it to reads for longer.
     ///
     /// A group in which nothing can be flushed is not looked at again before something changes
     /// there; see [`Chooser::look_at`].
@@ -134,8 +134,8 @@ impl<O: Observe> Look<'_, O> {
         self.whole_of(group, dies).or_else(|| self.part_of(group, dies))
     }
 
-    /// What a flush meets on the dies of a group. Found out once for all its stripes: they lie on the
-    /// same dies.
+    /// What a flush meets on the dies of a group. Found out once for all its stripes: they lie on
+    /// the same dies.
     fn dies_of(&self, group: u32) -> GroupDies {
         let mut dies = GroupDies { closed: 0, blocked: 0 };
         for (die, position) in self.stripes.layout.groups.dies(group).zip(0..) {

@@ -302,8 +302,8 @@ impl Striped {
         self.chooser.look_at(self.stripes.layout.groups.of(die));
     }
 
-    /// No page of a stripe is being reconstructed any more. If that was all that kept its flush from
-    /// being mapped, it is mapped.
+    /// No page of a stripe is being reconstructed any more. If that was all that kept its flush
+    /// from being mapped, it is mapped.
     pub(super) fn map_if_programmed<O: Observe>(
         &mut self,
         now: Instant,

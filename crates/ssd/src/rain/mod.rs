@@ -4,8 +4,8 @@
 //! What is mapped on flash is consistent at every moment: the parity of a stripe is the sum of its
 //! pages. A stripe that leaves the write buffer is programmed beside what it replaces and mapped as
 //! a whole when its last page is there (`flush.rs`); meanwhile any of its old pages can be
-//! reconstructed from the others (`reconstruct.rs`). A stripe of which a page is being reconstructed is
-//! not mapped anew before that is done.
+//! reconstructed from the others (`reconstruct.rs`). A stripe of which a page is being
+//! reconstructed is not mapped anew before that is done.
 
 mod choose;
 mod config;
@@ -99,7 +99,8 @@ impl Striped {
         self.reconstructions.would_reconstruct(now, logical, &self.stripes, flash)
     }
 
-    /// Begins to reconstruct the marked `pages` of a command. Returns the reconstructions by stripe.
+    /// Begins to reconstruct the marked `pages` of a command. Returns the reconstructions by
+    /// stripe.
     pub(crate) fn begin_reconstructions<O: Observe>(
         &mut self,
         now: Instant,
@@ -126,7 +127,8 @@ impl Striped {
         }
     }
 
-    /// An operation of the drive's own is done. Its die has to go on, and after a program the flush.
+    /// An operation of the drive's own is done. Its die has to go on, and after a program the
+    /// flush.
     pub(crate) fn end_task<O: Observe>(
         &mut self,
         now: Instant,

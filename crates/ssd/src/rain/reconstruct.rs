@@ -100,7 +100,8 @@ impl Reconstructions {
         self.tolerant_reads && is_worth_it(now, stripe, 1 << slot, 1 << slot, stripes, flash)
     }
 
-    /// Begins to reconstruct the marked `pages` of a command. Returns the reconstructions by stripe.
+    /// Begins to reconstruct the marked `pages` of a command. Returns the reconstructions by
+    /// stripe.
     pub(crate) fn begin<O: Observe>(
         &mut self,
         now: Instant,
@@ -119,8 +120,8 @@ impl Reconstructions {
         begun
     }
 
-    /// Reads what block `block` of a command is reconstructed from. `pages` are those of the command;
-    /// what it reads anyway is part of this. Returns its stripe and the reconstruction.
+    /// Reads what block `block` of a command is reconstructed from. `pages` are those of the
+    /// command; what it reads anyway is part of this. Returns its stripe and the reconstruction.
     #[expect(clippy::too_many_arguments, reason = "the machines that one read passes through")]
     fn begin_page<O: Observe>(
         &mut self,

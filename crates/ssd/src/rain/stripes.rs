@@ -1,5 +1,5 @@
-//! The stripes of a drive: where they lie, which wait in the write buffer, which are on their way to
-//! flash.
+//! The stripes of a drive: where they lie, which wait in the write buffer, which are on their way
+//! to flash.
 
 use crate::config::Config;
 use crate::flash::Flash;
@@ -149,8 +149,8 @@ impl Stripes {
         flash.dies.die(die).collection.is_none() && self.delayed(die) == 0
     }
 
-    /// The slots of a stripe that must be read to compute its parity, as bits. Pages that were never
-    /// written are zero and are not read.
+    /// The slots of a stripe that must be read to compute its parity, as bits. Pages that were
+    /// never written are zero and are not read.
     pub(crate) fn read_slots(&self, stripe: u32, dirty: u64, method: Method, ftl: &Ftl) -> u64 {
         let is_written = |slot: &u32| ftl.lookup(self.layout.page(stripe, *slot)).is_some();
         let wanted = match method {

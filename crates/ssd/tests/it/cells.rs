@@ -1,5 +1,5 @@
-//! Cells of several bits: what is programmed at a time, how long each page takes, and planes that read
-//! on their own.
+//! Cells of several bits: what is programmed at a time, how long each page takes, and planes that
+//! read on their own.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
@@ -261,8 +261,8 @@ pub(crate) fn modern() -> Config {
     config
 }
 
-/// With paced writes a drive that is written as fast as it takes it hardly ever runs out of room, and
-/// writes do not wait for whole collections.
+/// With paced writes a drive that is written as fast as it takes it hardly ever runs out of room,
+/// and writes do not wait for whole collections.
 #[test]
 fn paced_writes_keep_free_space_where_it_is() {
     let run = |paced| {
@@ -289,8 +289,9 @@ fn paced_writes_keep_free_space_where_it_is() {
     assert!(paced.1 * 3 < alternating.1 * 2, "{paced:?} and {alternating:?}");
 }
 
-/// A drive that collects without a pause, because what it gives back goes to the host at once, must not lose a little with
-/// every collection: in the end it would be where no collection gives way any more.
+/// A drive that collects without a pause, because what it gives back goes to the host at once, must
+/// not lose a little with every collection: in the end it would be where no collection gives way
+/// any more.
 #[test]
 fn paced_writes_do_not_wear_down_free_space() {
     for percent in [20, 40] {
@@ -303,7 +304,8 @@ fn paced_writes_do_not_wear_down_free_space() {
         let mut drive = Ssd::new(config).unwrap();
         drive.age(1);
         let mut host = crate::common::Host::new(2, 32, 100);
-        // It collects at five free lines and gives way above two; one is being filled, another collected.
+        // It collects at five free lines and gives way above two; one is being filled, another
+        // collected.
         let fewest = (0..400).fold(lines, |fewest, _| {
             host.run(&mut drive, 200, |_, _| {});
             fewest.min(lines * drive.free_share())

@@ -1,5 +1,5 @@
-//! What an observer is told: enough to say for every command on which die it waited, for how long and
-//! behind what; and nothing that changes what the drive does.
+//! What an observer is told: enough to say for every command on which die it waited, for how long
+//! and behind what; and nothing that changes what the drive does.
 
 use crate::common::{any_drive, any_rain_drive};
 use nvme::{Cause, Command, CommandId, Completion, Opcode, PlFlag, Status};

@@ -1,5 +1,5 @@
-//! A drive that does all its work in its windows: which reads it fails, what it tells them, and what it
-//! does when its buffer or its free space is too small for the load.
+//! A drive that does all its work in its windows: which reads it fails, what it tells them, and
+//! what it does when its buffer or its free space is too small for the load.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
@@ -14,7 +14,8 @@ use ssd::{
 };
 use units::{Duration, Instant, Lba, Ratio, Rng};
 
-/// A drive of so many channels with as many dies each, where reads may interrupt a program so often.
+/// A drive of so many channels with as many dies each, where reads may interrupt a program so
+/// often.
 fn config(channels: u32, suspensions: u32) -> Config {
     let mut config = presets::preset("femu-artifact").unwrap();
     config.geometry.channels = channels;
@@ -77,7 +78,8 @@ fn completion_of(drive: &mut Ssd, id: u32) -> (Instant, Completion) {
     }
 }
 
-/// What becomes of reads that come 50, 100, 150 and so on µs after a program of 200 µs has begun on their die.
+/// What becomes of reads that come 50, 100, 150 and so on µs after a program of 200 µs has begun on
+/// their die.
 fn reads_under_a_program(suspensions: u32, pl: PlFlag, count: u32) -> Vec<(Duration, Completion)> {
     let mut drive = before_its_window(config(1, suspensions), WindowScope::AllWork);
     send(&mut drive, Instant::ZERO, 0, Opcode::Write, 0, PlFlag::Off);
@@ -216,7 +218,8 @@ fn a_flush_in_windows_takes_from_what_they_can_give_back() {
     assert!(seen > 20, "{seen}");
 }
 
-/// Write amplification of the last of three drive writes at random, on flash that is collected by lines of blocks.
+/// Write amplification of the last of three drive writes at random, on flash that is collected by
+/// lines of blocks.
 fn write_amplification_in_the_end(windows: bool) -> f64 {
     let mut config = presets::preset("7450-960").unwrap();
     config.geometry.pages_per_block = 384;
@@ -251,8 +254,8 @@ fn write_amplification_in_the_end(windows: bool) -> f64 {
     1.0 + (counters.collection_programs_pages - before.1) as f64 / host as f64
 }
 
-/// The dies share what is flushed in windows evenly, or lines of blocks over all of them would have room where
-/// nobody writes.
+/// The dies share what is flushed in windows evenly, or lines of blocks over all of them would have
+/// room where nobody writes.
 #[test]
 fn windows_cost_no_more_copies_than_collections_when_due_however_long_it_goes_on() {
     let (base, quiet) =

@@ -1,5 +1,5 @@
-//! Parity within the drive: where stripes lie, reads that do not wait, turns in collecting, the order
-//! of eviction, and wear.
+//! Parity within the drive: where stripes lie, reads that do not wait, turns in collecting, the
+//! order of eviction, and wear.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common::{Host, any_rain_drive, worn_out};
@@ -225,8 +225,8 @@ fn dies_of_a_group_take_turns_until_one_is_out_of_blocks() {
     assert_eq!((forced, drive.counters().rotation_breaches), (0, 0));
 }
 
-/// TTFLASH's Table 3 with the drive of its Table 1: how wide stripes may be if all dies of a group are to have
-/// their turns.
+/// TTFLASH's Table 3 with the drive of its Table 1: how wide stripes may be if all dies of a group
+/// are to have their turns.
 #[test]
 fn stripes_may_be_as_wide_as_the_article_proves() {
     let config = presets::preset("ttflash").unwrap();
@@ -235,7 +235,8 @@ fn stripes_may_be_as_wide_as_the_article_proves() {
     // (b) What a die can be written: 4.5 MB/s.
     let bytes_per_second = page_bytes / (timing.program + timing.transfer).as_secs_f64();
     assert_eq!((bytes_per_second / 1e5).floor() / 10.0, 4.5);
-    // (c to e) How long it copies in a second, if a quarter of the pages are valid. The article counts in MiB.
+    // (c to e) How long it copies in a second, if a quarter of the pages are valid. The article
+    // counts in MiB.
     let copies_seconds = |mib_per_second: f64| {
         let written_pages = mib_per_second * MIB as f64 / page_bytes;
         0.25 * written_pages * (timing.read + timing.program).as_secs_f64()

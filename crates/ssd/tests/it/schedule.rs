@@ -97,7 +97,8 @@ fn if_only_collections_are_suspended_the_host_is_served_in_order() {
     let (preempted, _) = slowest_read(with(false, true, false));
     let (suspended, drive) = slowest_read(scheduling);
     assert!(drive.counters().suspensions > 100);
-    // A read waits for what came before it, a write and reads, and for a suspension; never for an erase.
+    // A read waits for what came before it, a write and reads, and for a suspension; never for an
+    // erase.
     assert!(preempted >= Duration::from_millis(1), "{preempted}: it met an erase");
     assert!(suspended <= Duration::from_micros(240 + 100 + 200 + 3 * 40), "{suspended}");
 }
@@ -362,7 +363,8 @@ fn drives_that_cannot_do_it_are_refused() {
 
 #[test]
 fn copyback_leaves_the_channel_to_the_other_dies() {
-    // TTFLASH Figure 3: what a collection on one die does to reads on the other dies of its channel.
+    // TTFLASH Figure 3: what a collection on one die does to reads on the other dies of its
+    // channel.
     let waits = |blocking, copyback| {
         let mut config = small(with(false, false, false));
         config.geometry.chips_per_channel = 8;
@@ -401,8 +403,8 @@ fn copyback_leaves_the_channel_to_the_other_dies() {
 proptest! {
     #![proptest_config(testing::cases(100))]
 
-    /// Above the hard watermark, a collection that gives way costs a read that comes alone one of its
-    /// copies or the erase, of which suspension leaves the interruption.
+    /// Above the hard watermark, a collection that gives way costs a read that comes alone one of
+    /// its copies or the erase, of which suspension leaves the interruption.
     #[test]
     fn a_collection_that_gives_way_costs_one_step(mut config in any_drive(), seed in 0u64..1000) {
         config.collection.blocking = ssd::Blocking::Die;
@@ -434,8 +436,8 @@ proptest! {
         for id in 0..600 {
             let opcode = if rng.below(3) == 0 { Opcode::Write } else { Opcode::Read };
             let lba = Lba(rng.below(drive.logical_blocks()));
-            // The collection may open a block for its copies while the read waits, and is at the hard
-            // watermark then if there is no other.
+            // The collection may open a block for its copies while the read waits, and is at the
+            // hard watermark then if there is no other.
             let above_hard = drive.status().headroom_pages > pages_per_block;
             let command = Command { id: CommandId(id), opcode, lba, blocks: 1, pl: PlFlag::Off };
             drive.handle_command(now, &command);

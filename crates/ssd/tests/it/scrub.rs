@@ -1,4 +1,5 @@
-//! Scrubbing: what a collection copied past error correction is checked in idle time, and only then.
+//! Scrubbing: what a collection copied past error correction is checked in idle time, and only
+//! then.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common::{Host, any_drive, any_rain_drive, worn_out};
@@ -102,7 +103,8 @@ fn every_valid_copy_is_checked_once_in_idle_time() {
 
 #[test]
 fn a_busy_drive_never_scrubs() {
-    // Four dies and 32 commands in flight, with transfers: a die is idle at times, but not for long.
+    // Four dies and 32 commands in flight, with transfers: a die is idle at times, but not for
+    // long.
     let run = |after| {
         let mut drive = Ssd::new(small(after)).unwrap();
         drive.age(1);
@@ -217,8 +219,8 @@ struct Load {
     write_percent: u64,
 }
 
-/// Sends commands at random intervals, then leaves the drive alone for long. Returns the latencies of
-/// the reads in order of size.
+/// Sends commands at random intervals, then leaves the drive alone for long. Returns the latencies
+/// of the reads in order of size.
 fn reads_under_load(
     drive: &mut Ssd,
     load: Load,

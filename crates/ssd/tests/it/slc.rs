@@ -1,5 +1,5 @@
-//! The cache of SLC blocks: what goes there, how long that takes, when it is folded, and that nothing is
-//! lost on the way.
+//! The cache of SLC blocks: what goes there, how long that takes, when it is folded, and that
+//! nothing is lost on the way.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
@@ -116,7 +116,8 @@ fn overwritten_pages_are_not_folded() {
     assert_eq!((counters.slc_programs_pages, counters.folded_pages, counters.erases), (48, 16, 3));
 }
 
-/// Writes so many rows one after the other, without a pause. Gives the times at which they were answered.
+/// Writes so many rows one after the other, without a pause. Gives the times at which they were
+/// answered.
 fn write_on(drive: &mut Ssd, pages: u64) -> Vec<Instant> {
     let mut answered = Vec::new();
     let mut now = Instant::ZERO;
@@ -163,7 +164,8 @@ fn a_drive_whose_writes_wait_for_the_cache_folds_under_load() {
     assert_eq!(counters.contract_violations, 0);
 }
 
-/// Writes so many pages from the first on, 24 at a time, with a pause after each. Gives when that is over.
+/// Writes so many pages from the first on, 24 at a time, with a pause after each. Gives when that
+/// is over.
 fn write_rows(drive: &mut Ssd, mut now: Instant, pages: u64, pause: Duration) -> Instant {
     for row in 0..pages / 24 {
         send(drive, now, row, Opcode::Write, row * 24, 24);
@@ -178,7 +180,8 @@ fn write_rows(drive: &mut Ssd, mut now: Instant, pages: u64, pause: Duration) ->
     now
 }
 
-/// The drive borrows what is free, and what it holds while the drive is full is what is kept for it.
+/// The drive borrows what is free, and what it holds while the drive is full is what is kept for
+/// it.
 #[test]
 fn the_cache_shrinks_as_the_drive_fills_up() {
     let mut config = with_cache(modern(), cache(30, 2));
@@ -266,8 +269,8 @@ fn folding_outside_of_a_window_is_a_violation() {
     assert!(violations(true) >= 6);
 }
 
-/// Where the host goes before collections, a read that comes while the drive folds waits for a step of that
-/// at most, and writes are not slowed down to the pace of the folding.
+/// Where the host goes before collections, a read that comes while the drive folds waits for a step
+/// of that at most, and writes are not slowed down to the pace of the folding.
 #[test]
 fn the_host_goes_before_folding() {
     let mut drive = Ssd::new(with_cache(modern(), cache(20, 1))).unwrap();

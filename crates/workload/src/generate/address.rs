@@ -25,7 +25,8 @@ pub(super) enum Addresses {
     Pareto { blocks: u64, power: f64, scatter: Scatter, block: u64, size: u64 },
     /// Extents of 1 MiB ranked by Zipf's law and scattered, uniform inside on 4 KiB.
     HotExtents { zipf: Zipf, scatter: Scatter, size: u64 },
-    /// The others, but of writes so many (as the bound of a 64-bit draw) begin where the one before ended.
+    /// The others, but of writes so many (as the bound of a 64-bit draw) begin where the one before
+    /// ended.
     Runs { others: Box<Self>, bound: u64, next_write: u64, size: u64 },
 }
 

@@ -34,8 +34,8 @@ pub fn parse_size(text: &str) -> Result<u64, OptionError> {
     })
 }
 
-/// Reads a duration such as `10s`, `100ms`, `72us`, `500ns`, `2m`, `1h`. A number alone is refused unless
-/// it is 0: what takes microseconds and what takes minutes stand side by side.
+/// Reads a duration such as `10s`, `100ms`, `72us`, `500ns`, `2m`, `1h`. A number alone is refused
+/// unless it is 0: what takes microseconds and what takes minutes stand side by side.
 pub fn parse_duration(text: &str) -> Result<Duration, OptionError> {
     match number_and_suffix(text) {
         (number, suffix)

@@ -1,5 +1,5 @@
-//! Workloads by name. Nine are after Table 3 of "IODA: A Host/Device Co-Design for Strong Predictability
-//! Contract on Modern Flash Storage" (ACM Transactions on Storage, 2023).
+//! Workloads by name. Nine are after Table 3 of "IODA: A Host/Device Co-Design for Strong
+//! Predictability Contract on Modern Flash Storage" (ACM Transactions on Storage, 2023).
 //!
 //! **Measured fact**, from the table: the number of requests, the read share, the mean size of
 //! reads and of writes, the largest size, the mean interval, and a total "Size". We take its KB
@@ -8,21 +8,22 @@
 //! The paper gives no footprint. The five SNIA traces (dtrs, exch, lmbe, msnfs, tpcc) were re-rated
 //! 8 to 32 times by its authors, so their intervals are not those of the original servers.
 //!
-//! The authors of that article also changed the sizes of three of these traces, so four presets more
-//! have them as they were recorded, `-recorded`: the mix, the mean sizes and the mean interval of
-//! public pieces of the traces (dtrs 5 minutes, msnfs 143 s, tpcc 0.14 s), and for lmbe the table's
-//! row with its writes divided by the three that the article's public scripts multiply them with.
-//! The number of requests is that of the busiest hour at this interval, of tpcc of its six minutes
-//! (TTFLASH §6). The scripts leave exch as it is; `exch-recorded` is one hour of it of which their notes give the
-//! number of requests (179,856), the mix (19.6 % reads), the volume written (3.83 GB) and how many writes
-//! are at random places (61 %); its mean read is the table's. DAPPS, the sixth trace of TTFLASH, has no preset:
-//! neither article gives its characteristics.
+//! The authors of that article also changed the sizes of three of these traces, so four presets
+//! more have them as they were recorded, `-recorded`: the mix, the mean sizes and the mean interval
+//! of public pieces of the traces (dtrs 5 minutes, msnfs 143 s, tpcc 0.14 s), and for lmbe the
+//! table's row with its writes divided by the three that the article's public scripts multiply them
+//! with. The number of requests is that of the busiest hour at this interval, of tpcc of its six
+//! minutes (TTFLASH §6). The scripts leave exch as it is; `exch-recorded` is one hour of it of
+//! which their notes give the number of requests (179,856), the mix (19.6 % reads), the volume
+//! written (3.83 GB) and how many writes are at random places (61 %); its mean read is the table's.
+//! DAPPS, the sixth trace of TTFLASH, has no preset: neither article gives its characteristics.
 //!
 //! Six more are after Table 3 of Sha et al., "Degraded mode-benefited I/O scheduling to ensure I/O
-//! responsiveness in RAID-enabled SSDs" (TODAES 2022), of which the table gives the number of requests,
-//! the write share, one mean size for both and the mean interval. It gives the longest interval as well
-//! (144, 224, 158, 164, 526 and 7822 ms), which is an outcome here and no parameter. The largest request
-//! is [`DEGRADED_MAX_BYTES`], and the footprint the volume written, as for the others.
+//! responsiveness in RAID-enabled SSDs" (TODAES 2022), of which the table gives the number of
+//! requests, the write share, one mean size for both and the mean interval. It gives the longest
+//! interval as well (144, 224, 158, 164, 526 and 7822 ms), which is an outcome here and no
+//! parameter. The largest request is [`DEGRADED_MAX_BYTES`], and the footprint the volume written,
+//! as for the others.
 //!
 //! **Our choice**, because the traces themselves are not public:
 //!
@@ -58,8 +59,8 @@ pub const WITHIN_BURST_RATIO: f64 = 0.1;
 /// of the requests on 2 to 4 % of them.
 pub const PRESET_ZIPF_THETA: f64 = 0.9;
 
-/// The largest request of the six workloads of degraded-mode scheduling: our choice, that of three of
-/// the nine others.
+/// The largest request of the six workloads of degraded-mode scheduling: our choice, that of three
+/// of the nine others.
 const DEGRADED_MAX_BYTES: u64 = 64 * KIB;
 
 /// One row of Table 3.

@@ -28,8 +28,8 @@ pub struct Synthetic {
     pub bs: BlockSizes,
     /// Sizes of reads and writes alike, in the place of `bs`.
     pub bsrange: Option<SizeRange>,
-    /// How many hosts ask, each at `rate_iops` and independently of the others, 1 to 256. More than one
-    /// need an open loop: in a closed one the driver would have to keep them apart.
+    /// How many hosts ask, each at `rate_iops` and independently of the others, 1 to 256. More than
+    /// one need an open loop: in a closed one the driver would have to keep them apart.
     pub numjobs: u32,
     /// How many requests are under way at once, 1 to 65,536; of no effect with `rate_iops`.
     pub iodepth: u32,

@@ -94,8 +94,8 @@ impl fmt::Display for BlockSizes {
     }
 }
 
-/// fio's `bsrange`: any multiple of the smallest size up to the largest, all as often (`4k-128k`), in
-/// bytes.
+/// fio's `bsrange`: any multiple of the smallest size up to the largest, all as often (`4k-128k`),
+/// in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SizeRange {
     /// The smallest, and the grain.

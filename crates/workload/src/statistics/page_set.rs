@@ -22,9 +22,9 @@ pub(super) struct PageSet {
     pieces: HashMap<(u32, u64), Piece, Seeded>,
 }
 
-/// A hash for pairs of numbers that is much cheaper than the usual one, which every request would pay.
-/// It begins with a seed drawn by the process, so no trace can be made whose pages all collide; the
-/// order of the map does not matter.
+/// A hash for pairs of numbers that is much cheaper than the usual one, which every request would
+/// pay. It begins with a seed drawn by the process, so no trace can be made whose pages all
+/// collide; the order of the map does not matter.
 #[derive(Clone, Copy, Debug)]
 struct Seeded(u64);
 

@@ -1,8 +1,8 @@
 //! The text that blkparse prints by default:
 //! `major,minor cpu sequence seconds pid action rwbs sector + sectors [process]`.
 //!
-//! One kind of event is taken for requests: issues, unless another is chosen or there are none. All others are
-//! counted, and so are tables of CPUs, devices and programs, wherever they stand.
+//! One kind of event is taken for requests: issues, unless another is chosen or there are none. All
+//! others are counted, and so are tables of CPUs, devices and programs, wherever they stand.
 
 use super::SkipReason;
 use super::events::Chosen;
@@ -28,8 +28,8 @@ pub(super) enum Rwbs {
     Skip(SkipReason),
 }
 
-/// The flags behind an operation that are known: FUA (F), ahead (A), sync (S), meta (M), barrier (B), secure erase
-/// (E), atomic (U) and two of older kernels.
+/// The flags behind an operation that are known: FUA (F), ahead (A), sync (S), meta (M), barrier
+/// (B), secure erase (E), atomic (U) and two of older kernels.
 const FLAGS: u32 = set_of(b"FASMBEUXN");
 
 /// The set of `letters`, a bit for each of A to Z; other bytes are not in it.
@@ -44,8 +44,8 @@ const fn set_of(letters: &[u8]) -> u32 {
     set
 }
 
-/// Reads an RWBS column: `R`, `W`, `RA`, `WS`, `WSM`, `RM`, `FWFS`, `D`, `N`, `ZR` and so on; `None` for what no
-/// kernel writes. Flags of kernels to come are no matter.
+/// Reads an RWBS column: `R`, `W`, `RA`, `WS`, `WSM`, `RM`, `FWFS`, `D`, `N`, `ZR` and so on;
+/// `None` for what no kernel writes. Flags of kernels to come are no matter.
 pub(super) fn rwbs(text: &str) -> Option<Rwbs> {
     let letters = text.as_bytes();
     if letters.is_empty() || letters.len() > 12 || !letters.iter().all(u8::is_ascii_uppercase) {
@@ -81,7 +81,8 @@ pub(super) fn unknown_flag(text: &str) -> Option<char> {
     flags.iter().find(|flag| !is_known(flag)).map(|flag| char::from(*flag))
 }
 
-/// Tells writes to stable storage by the flags that [`rwbs`] reads: a flush ahead, FUA, or a barrier of old kernels.
+/// Tells writes to stable storage by the flags that [`rwbs`] reads: a flush ahead, FUA, or a
+/// barrier of old kernels.
 pub(super) fn is_durable(text: &str) -> bool {
     let flags = match text.as_bytes() {
         [b'F', b'W', ..] | [b'F', b'Z', b'A', ..] => return true,

@@ -1,5 +1,6 @@
-//! The binary that blktrace writes, in version 7, as Linux has it in `include/uapi/linux/blktrace_api.h`. Each event has
-//! a head of 48 bytes in the byte order of the machine.
+//! The binary that blktrace writes, in version 7, as Linux has it in
+//! `include/uapi/linux/blktrace_api.h`. Each event has a head of 48 bytes in the byte order of the
+//! machine.
 //!
 //! | bytes | what |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! What the times of a trace count from: only times that count from the same moment can be compared.
+//! What the times of a trace count from: only times that count from the same moment can be
+//! compared.
 
 use super::TimeUnit;
 use std::fmt;

@@ -1,8 +1,9 @@
-//! DiskSim's ASCII form and its relatives MSPS, SSDSim and MQSim: `time device sector sectors flag`,
-//! separated by blanks, where flag 1 reads and 0 writes.
+//! DiskSim's ASCII form and its relatives MSPS, SSDSim and MQSim: `time device sector sectors
+//! flag`, separated by blanks, where flag 1 reads and 0 writes.
 //!
-//! The relatives differ in the unit of time: DiskSim has milliseconds and MQSim nanoseconds. Files of
-//! SSDSim and MSPS have several units. The replayer of IODA's artifact counts bytes, not sectors.
+//! The relatives differ in the unit of time: DiskSim has milliseconds and MQSim nanoseconds. Files
+//! of SSDSim and MSPS have several units. The replayer of IODA's artifact counts bytes, not
+//! sectors.
 
 use super::fields;
 use super::raw::{Parsed, RawRequest, Units};

@@ -1,4 +1,5 @@
-//! Which of the events of a request stands for it, in traces of the block layer: each request has several.
+//! Which of the events of a request stands for it, in traces of the block layer: each request has
+//! several.
 
 use super::{BlkparseEvent, SkipReason};
 use crate::error::LineProblem;

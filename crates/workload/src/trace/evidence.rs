@@ -1,7 +1,7 @@
 //! Units of the times, addresses and sizes of a format with fixed columns.
 //!
-//! The format prescribes them as long as the values do not contradict. Where nothing is prescribed the
-//! values must exclude all units but one.
+//! The format prescribes them as long as the values do not contradict. Where nothing is prescribed
+//! the values must exclude all units but one.
 
 use super::csv::times::{self, Verdict};
 use super::csv::{AddressUnit, Sample, addresses};
@@ -94,7 +94,8 @@ pub(super) fn counted(
     })
 }
 
-/// Which flag reads. It follows from the times: seconds and dates are of none of DiskSim's relatives.
+/// Which flag reads. It follows from the times: seconds and dates are of none of DiskSim's
+/// relatives.
 fn flags(time: TimeUnit, rows: &Rows<'_>, options: &ReadOptions, open: &mut Open) {
     let share = |flag: &str| {
         let count = rows.ops.iter().filter(|op| **op == flag).count();
@@ -325,8 +326,9 @@ fn sector(
     Ok(Some(SECTOR))
 }
 
-/// Evidence that addresses and sizes are bytes, though the format counts sectors. Sizes are not looked
-/// at where `sizes_are_bytes` by the format. Evidence of sizes alone is a doubt, but not `sure`.
+/// Evidence that addresses and sizes are bytes, though the format counts sectors. Sizes are not
+/// looked at where `sizes_are_bytes` by the format. Evidence of sizes alone is a doubt, but not
+/// `sure`.
 fn why_bytes(rows: &Rows<'_>, sizes_are_bytes: bool, sure: bool) -> Option<String> {
     let is_sector = |bytes: &u64| bytes.is_multiple_of(SECTOR);
     if !rows.offsets.iter().all(is_sector) || !rows.sizes.iter().all(is_sector) {
@@ -346,8 +348,9 @@ fn why_bytes(rows: &Rows<'_>, sizes_are_bytes: bool, sure: bool) -> Option<Strin
     }
 }
 
-/// Evidence that addresses and sizes are sectors: bytes would be whole sectors, and most requests are
-/// whole pages of 4 KiB. Addresses that are multiples of 4, but not of 8, are those of pages in KiB.
+/// Evidence that addresses and sizes are sectors: bytes would be whole sectors, and most requests
+/// are whole pages of 4 KiB. Addresses that are multiples of 4, but not of 8, are those of pages in
+/// KiB.
 fn why_sectors(rows: &Rows<'_>) -> Option<String> {
     let count =
         |values: &[u64], of: u64| values.iter().filter(|value| value.is_multiple_of(of)).count();
@@ -364,8 +367,8 @@ fn why_sectors(rows: &Rows<'_>) -> Option<String> {
     })
 }
 
-/// Evidence that what is counted is larger than a sector: requests of whole pages begin anywhere between them, or
-/// hardly any are whole pages. Sizes are bytes where `sizes_are_bytes`.
+/// Evidence that what is counted is larger than a sector: requests of whole pages begin anywhere
+/// between them, or hardly any are whole pages. Sizes are bytes where `sizes_are_bytes`.
 fn no_sectors(rows: &Rows<'_>, sizes_are_bytes: bool) -> Option<String> {
     let (lines, in_page) = (rows.sizes.len(), 8);
     let page = if sizes_are_bytes { in_page * SECTOR } else { in_page };

@@ -1,12 +1,12 @@
-//! fio's I/O log. Version 2 is `file action [offset length]`; its only time is in `wait` lines. Version 3 is
-//! `timestamp file action [offset length]`.
+//! fio's I/O log. Version 2 is `file action [offset length]`; its only time is in `wait` lines.
+//! Version 3 is `timestamp file action [offset length]`.
 //!
-//! In every fio, `wait N` of version 2 lasts until N milliseconds have passed since fio started. The manual of fio says
-//! that it lasts N microseconds. The unit that is given chooses: ms is the program, us the manual. Without a unit it is
-//! the program, unless the values contradict.
+//! In every fio, `wait N` of version 2 lasts until N milliseconds have passed since fio started.
+//! The manual of fio says that it lasts N microseconds. The unit that is given chooses: ms is the
+//! program, us the manual. Without a unit it is the program, unless the values contradict.
 //!
-//! fio writes the timestamps of version 3 in microseconds since the start of the job (they come from its
-//! `utime_since_now`), and replays them so, so that is the unit unless another is given.
+//! fio writes the timestamps of version 3 in microseconds since the start of the job (they come
+//! from its `utime_since_now`), and replays them so, so that is the unit unless another is given.
 
 use super::fields;
 use super::raw::{Parsed, RawRequest, Units};
@@ -164,7 +164,8 @@ pub(super) fn check_unit(given: Option<TimeUnit>) -> Result<(), OptionError> {
     }
 }
 
-/// What the waits of a log of version 2 mean, where there are any; the error says why neither reading is sure.
+/// What the waits of a log of version 2 mean, where there are any; the error says why neither
+/// reading is sure.
 pub(super) fn meaning_of_waits(
     lines: &[&str],
     given: Option<TimeUnit>,

@@ -65,7 +65,8 @@ pub struct Merged {
     head: Option<Request>,
     /// Time added to the times of the trace.
     later: Duration,
-    /// For each device of the trace the number in the merged trace; `None` before its first request.
+    /// For each device of the trace the number in the merged trace; `None` before its first
+    /// request.
     devices: Vec<Option<u32>>,
 }
 
@@ -137,11 +138,13 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// Opens the files or pipes at `paths`, all read by `reading`. `waiting` hears of a pipe that is silent for long.
+    /// Opens the files or pipes at `paths`, all read by `reading`. `waiting` hears of a pipe that
+    /// is silent for long.
     ///
     /// # Errors
     ///
-    /// If a file cannot be read or is part of another trace, or its times cannot be compared with those of the others.
+    /// If a file cannot be read or is part of another trace, or its times cannot be compared with
+    /// those of the others.
     pub fn open(
         paths: &[impl AsRef<Path>],
         reading: &ReadOptions,

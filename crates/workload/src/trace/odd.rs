@@ -1,5 +1,5 @@
-//! What is odd about a whole trace: impossible requests, or too many lines that say nothing of requests. Both are signs
-//! that the format, columns or units were taken for others.
+//! What is odd about a whole trace: impossible requests, or too many lines that say nothing of
+//! requests. Both are signs that the format, columns or units were taken for others.
 
 use super::{Counts, Format, Gaps};
 use crate::Request;
@@ -199,8 +199,9 @@ impl Odd {
         begins.then(|| Begun::new(line, self.latest, at).text())
     }
 
-    /// What is impossible, and what is usually wrong then; `None` if nothing is. `counts_from_start`
-    /// says that the times are no dates, and `spread` that requests of a second are spread over it.
+    /// What is impossible, and what is usually wrong then; `None` if nothing is.
+    /// `counts_from_start` says that the times are no dates, and `spread` that requests of a second
+    /// are spread over it.
     pub(super) fn verdict(
         &self,
         format: Format,

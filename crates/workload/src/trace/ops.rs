@@ -34,8 +34,8 @@ pub(super) fn word_and_flag(text: &str) -> Option<(Rwbs, Option<char>)> {
     }
 }
 
-/// Flags of blktrace. A `D` says discard only in front, and no letter stands twice: elsewhere they are part of some
-/// other word. One flag may be of a kernel to come.
+/// Flags of blktrace. A `D` says discard only in front, and no letter stands twice: elsewhere they
+/// are part of some other word. One flag may be of a kernel to come.
 fn flags(text: &str) -> Option<Rwbs> {
     if !text.is_ascii() || text.get(1..)?.contains('D') {
         return None;
@@ -60,8 +60,8 @@ pub(super) fn is_durable(text: &str) -> bool {
     blkparse::is_durable(text) && named(text).is_none() && flags(text).is_some()
 }
 
-/// The meaning of `R`, `W`, `Read` or `Write` in a format that has no other words for these. Known words for other
-/// operations are skipped.
+/// The meaning of `R`, `W`, `Read` or `Write` in a format that has no other words for these. Known
+/// words for other operations are skipped.
 pub(super) fn letter(text: &str) -> Result<Rwbs, LineProblem> {
     fields::letter_op(text).map(Rwbs::Data).or_else(|problem| match word(text) {
         Some(skip @ Rwbs::Skip(_)) => Ok(skip),

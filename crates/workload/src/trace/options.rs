@@ -56,7 +56,8 @@ pub struct ReadOptions {
     pub sector_bytes: Option<u64>,
     /// Which columns mean what, for [`Format::Csv`]. Given, it implies that format.
     pub columns: Option<ColumnMap>,
-    /// Which event of blktrace is a request. `None` takes issues, or the next best where there are none.
+    /// Which event of blktrace is a request. `None` takes issues, or the next best where there are
+    /// none.
     pub blkparse_event: Option<BlkparseEvent>,
     /// How many requests are held back to put them in order of time. `None` takes 4,096, or
     /// 65,536 where the clock of the trace has whole seconds only. 0 allows no disorder.

@@ -11,17 +11,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::Instant;
 
-/// Requests that are held in memory at most: with 24 bytes each, 1 GiB. The file of a longer trace is
-/// parsed again whenever its requests are asked for; those of a pipe are stored in a file.
+/// Requests that are held in memory at most: with 24 bytes each, 1 GiB. The file of a longer trace
+/// is parsed again whenever its requests are asked for; those of a pipe are stored in a file.
 pub const HELD_REQUESTS_MOST: u64 = (1 << 30) / size_of::<Held>() as u64;
-/// Requests in one piece of memory: 1.5 MiB. Pieces are never moved, so nothing is copied as a trace
-/// grows.
+/// Requests in one piece of memory: 1.5 MiB. Pieces are never moved, so nothing is copied as a
+/// trace grows.
 const PIECE: usize = 1 << 16;
-/// The bits of [`Held::size_and_op`] that say that a request writes, and that it asks for stable storage. The others
-/// are the size without its last byte.
+/// The bits of [`Held::size_and_op`] that say that a request writes, and that it asks for stable
+/// storage. The others are the size without its last byte.
 const WRITES: u32 = 1 << 31;
 const IS_DURABLE: u32 = 1 << 30;
-/// The bit of [`Held::offset_and_flush`] that says that a flush comes before a request, which ends by 2^60.
+/// The bit of [`Held::offset_and_flush`] that says that a flush comes before a request, which ends
+/// by 2^60.
 const IS_AFTER_FLUSH: u64 = 1 << 63;
 
 /// A request in 24 bytes.
@@ -161,7 +162,8 @@ struct Parsed {
 }
 
 impl Trace {
-    /// Reads the file or pipe at `path`, which may be compressed, from end to end. `-` is standard input.
+    /// Reads the file or pipe at `path`, which may be compressed, from end to end. `-` is standard
+    /// input.
     ///
     /// # Errors
     ///
@@ -171,8 +173,8 @@ impl Trace {
         Self::load(path, options, keep, |_| {})
     }
 
-    /// The same; `keep` says what is kept of the requests, and `waiting` hears, as a sentence, of a pipe that is
-    /// silent for long.
+    /// The same; `keep` says what is kept of the requests, and `waiting` hears, as a sentence, of a
+    /// pipe that is silent for long.
     ///
     /// # Errors
     ///
@@ -220,7 +222,8 @@ impl Trace {
         })))
     }
 
-    /// Whether `path` leads to a pipe, whose bytes come only once. Standard input, `-`, counts as one.
+    /// Whether `path` leads to a pipe, whose bytes come only once. Standard input, `-`, counts as
+    /// one.
     #[must_use]
     pub fn is_pipe(path: &Path) -> bool {
         input::is_pipe(path)
@@ -278,8 +281,8 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// If the trace is not held in memory and its file cannot be read any more, or it came through a pipe and
-    /// nothing was to be kept.
+    /// If the trace is not held in memory and its file cannot be read any more, or it came through
+    /// a pipe and nothing was to be kept.
     pub fn requests(&self) -> Result<TraceRequests, TraceError> {
         Ok(TraceRequests(match &self.0.kept {
             Kept::Memory(_) => Origin::Memory { trace: self.clone(), next: 0 },
@@ -322,7 +325,8 @@ enum Origin {
         trace: Trace,
         next: usize,
     },
-    /// Records from `taken` on of those that have been `read`, which end before the one called `next`.
+    /// Records from `taken` on of those that have been `read`, which end before the one called
+    /// `next`.
     Spool {
         trace: Trace,
         next: u64,

@@ -1,4 +1,5 @@
-//! Requests that were put back into their queue: each is issued once more, and both issues are requests.
+//! Requests that were put back into their queue: each is issued once more, and both issues are
+//! requests.
 
 use super::order::Order;
 use crate::error::LineProblem;
@@ -20,8 +21,9 @@ fn key(request: &Request) -> Key {
 }
 
 impl Requeues {
-    /// Takes note of a request that was put back. `has_left` says whether requests have left the order: until then one
-    /// that is not in it was issued before the trace began, and its next issue is the first.
+    /// Takes note of a request that was put back. `has_left` says whether requests have left the
+    /// order: until then one that is not in it was issued before the trace began, and its next
+    /// issue is the first.
     pub(super) fn put_back(
         &mut self,
         request: &Request,

@@ -93,8 +93,8 @@ pub(super) fn shape(line: &str) -> Option<Format> {
     }
 }
 
-/// Tells whether a line is a request of blkreplay. Other tables with semicolons have whole numbers in
-/// the place of the delay and the duration.
+/// Tells whether a line is a request of blkreplay. Other tables with semicolons have whole numbers
+/// in the place of the delay and the duration.
 fn is_blkreplay(line: &str) -> bool {
     let columns: Vec<&str> = line.split(';').map(str::trim).take(7).collect();
     let fraction =
@@ -104,8 +104,8 @@ fn is_blkreplay(line: &str) -> bool {
         && blkreplay::is_data(line)
 }
 
-/// Tells whether `text` is a whole number that is a date of our time in `unit`, which columns of other
-/// numbers hardly are.
+/// Tells whether `text` is a whole number that is a date of our time in `unit`, which columns of
+/// other numbers hardly are.
 fn is_clock(text: &str, unit: TimeUnit) -> bool {
     let per_second = TimeUnit::Seconds.nanos() / unit.nanos();
     fields::integer("", text.trim()).is_ok_and(|count| CLOCK_S.contains(&(count / per_second)))
@@ -276,8 +276,8 @@ fn no_times(times: &[&str]) -> Option<String> {
         .then(|| format!("what would be the times goes back in {late} of {} lines", numbers.len()))
 }
 
-/// Reason for which the addresses are none: the sizes look more like addresses. A few lines are a reason
-/// only if requests would be longer than those of most systems.
+/// Reason for which the addresses are none: the sizes look more like addresses. A few lines are a
+/// reason only if requests would be longer than those of most systems.
 fn swapped(format: Format, rows: &Rows<'_>) -> Option<String> {
     let distinct = |values: &[u64]| values.iter().collect::<HashSet<_>>().len();
     let most = |values: &[u64]| values.iter().max().copied().unwrap_or(0);
@@ -298,7 +298,8 @@ fn swapped(format: Format, rows: &Rows<'_>) -> Option<String> {
     })
 }
 
-/// Reason for which the addresses are none: a column behind those of the format reaches further, as addresses do.
+/// Reason for which the addresses are none: a column behind those of the format reaches further, as
+/// addresses do.
 fn further(rows: &Rows<'_>) -> Option<String> {
     let is_whole = rows.further.len() == rows.offsets.len();
     (is_whole && addresses::are_swapped(&rows.offsets, &rows.further)).then(|| {
@@ -310,8 +311,8 @@ fn further(rows: &Rows<'_>) -> Option<String> {
     })
 }
 
-/// Reason for which the last column of DiskSim's order may be no operation: the second column may be
-/// the operation, and the last column a stream.
+/// Reason for which the last column of DiskSim's order may be no operation: the second column may
+/// be the operation, and the last column a stream.
 fn no_flag(rows: &Rows<'_>) -> Option<String> {
     let has = |text: &str| rows.devices.iter().any(|device| device == text);
     let only_flags = rows.devices.iter().all(|device| device == "0" || device == "1");

@@ -1,7 +1,7 @@
 //! Bytes that are not UTF-8: names that a kernel cut inside a character, names of Latin-1 systems.
 //!
-//! Each such byte becomes a letter of its own, from a range that no text has, so that two devices whose names differ
-//! only in such bytes stay two. People see U+FFFD instead.
+//! Each such byte becomes a letter of its own, from a range that no text has, so that two devices
+//! whose names differ only in such bytes stay two. People see U+FFFD instead.
 
 use std::borrow::Cow;
 

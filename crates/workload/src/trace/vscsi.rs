@@ -8,8 +8,8 @@
 //! | 2 each | command, version | |
 //! | 8 each | address, time | address, time, response time |
 //!
-//! Addresses count sectors, lengths bytes, times microseconds. The high byte of the version says which
-//! layout it is.
+//! Addresses count sectors, lengths bytes, times microseconds. The high byte of the version says
+//! which layout it is.
 
 use super::blkparse::Rwbs;
 use super::input::fill;

@@ -1,8 +1,8 @@
-//! CSV files as people make them: each is read right, or refused with a sentence that says where and
-//! what to type. None is read wrong in silence.
+//! CSV files as people make them: each is read right, or refused with a sentence that says where
+//! and what to type. None is read wrong in silence.
 //!
-//! All files that are read hold the same three requests, however they are written. What is said about
-//! each file is in the snapshot.
+//! All files that are read hold the same three requests, however they are written. What is said
+//! about each file is in the snapshot.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 

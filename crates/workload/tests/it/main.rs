@@ -1,4 +1,5 @@
-//! The integration tests of `workload`: one program, because each test program is linked separately.
+//! The integration tests of `workload`: one program, because each test program is linked
+//! separately.
 
 mod bad_input;
 mod csv_files;

@@ -1,6 +1,7 @@
-//! Files as tools leave them: tables of biosnoop, texts of blkparse with all that stands among its events, logs of
-//! fio, binaries and archives. Each is read right, or refused with a sentence that says what to type. None is read
-//! wrong in silence. What is said about each file is in the snapshot.
+//! Files as tools leave them: tables of biosnoop, texts of blkparse with all that stands among its
+//! events, logs of fio, binaries and archives. Each is read right, or refused with a sentence that
+//! says what to type. None is read wrong in silence. What is said about each file is in the
+//! snapshot.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 

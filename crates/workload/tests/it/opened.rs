@@ -1,4 +1,5 @@
-//! What a path may lead to: pipes, archives, the files of several CPUs, and what is neither file nor pipe.
+//! What a path may lead to: pipes, archives, the files of several CPUs, and what is neither file
+//! nor pipe.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 

@@ -62,14 +62,15 @@ impl BaseRule {
     }
 }
 
-/// Shares by class. The article gives them for the base (§IV-D); we take the same as the ratios `r_j`
-/// by which the rest is split.
+/// Shares by class. The article gives them for the base (§IV-D); we take the same as the ratios
+/// `r_j` by which the rest is split.
 const PRIORITIZED: [u64; QosClass::COUNT] = [50, 30, 20];
 
 /// How reads are counted out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AllocationConfig {
-    /// `read_DC` and `write_DC` as a share of the average reads and writes of a window; 80 % (§IV-D).
+    /// `read_DC` and `write_DC` as a share of the average reads and writes of a window; 80 %
+    /// (§IV-D).
     pub deterministic: Ratio,
     /// Base of all classes together as a share of the average reads; 75 % (§IV-D).
     pub base: Ratio,
@@ -159,11 +160,11 @@ impl Allocation {
         share.of(total * SCALE) / self.windows.max(1)
     }
 
-    /// Reads that each class may send in the next window; none before anything was learnt, when there
-    /// is no limit.
+    /// Reads that each class may send in the next window; none before anything was learnt, when
+    /// there is no limit.
     ///
-    /// If what is expected fits into `C`, each class gets just that. If not, each gets its base, and
-    /// of what is left of `C` its ratio.
+    /// If what is expected fits into `C`, each class gets just that. If not, each gets its base,
+    /// and of what is left of `C` its ratio.
     pub(crate) fn reads(&self) -> Option<[u64; QosClass::COUNT]> {
         if self.windows == 0 {
             return None;

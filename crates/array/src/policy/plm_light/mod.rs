@@ -1,13 +1,13 @@
-//! PLM-light: predictable latency on drives that know nothing of it (Roy et al., "PLM-light: Emulating
-//! Predictable Latency Mode in Regular SSDs", 2021).
+//! PLM-light: predictable latency on drives that know nothing of it (Roy et al., "PLM-light:
+//! Emulating Predictable Latency Mode in Regular SSDs", 2021).
 //!
 //! Time is a row of deterministic windows, in which the drives get reads and few writes, and
-//! non-deterministic ones, in which they get the rest. Small writes wait in a fast drive (Optane) until
-//! a non-deterministic window; large ones go to the drives, and when there are too many of them the
-//! deterministic window ends early. Each class of hosts has a number of reads for each deterministic
-//! window; those beyond it wait until the window is over. So nothing waits longer than a window: its
-//! end does not depend on anything that waits. Costs the fast drive, and the waiting of whoever is of a
-//! low class.
+//! non-deterministic ones, in which they get the rest. Small writes wait in a fast drive (Optane)
+//! until a non-deterministic window; large ones go to the drives, and when there are too many of
+//! them the deterministic window ends early. Each class of hosts has a number of reads for each
+//! deterministic window; those beyond it wait until the window is over. So nothing waits longer
+//! than a window: its end does not depend on anything that waits. Costs the fast drive, and the
+//! waiting of whoever is of a low class.
 
 mod allocation;
 
@@ -52,8 +52,8 @@ enum Window {
     Deterministic {
         start: Instant,
     },
-    /// Ends when so many pages have left the write cache, but neither before its shortest nor after its
-    /// longest time.
+    /// Ends when so many pages have left the write cache, but neither before its shortest nor after
+    /// its longest time.
     NonDeterministic {
         start: Instant,
         pages: u64,
@@ -116,8 +116,8 @@ impl PlmLight {
         self.due = now + self.settings.shortest_drain;
     }
 
-    /// Begins a deterministic window if this one has drained what it was to drain, or has lasted too
-    /// long.
+    /// Begins a deterministic window if this one has drained what it was to drain, or has lasted
+    /// too long.
     fn end_drain_if_over(&mut self, now: Instant) {
         let Window::NonDeterministic { start, pages } = self.window else { return };
         let longest = start + self.settings.longest_drain;

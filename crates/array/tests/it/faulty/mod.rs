@@ -1,5 +1,5 @@
-//! The engine on remote drives that this plays: they fail, and hold eight bytes a page. A reference knows
-//! of every byte what it may hold.
+//! The engine on remote drives that this plays: they fail, and hold eight bytes a page. A reference
+//! knows of every byte what it may hold.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 mod plane;

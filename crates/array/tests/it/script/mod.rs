@@ -1,4 +1,5 @@
-//! A host that plays the drives: what the array sends is written down, and answered as a test likes.
+//! A host that plays the drives: what the array sends is written down, and answered as a test
+//! likes.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 #![allow(dead_code, reason = "each test uses what it needs")]
 

@@ -212,8 +212,8 @@ fn crashed(rng: &mut Rng) -> Crashed {
     Crashed { drives, doubtful }
 }
 
-/// Whatever the tables say after a crash, all sums of a drive are right and on the drive when all was recovered and
-/// it was synced, and no read of what the drive holds is called wrong on the way.
+/// Whatever the tables say after a crash, all sums of a drive are right and on the drive when all
+/// was recovered and it was synced, and no read of what the drive holds is called wrong on the way.
 #[test]
 fn all_sums_are_found_again_after_a_crash() {
     let (mut recovered, mut torn, mut settled) = (0, 0, 0);
@@ -391,8 +391,9 @@ fn what_is_to_be_recovered_comes_in_order_and_block_by_block_if_it_cannot_be_rea
     assert_eq!(sums.verify(OTHER, 0, &[3], since), Verdict::Wrong(0), "its sum was never found");
 }
 
-/// A slow read may outlast more ended changes than are remembered. Its blocks stay in doubt until a later read brings
-/// them, because otherwise their marks would be taken back with old sums in the table.
+/// A slow read may outlast more ended changes than are remembered. Its blocks stay in doubt until a
+/// later read brings them, because otherwise their marks would be taken back with old sums in the
+/// table.
 #[test]
 fn a_read_that_is_older_than_all_remembered_changes_is_repeated_before_its_sums_are_taken() {
     let sizes = Sizes { ended_changes: 2, ..Sizes::SERVED };
@@ -412,7 +413,8 @@ fn a_read_that_is_older_than_all_remembered_changes_is_repeated_before_its_sums_
     assert_eq!(sums.verify(DRIVE, 0, &[8], since), Verdict::Wrong(0), "9 is its sum");
 }
 
-/// A block of the table that cannot be read makes all its data unreadable: a drive that has one error is asked again.
+/// A block of the table that cannot be read makes all its data unreadable: a drive that has one
+/// error is asked again.
 #[test]
 fn a_block_of_a_table_that_cannot_be_read_is_asked_for_again_before_its_sums_are_lost() {
     let key = Key { drive: DRIVE.0, number: 0 };

@@ -469,8 +469,8 @@ fn a_batch_that_is_not_to_be_is_recorded_again_and_others_are_not() {
     assert!(world.journal.clear().is_ok(), "no batch is left");
 }
 
-/// Whatever comes, every change leaves once, none before another of the same block has ended, and the
-/// gate is empty at the end.
+/// Whatever comes, every change leaves once, none before another of the same block has ended, and
+/// the gate is empty at the end.
 #[test]
 fn every_change_leaves_once_and_in_order() {
     for seed in testing::seeds(0..200) {
@@ -483,7 +483,8 @@ fn every_change_leaves_once_and_in_order() {
         for step in 0..400 {
             let is_over = step >= 200;
             if there.len() > 1 && rng.below(100) == 0 {
-                // Its changes in flight count as ended, and those that were held come back, each once.
+                // Its changes in flight count as ended, and those that were held come back, each
+                // once.
                 let failed = there.swap_remove(rng.below(there.len() as u64) as usize);
                 let mut cancelled = world.fail(failed);
                 cancelled.sort_unstable();

@@ -1,23 +1,25 @@
 //! The journal: writes are recorded before they are carried out, always or while drives are missing
 //! ([`Journalled`]).
 //!
-//! A crash between the writes of one stripe changes the sum of its members. While all of them are there
-//! parity is computed again; but what a missing drive holds is known from that sum only. So the
-//! blocks that a stripe operation writes are recorded, on stable storage, before it writes any of
-//! them, and are written again at the next start.
+//! A crash between the writes of one stripe changes the sum of its members. While all of them are
+//! there parity is computed again; but what a missing drive holds is known from that sum only. So
+//! the blocks that a stripe operation writes are recorded, on stable storage, before it writes any
+//! of them, and are written again at the next start.
 //!
 //! # Where
 //!
 //! Each drive has a log of what is written to itself, in its reserved head. What many operations
-//! write at a time is one *batch*: a record in the log of each drive that takes part, written
-//! at once. It is stable when all records are, and only then the next is begun. So the journal writes
-//! no byte twice, and survives what the array survives: a batch is as redundant as the stripes in it.
+//! write at a time is one *batch*: a record in the log of each drive that takes part, written at
+//! once. It is stable when all records are, and only then the next is begun. So the journal writes
+//! no byte twice, and survives what the array survives: a batch is as redundant as the stripes in
+//! it.
 //!
-//! A batch counts at a start if a drive has its record. Of a drive that is not there nothing is needed: what it was
-//! to hold follows from what the others hold. A drive that is there and lacks its record leaves a *gap*: its record
-//! is damaged, or the power went before the batch was stable. Nobody can tell which, so the start reconstructs what
-//! the drive was to hold and writes the record (`durability::mend`). If too much is missing for that, the last batch
-//! is left out: unless more is damaged than the array can miss, it was not stable, nothing of it was written, and no
+//! A batch counts at a start if a drive has its record. Of a drive that is not there nothing is
+//! needed: what it was to hold follows from what the others hold. A drive that is there and lacks
+//! its record leaves a *gap*: its record is damaged, or the power went before the batch was stable.
+//! Nobody can tell which, so the start reconstructs what the drive was to hold and writes the
+//! record (`durability::mend`). If too much is missing for that, the last batch is left out: unless
+//! more is damaged than the array can miss, it was not stable, nothing of it was written, and no
 //! client was told that it was.
 //!
 //! Mirrors need no journal: each drive has the data themselves. Drives that are being rebuilt have
@@ -45,12 +47,13 @@
 //! | 64..72 | 0 | number of the record before it in this half, or 0 |
 //! | 80..4096 | 0 | 16 bytes per part: offset on the drive; length, + 1 if it is zeros, which have no data |
 //!
-//! Records in a half count as far as each names the one before it; what comes after is torn, or older.
+//! Records in a half count as far as each names the one before it; what comes after is torn, or
+//! older.
 //!
 //! # What the owner keeps to
 //!
-//! While records count, every change of drives that serve is journalled. Before the first that is not
-//! (the array is optimal again), [`Journal::clear`] is on stable storage on all drives.
+//! While records count, every change of drives that serve is journalled. Before the first that is
+//! not (the array is optimal again), [`Journal::clear`] is on stable storage on all drives.
 
 mod record;
 mod replay;
@@ -294,8 +297,8 @@ impl Journal {
     }
 
     /// Records what operations are about to write. They may begin when [`Journal::stable`] has
-    /// reached the number of the batch, and [`Journal::finish`] says that all are over. No other batch
-    /// is being written.
+    /// reached the number of the batch, and [`Journal::finish`] says that all are over. No other
+    /// batch is being written.
     ///
     /// # Errors
     ///
@@ -391,18 +394,19 @@ impl Journal {
         }
     }
 
-    /// A half whose operations are all done, by the number of its first batch: when all drives were synced after
-    /// this call, give it to [`Journal::retire`].
+    /// A half whose operations are all done, by the number of its first batch: when all drives were
+    /// synced after this call, give it to [`Journal::retire`].
     #[must_use]
     pub fn to_sync(&self) -> Option<u64> {
         let half = &self.halves[1 - self.filling];
         (half.is_used() && half.open == 0 && self.header_use.is_none()).then_some(half.first)
     }
 
-    /// All drives were synced since [`Journal::to_sync`] gave `first`: a header that says that the batches of this
-    /// half count no longer, to be written to all drives that take part. Until it is stable
-    /// ([`Journal::header_written`]) the half is not filled again. None if another header is being written, or the
-    /// half was filled again after [`Journal::clear`]: those syncs do not cover what it holds now.
+    /// All drives were synced since [`Journal::to_sync`] gave `first`: a header that says that the
+    /// batches of this half count no longer, to be written to all drives that take part. Until it
+    /// is stable ([`Journal::header_written`]) the half is not filled again. None if another header
+    /// is being written, or the half was filled again after [`Journal::clear`]: those syncs do not
+    /// cover what it holds now.
     pub fn retire(&mut self, first: u64) -> Option<HeadWrite> {
         self.to_sync().filter(|&ready| ready == first)?;
         let (mut base, half) = (self.halves[self.filling].first, 1 - self.filling);

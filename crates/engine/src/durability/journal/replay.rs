@@ -78,8 +78,9 @@ impl fmt::Display for Damage {
 pub struct Replay {
     /// Records to be written again, in order.
     pub records: Vec<Record>,
-    /// Records of counting batches that drives which were found lack, in order of drive and half. Their batches may
-    /// not be written again before these records are there, or before [`Replay::drop_last`].
+    /// Records of counting batches that drives which were found lack, in order of drive and half.
+    /// Their batches may not be written again before these records are there, or before
+    /// [`Replay::drop_last`].
     pub gaps: Vec<Gap>,
     /// The journal to go on with; [`Journal::clear`] comes first, after the records are written
     /// and synced.
@@ -91,8 +92,8 @@ pub struct Replay {
     pub damage: Option<Damage>,
 }
 
-/// Batches of which a drive that was found took part in, and lacks the records: those behind the first record of its
-/// half that is damaged, or was not written.
+/// Batches of which a drive that was found took part in, and lacks the records: those behind the
+/// first record of its half that is damaged, or was not written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gap {
     /// The drive.
@@ -113,8 +114,8 @@ impl Gap {
         self.batches.iter().map(|(sequence, _)| *sequence)
     }
 
-    /// Records that fill the gap with `parts`, as many of them in each as it can have. `None` if the half has no room
-    /// for them.
+    /// Records that fill the gap with `parts`, as many of them in each as it can have. `None` if
+    /// the half has no room for them.
     #[must_use]
     pub fn fill(&self, uuid: Uuid, sizes: &Sizes, parts: &[Part<'_>]) -> Option<HeadWrite> {
         let half_bytes = sizes.journal_half_bytes;
@@ -137,8 +138,8 @@ impl Gap {
 }
 
 impl Replay {
-    /// Leaves out the last batch if a drive lacks its record: unless that is damaged, the batch was not stable, so
-    /// nothing of it was written, and no write in it was answered as stable.
+    /// Leaves out the last batch if a drive lacks its record: unless that is damaged, the batch was
+    /// not stable, so nothing of it was written, and no write in it was answered as stable.
     pub fn drop_last(&mut self) {
         let Some(last) = self.records.last().map(|record| record.sequence) else { return };
         if !self.gaps.iter().any(|gap| gap.sequences().any(|sequence| sequence == last)) {
@@ -189,8 +190,9 @@ impl Journal {
     /// Puts together the journals of all drives that were found and take part, as
     /// [`Journal::read`] gave them, with halves of the same size.
     ///
-    /// A batch counts if a drive has its record. A drive that was found and lacks it, although it took part, leaves
-    /// a gap. The newest header of all drives counts: a drive whose own is damaged has the batches of the others.
+    /// A batch counts if a drive has its record. A drive that was found and lacks it, although it
+    /// took part, leaves a gap. The newest header of all drives counts: a drive whose own is
+    /// damaged has the batches of the others.
     #[must_use]
     pub fn replay<'a>(
         uuid: Uuid,
@@ -271,8 +273,8 @@ impl Journal {
         Replay { records, gaps, journal, is_unsound: !unsound.is_empty(), damage }
     }
 
-    /// Reads the headers of the journal of a drive, for a start at which no batch counts. What comes after
-    /// them is numbered by less than a start skips.
+    /// Reads the headers of the journal of a drive, for a start at which no batch counts. What
+    /// comes after them is numbered by less than a start skips.
     ///
     /// # Errors
     ///
@@ -285,8 +287,9 @@ impl Journal {
         Ok(image)
     }
 
-    /// Reads the journal of a drive: its headers, and the records that are there, by a function that
-    /// fills whole blocks from a place in the file. What comes after the last record is left out.
+    /// Reads the journal of a drive: its headers, and the records that are there, by a function
+    /// that fills whole blocks from a place in the file. What comes after the last record is left
+    /// out.
     ///
     /// # Errors
     ///

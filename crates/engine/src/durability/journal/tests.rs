@@ -44,7 +44,8 @@ impl Images {
         (0..DRIVES).for_each(|drive| self.write(DriveId(drive), write, usize::MAX));
     }
 
-    /// Whether all of a record is there. A cut within zeros that were zeros before takes nothing away.
+    /// Whether all of a record is there. A cut within zeros that were zeros before takes nothing
+    /// away.
     fn has(&self, drive: DriveId, write: &HeadWrite) -> bool {
         let at = (write.offset_bytes - JOURNAL_OFFSET_BYTES) as usize;
         let mut padded = self.0[drive.index()].clone();
@@ -148,8 +149,8 @@ fn records(batch: &Batch, parts: &[Owned], found: DriveSet) -> Vec<Record> {
 proptest! {
     #![proptest_config(testing::cases(128))]
 
-    /// All batches but the last are stable. Of the last any bytes have landed on each drive, and any
-    /// drives are found.
+    /// All batches but the last are stable. Of the last any bytes have landed on each drive, and
+    /// any drives are found.
     #[test]
     fn a_journal_cut_anywhere_gives_what_was_stable_and_nothing_by_halves(
         old in proptest::collection::vec(parts(), 0..6),
@@ -479,7 +480,8 @@ fn a_half_that_is_full_to_its_end_says_all_and_no_more() {
     assert_eq!(zeros.length_bytes(), 12_288);
 }
 
-/// Small halves are where their size puts them, wrap after a few batches, and no batch is larger than one of them.
+/// Small halves are where their size puts them, wrap after a few batches, and no batch is larger
+/// than one of them.
 #[test]
 fn halves_of_any_size_wrap_and_say_what_they_hold() {
     let half = 4 * BLOCK;
@@ -528,8 +530,8 @@ fn halves_of_any_size_wrap_and_say_what_they_hold() {
     assert_eq!(said, "a journal record of 20480 bytes is too long: at most 16384 fit");
 }
 
-/// Syncs that were under way while the journal was cleared cover nothing that is written after it: a half that was
-/// filled again meanwhile is not retired by them.
+/// Syncs that were under way while the journal was cleared cover nothing that is written after it:
+/// a half that was filled again meanwhile is not retired by them.
 #[test]
 fn a_half_that_was_filled_again_since_the_syncs_began_is_not_retired() {
     let sizes = Sizes { journal_half_bytes: 2 * BLOCK, ..Sizes::SERVED };
@@ -552,8 +554,8 @@ fn a_half_that_was_filled_again_since_the_syncs_began_is_not_retired() {
     assert!(journal.retire(after).is_some());
 }
 
-/// A record that is sealed says that it goes on past the end of its half: what is there is not its own, and
-/// behind the second half are the data of clients, or nothing.
+/// A record that is sealed says that it goes on past the end of its half: what is there is not its
+/// own, and behind the second half are the data of clients, or nothing.
 #[test]
 fn a_record_that_claims_to_go_past_its_half_is_none() {
     use super::record::RecordHead;

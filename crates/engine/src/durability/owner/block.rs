@@ -18,8 +18,8 @@
 //! | 88..104 | start of the machine |
 //! | 128..224 | name of the server, ASCII, zeros behind |
 //!
-//! All that differs between two blocks lies in the first sector, which a drive writes as a whole. An array of an older
-//! version has zeros there.
+//! All that differs between two blocks lies in the first sector, which a drive writes as a whole.
+//! An array of an older version has zeros there.
 
 use super::super::block::{BLOCK_BYTES, array, get_u32, get_u64, is_sealed, put, seal};
 use super::super::uuid::Uuid;

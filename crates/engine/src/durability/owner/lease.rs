@@ -85,8 +85,9 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// A server that begins to take a drive. `own` says who it is, `found` whose the drive was; with `demands` the
-    /// owner has to stop, whether it lives or not, and is outlasted. A fenced drive is reserved for the server already.
+    /// A server that begins to take a drive. `own` says who it is, `found` whose the drive was;
+    /// with `demands` the owner has to stop, whether it lives or not, and is outlasted. A fenced
+    /// drive is reserved for the server already.
     #[must_use]
     pub fn new(own: OwnerBlock, guard: Guard, found: Found, demands: bool) -> Self {
         let (epoch, against) = match found.owner() {
@@ -237,7 +238,8 @@ impl Lease {
             State::Check => {
                 let is_valid = self.until.is_some_and(|until| now < until);
                 self.state = match other.map(|owner| owner.state) {
-                    // No server can own the drive as well, unless one of them keeps other times than it says.
+                    // No server can own the drive as well, unless one of them keeps other times
+                    // than it says.
                     Some(OwnerState::Bid { demands: true } | OwnerState::Held) => {
                         State::Lost(other.copied())
                     }
@@ -323,7 +325,8 @@ impl Lease {
         }
     }
 
-    /// What was under way came to nothing, because the connection was lost: it is begun again over another one.
+    /// What was under way came to nothing, because the connection was lost: it is begun again over
+    /// another one.
     pub fn handle_cut(&mut self) {
         if self.begun.take().is_none() || self.guard == Guard::Fenced {
             return;

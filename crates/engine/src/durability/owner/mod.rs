@@ -1,54 +1,60 @@
-//! The owner of a drive on the network: one server at a time, also where the drive itself keeps nobody out.
+//! The owner of a drive on the network: one server at a time, also where the drive itself keeps
+//! nobody out.
 //!
-//! A block of the head ([`OWNER_AT`]) names the server that owns the drive. The owner writes it again and again with a
-//! higher *heartbeat*; another server that finds it moving leaves the drive alone. A [`Watch`] decides whether the
-//! block moves, a [`Lease`] takes a drive and keeps it. Neither has a clock or does I/O; both are of one drive.
+//! A block of the head ([`OWNER_AT`]) names the server that owns the drive. The owner writes it
+//! again and again with a higher *heartbeat*; another server that finds it moving leaves the drive
+//! alone. A [`Watch`] decides whether the block moves, a [`Lease`] takes a drive and keeps it.
+//! Neither has a clock or does I/O; both are of one drive.
 //!
 //! # Two kinds of drives
 //!
-//! A drive with reservations is [`Guard::Fenced`]: a server takes it by reserving it, the drive itself refuses every
-//! command of the one before, and the block only shows whether that one lives. All other drives are [`Guard::Bare`]:
-//! the block is all there is, and time decides.
+//! A drive with reservations is [`Guard::Fenced`]: a server takes it by reserving it, the drive
+//! itself refuses every command of the one before, and the block only shows whether that one lives.
+//! All other drives are [`Guard::Bare`]: the block is all there is, and time decides.
 //!
 //! # Why two servers never own a bare drive at once
 //!
-//! Terms of a server, in its block: `L`, how long it owns the drive after the start of the last write of its block
-//! that is done ([`Terms::lease`]); `D`, how long after `L` a command of it may still be carried out
-//! ([`Terms::in_flight`]). After `L` it sends nothing and answers no client, and does not own the drive again by a write
-//! that ends later. A little later it closes connections over which a change has no answer yet. `D` holds because the drive ends a
-//! controller whose connection is closed, or that sends no Keep Alive for the Keep Alive Timeout, with all of its commands; a process that is
-//! stopped sends none.
+//! Terms of a server, in its block: `L`, how long it owns the drive after the start of the last
+//! write of its block that is done ([`Terms::lease`]); `D`, how long after `L` a command of it may
+//! still be carried out ([`Terms::in_flight`]). After `L` it sends nothing and answers no client,
+//! and does not own the drive again by a write that ends later. A little later it closes
+//! connections over which a change has no answer yet. `D` holds because the drive ends a controller
+//! whose connection is closed, or that sends no Keep Alive for the Keep Alive Timeout, with all of
+//! its commands; a process that is stopped sends none.
 //!
-//! A newcomer writes a *bid*, waits `L + D` of the former owner and a sixteenth more, and owns the drive if the block
-//! is still its bid. Let the bid of `Y` be carried out at `e`, when `X` owns the drive. `X` reads back only its own
-//! bid, so `X` became the owner before `e`. A heartbeat of `X` that is carried out after `e` and before `Y` reads
-//! makes `Y` give up. So if `Y` goes on, the last heartbeat of `X` began before `e`, and `X` sends nothing after
-//! `e + L`. Nothing of it is carried out after `e + L + D`, and only then `Y` reads. The sixteenth is for two clocks
-//! of which one is 6 % faster.
+//! A newcomer writes a *bid*, waits `L + D` of the former owner and a sixteenth more, and owns the
+//! drive if the block is still its bid. Let the bid of `Y` be carried out at `e`, when `X` owns the
+//! drive. `X` reads back only its own bid, so `X` became the owner before `e`. A heartbeat of `X`
+//! that is carried out after `e` and before `Y` reads makes `Y` give up. So if `Y` goes on, the
+//! last heartbeat of `X` began before `e`, and `X` sends nothing after `e + L`. Nothing of it is
+//! carried out after `e + L + D`, and only then `Y` reads. The sixteenth is for two clocks of which
+//! one is 6 % faster.
 //!
-//! A block that was released, or never written, has no owner that could still write. Then a bid needs only outlast
-//! the bids of others that found the same. It is confirmed at most [`Terms::gap`] (`L / 8`) after the start of the
-//! read that found no owner, and read again [`Terms::settling`] (`L / 4`) later. A rival whose bid replaces it after
-//! that read would have to be slower than its own gap, and such a bid waits as one against an owner does.
+//! A block that was released, or never written, has no owner that could still write. Then a bid
+//! needs only outlast the bids of others that found the same. It is confirmed at most
+//! [`Terms::gap`] (`L / 8`) after the start of the read that found no owner, and read again
+//! [`Terms::settling`] (`L / 4`) later. A rival whose bid replaces it after that read would have to
+//! be slower than its own gap, and such a bid waits as one against an owner does.
 //!
-//! An owner whose `L` has run out (its process was stopped, its network was gone) looks at the block. If the block is
-//! still its own, nobody has taken the drive, and it bids as for a drive without an owner. Otherwise the drive is
-//! lost, for good.
+//! An owner whose `L` has run out (its process was stopped, its network was gone) looks at the
+//! block. If the block is still its own, nobody has taken the drive, and it bids as for a drive
+//! without an owner. Otherwise the drive is lost, for good.
 //!
-//! A newcomer that gives up leaves its bid, because the block may be another server's by then; so does an owner whose `L`
-//! has run out.
+//! A newcomer that gives up leaves its bid, because the block may be another server's by then; so
+//! does an owner whose `L` has run out.
 //!
-//! An owner overwrites a bid while it owns the drive: a server that asks learns that the owner lives. Only a bid that
-//! *demands* the drive, by order of the administrator, makes the owner stop.
+//! An owner overwrites a bid while it owns the drive: a server that asks learns that the owner
+//! lives. Only a bid that *demands* the drive, by order of the administrator, makes the owner stop.
 //!
 //! # Why a stalled owner of a fenced drive answers no client
 //!
-//! The drive refuses its commands, so it changes nothing and reads nothing. What it could still do is to answer from
-//! memory. A newcomer waits `L` and a sixteenth, from the end of a read to the start of another that finds the same
-//! block, before it preempts. The owner ceases to answer `L` after the start of its last heartbeat, which was before
-//! that. The next heartbeat meets the conflict. A heartbeat that is carried out between that last read and the
-//! preemption gives the owner another `L`: the newcomer reads the block once more, and waits as long if it has moved.
-//! A newcomer that demands the drive preempts at once, and always waits after that.
+//! The drive refuses its commands, so it changes nothing and reads nothing. What it could still do
+//! is to answer from memory. A newcomer waits `L` and a sixteenth, from the end of a read to the
+//! start of another that finds the same block, before it preempts. The owner ceases to answer `L`
+//! after the start of its last heartbeat, which was before that. The next heartbeat meets the
+//! conflict. A heartbeat that is carried out between that last read and the preemption gives the
+//! owner another `L`: the newcomer reads the block once more, and waits as long if it has moved. A
+//! newcomer that demands the drive preempts at once, and always waits after that.
 
 mod block;
 mod lease;
@@ -99,7 +105,8 @@ impl Terms {
         self.lease / 16
     }
 
-    /// How long a bid for a drive without owner may take, from the start of the read that found none.
+    /// How long a bid for a drive without owner may take, from the start of the read that found
+    /// none.
     #[must_use]
     pub fn gap(&self) -> Duration {
         self.lease / 8

@@ -1,4 +1,5 @@
-//! The block against damage, and the machines one step at a time. `engine/tests/it/owner.rs` has many servers at once.
+//! The block against damage, and the machines one step at a time. `engine/tests/it/owner.rs` has
+//! many servers at once.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use super::super::block::{BLOCK_BYTES, seal};
@@ -197,7 +198,8 @@ fn a_bid_that_is_overwritten_is_given_up_and_a_slow_one_waits_longer() {
 
 #[test]
 fn an_owner_whose_fenced_drive_is_demanded_is_outlasted() {
-    // Nobody has watched it: it may have moved a moment ago, and answers clients for as long as it says.
+    // Nobody has watched it: it may have moved a moment ago, and answers clients for as long as it
+    // says.
     let mut stored = Found::Owner(block(2, OwnerState::Held));
     let mut lease = Lease::new(block(1, OwnerState::Held), Guard::Fenced, stored, true);
     run(&mut lease, &mut stored, 0, 1700);

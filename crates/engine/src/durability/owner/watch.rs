@@ -33,7 +33,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// A newcomer with these terms begins to look. With `is_reserved` another server has reserved the drive.
+    /// A newcomer with these terms begins to look. With `is_reserved` another server has reserved
+    /// the drive.
     #[must_use]
     pub const fn new(me: Uuid, terms: Terms, guard: Guard, is_reserved: bool) -> Self {
         let (first, last_read) = (None, Instant::ZERO);

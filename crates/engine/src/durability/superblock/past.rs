@@ -1,12 +1,14 @@
-//! Branches that an array has left behind, so that a drive which comes back late is known to be outdated.
+//! Branches that an array has left behind, so that a drive which comes back late is known to be
+//! outdated.
 //!
-//! A *branch* is what an array goes through without losing a drive: starts, shutdowns, rebuilds, drives that join. It
-//! ends when a drive that took part no longer does, because that drive may go on without the others. So the list
-//! grows by one entry for each lost drive, and not with starts.
+//! A *branch* is what an array goes through without losing a drive: starts, shutdowns, rebuilds,
+//! drives that join. It ends when a drive that took part no longer does, because that drive may go
+//! on without the others. So the list grows by one entry for each lost drive, and not with starts.
 //!
-//! The list has a bound. What it no longer holds is covered by the *horizon*: a drive whose last commit is older
-//! counts as outdated, whichever branch it names. A drive that went on alone for fewer changes than the
-//! horizon has generations cannot be told from an outdated one. It is left out, and not written to.
+//! The list has a bound. What it no longer holds is covered by the *horizon*: a drive whose last
+//! commit is older counts as outdated, whichever branch it names. A drive that went on alone for
+//! fewer changes than the horizon has generations cannot be told from an outdated one. It is left
+//! out, and not written to.
 
 use super::{BLOCK_BYTES, HORIZON_AT, PAST_AT, VERSION_BRANCHES, get_u64, put};
 use alloc::vec::Vec;
@@ -75,7 +77,8 @@ impl Past {
         }
     }
 
-    /// The past that a block of this version lists. Before version 5 each change was a branch of its own.
+    /// The past that a block of this version lists. Before version 5 each change was a branch of
+    /// its own.
     pub(super) fn decode(block: &[u8], version: u32, generation: u64) -> Self {
         let (bytes, is_listed) = match version {
             VERSION_BRANCHES.. => (ENTRY_BYTES, true),

@@ -37,7 +37,8 @@ const LAYOUTS: [(Level, u8); 8] = [
     (Level::Raid6, 5),
 ];
 
-/// Arrays are started with drives drawn by chance, again and again, and go on whenever nobody has to be asked.
+/// Arrays are started with drives drawn by chance, again and again, and go on whenever nobody has
+/// to be asked.
 #[test]
 fn no_start_by_itself_misses_what_another_start_did() {
     let (mut degraded, mut refused, mut too_few) = (0, 0, 0);
@@ -105,7 +106,8 @@ fn a_lost_drive_is_no_reason_to_ask_where_it_cannot_go_on_alone() {
     }
 }
 
-/// A drive may have been rebuilt, and be all that is left, where those that were read for it know nothing of that.
+/// A drive may have been rebuilt, and be all that is left, where those that were read for it know
+/// nothing of that.
 #[test]
 fn a_drive_that_is_being_rebuilt_elsewhere_is_away() {
     let disks = created(&geometry(Level::Raid10, 4));

@@ -41,7 +41,8 @@ impl World {
         opened.assembly
     }
 
-    /// What a drive that is being rebuilt is believed to hold it holds: the rebuild does not do it again.
+    /// What a drive that is being rebuilt is believed to hold it holds: the rebuild does not do it
+    /// again.
     fn check_rebuilt(&mut self, opened: &Opened<SectorDisk>) {
         let Opened { assembly, disks, records, .. } = opened;
         let marked = records.intent.dirty_regions();

@@ -160,7 +160,8 @@ fn degraded(power: &Power, geometry: &Geometry) -> Vec<SectorDisk> {
     disks
 }
 
-/// Whatever is cut, the next start writes again what the journal holds, on all drives that it takes.
+/// Whatever is cut, the next start writes again what the journal holds, on all drives that it
+/// takes.
 #[test]
 fn an_opening_that_is_cut_loses_nothing() {
     let mut whole = 0;

@@ -1,5 +1,5 @@
-//! Heads of drives with anything in them: an array on them opens, or is refused with a sentence. Nothing
-//! panics, and nothing reads or takes more than a head holds.
+//! Heads of drives with anything in them: an array on them opens, or is refused with a sentence.
+//! Nothing panics, and nothing reads or takes more than a head holds.
 //!
 //! The fuzzer in `fuzz/` calls [`check`]; the test runs it on damage that seeds draw.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
@@ -79,8 +79,8 @@ impl Choices<'_> {
 /// Numbers that programs get wrong.
 const NUMBERS: [u64; 10] = [0, 1, 2, 63, 64, 4095, 1 << 31, u32::MAX as u64, 1 << 62, u64::MAX];
 
-/// Changes a few bytes of a block as `choices` say. Half of the time its checksum is made right again, or
-/// no damage would come further than that.
+/// Changes a few bytes of a block as `choices` say. Half of the time its checksum is made right
+/// again, or no damage would come further than that.
 fn damage(block: &mut [u8; BLOCK], choices: &mut Choices<'_>) {
     let sum_at = (0..64).step_by(4).find(|at| is_sealed(&block[..], *at));
     for _ in 0..=choices.below(4) {
@@ -114,8 +114,8 @@ pub(crate) enum End {
 ///
 /// # Panics
 ///
-/// When reading blocks, assembling or starting does, when a refusal says nothing, when more is read than is
-/// there, or when what was opened cannot be opened again.
+/// When reading blocks, assembling or starting does, when a refusal says nothing, when more is read
+/// than is there, or when what was opened cannot be opened again.
 pub(crate) fn check(bytes: &[u8]) -> End {
     thread_local! {
         static IMAGES: Vec<Vec<SectorDisk>> = images();

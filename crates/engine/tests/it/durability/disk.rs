@@ -144,8 +144,8 @@ impl Disk {
         found
     }
 
-    /// Whether a record of the journal is stable that has this version for a place of this drive. Read
-    /// by the layout of records alone; a power cut shows whether a start would find it.
+    /// Whether a record of the journal is stable that has this version for a place of this drive.
+    /// Read by the layout of records alone; a power cut shows whether a start would find it.
     pub(crate) fn has_record(&self, code: Code<'_>, offset_bytes: u64, version: u64) -> bool {
         let version = u64::from_le_bytes(code.encode(offset_bytes, version));
         let number =

@@ -331,8 +331,8 @@ fn narrow_stripes_that_miss_nobody_are_resynced() {
     assert!(expected > 0 && repairs.resync_stripes() >= expected);
 }
 
-/// Whatever is written when the power goes, the next start goes on, or is refused and can be forced again
-/// to the same end.
+/// Whatever is written when the power goes, the next start goes on, or is refused and can be forced
+/// again to the same end.
 #[test]
 fn a_forced_start_that_is_cut_can_be_repeated() {
     let power = Power::lasting();

@@ -1,6 +1,6 @@
 //! Arrays that are started, changed and cut short again and again, with other drives left out each
-//! time: no drive that missed something is ever taken for one that was there, no cut costs a drive, and
-//! a split is one.
+//! time: no drive that missed something is ever taken for one that was there, no cut costs a drive,
+//! and a split is one.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::sectors::{Power, SectorDisk};
@@ -27,8 +27,9 @@ struct Drive {
     disk: SectorDisk,
     member: usize,
     writes: BTreeSet<u64>,
-    /// What it says was written: these, and the numbers of branches that took effect, because that data were
-    /// written then cannot be excluded. One that is being rebuilt says so of what is on the drives that serve.
+    /// What it says was written: these, and the numbers of branches that took effect, because that
+    /// data were written then cannot be excluded. One that is being rebuilt says so of what is on
+    /// the drives that serve.
     claims: BTreeSet<u64>,
     change: u64,
 }
@@ -310,7 +311,8 @@ impl Shelf {
         machine.handle_drive_replaced(Instant::ZERO, drive);
     }
 
-    /// Does what the machine says, in its order, until it says enough: gives the writes under way then.
+    /// Does what the machine says, in its order, until it says enough: gives the writes under way
+    /// then.
     fn run_in_order(
         &mut self,
         machine: &mut Durability<Nothing>,
@@ -404,8 +406,9 @@ fn old_drives_are_recognised_after_thousands_of_changes() {
     assert!(testing::is_repeat() || counts.stale > 50 && counts.rebuilt > 50, "{counts:?}");
 }
 
-/// Seed 598: an outdated drive went on alone, and is found with one that was being rebuilt beside those which
-/// had gone on without it, all missing. That one holds no data, and is the only witness of theirs.
+/// Seed 598: an outdated drive went on alone, and is found with one that was being rebuilt beside
+/// those which had gone on without it, all missing. That one holds no data, and is the only witness
+/// of theirs.
 #[test]
 fn a_drive_that_was_being_rebuilt_tells_of_those_that_went_on_apart() {
     let mut counts = Counts::default();
@@ -413,8 +416,8 @@ fn a_drive_that_was_being_rebuilt_tells_of_those_that_went_on_apart() {
     assert!(counts.splits > 0, "{counts:?}");
 }
 
-/// The power went while a change was committed, on one drive of three so far. It is found again when the
-/// others, which went on without it, have all been replaced: nobody that it knows is left.
+/// The power went while a change was committed, on one drive of three so far. It is found again
+/// when the others, which went on without it, have all been replaced: nobody that it knows is left.
 #[test]
 fn a_change_that_came_to_nothing_is_no_split() {
     for joins in [false, true] {
@@ -485,7 +488,8 @@ fn no_history_of_starts_changes_and_cuts_takes_a_drive_for_one_that_was_there() 
     assert!(splits > 0 && too_few > 0 && rebuilt > 0);
 }
 
-/// Fail two drives, replace the first, and stop: the second is older than what took the first's place.
+/// Fail two drives, replace the first, and stop: the second is older than what took the first's
+/// place.
 #[test]
 fn a_drive_that_failed_after_one_that_was_replaced_is_no_split() {
     for (level, stripe_width) in [(Level::Raid6, 4), (Level::Raid10, 2)] {
@@ -516,7 +520,8 @@ fn a_drive_that_failed_after_one_that_was_replaced_is_no_split() {
     }
 }
 
-/// The drive that served last is missing: what it was rebuilding says that the older one is too old.
+/// The drive that served last is missing: what it was rebuilding says that the older one is too
+/// old.
 #[test]
 fn a_drive_that_is_being_rebuilt_keeps_an_old_one_from_leading() {
     let geometry = geometry(Level::Raid1, 3);

@@ -140,8 +140,8 @@ impl Arrays {
         }
     }
 
-    /// How many rows the drives that were found hold as behind the last batch, and how many as before it. Rows
-    /// that are the same in both count for both.
+    /// How many rows the drives that were found hold as behind the last batch, and how many as
+    /// before it. Rows that are the same in both count for both.
     ///
     /// # Panics
     ///
@@ -172,7 +172,8 @@ impl Arrays {
 
 const ALL_ROWS: usize = STRIPES as usize * ROWS as usize;
 
-/// As many drives as can be missed have a damaged record or are not there: all batches are there, the last one too.
+/// As many drives as can be missed have a damaged record or are not there: all batches are there,
+/// the last one too.
 #[test]
 fn damaged_records_lose_nothing_that_was_flushed() {
     let (mut last, mut earlier, mut missing_too, mut mended) = (0, 0, 0, 0);
@@ -230,7 +231,8 @@ fn damaged_records_lose_nothing_that_was_flushed() {
     assert!(testing::is_repeat() || mended > 50, "{mended} records");
 }
 
-/// Each row of a batch that the power cut short is old or new on all drives, also if the next start lacks one.
+/// Each row of a batch that the power cut short is old or new on all drives, also if the next start
+/// lacks one.
 #[test]
 fn rows_of_a_batch_in_flight_are_old_or_new() {
     let (mut old, mut new) = (0, 0);

@@ -273,7 +273,8 @@ fn only_the_very_drive_may_join_again() {
     assert!(!is_unfinished(&mut SectorDisk::new(&power)), "nothing was begun");
 }
 
-/// The table of a drive that joins is that of a new drive, whatever was there. Arrays of earlier versions have zeros.
+/// The table of a drive that joins is that of a new drive, whatever was there. Arrays of earlier
+/// versions have zeros.
 #[test]
 fn a_drive_that_joins_has_sums_of_zeros_and_keeps_what_is_not_of_the_array() {
     for seals_sectors in [true, false] {
@@ -316,8 +317,8 @@ fn a_drive_that_joins_has_sums_of_zeros_and_keeps_what_is_not_of_the_array() {
     }
 }
 
-/// A drive that keeps its head only is not used if the array can miss it. What is left of a drive that has some
-/// damage is used.
+/// A drive that keeps its head only is not used if the array can miss it. What is left of a drive
+/// that has some damage is used.
 #[test]
 fn a_drive_that_was_overwritten_behind_its_head_is_left_out() {
     let power = Power::lasting();

@@ -1,5 +1,5 @@
-//! A disk on which the power can go at any write or sync, and which then has any sectors of what was
-//! not synced.
+//! A disk on which the power can go at any write or sync, and which then has any sectors of what
+//! was not synced.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::code::Code;

@@ -1,4 +1,5 @@
-//! What must not wait for the clock: writes are held only until what they wait for is written and synced.
+//! What must not wait for the clock: writes are held only until what they wait for is written and
+//! synced.
 
 use super::states::Bench;
 use array::Level;

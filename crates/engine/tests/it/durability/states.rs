@@ -261,8 +261,8 @@ fn a_rebuilt_mirror_is_called_serving_after_its_data_are_synced() {
     assert_eq!(bench.end_ios(), "Clean");
 }
 
-/// A rebuild reads what was answered. A drive that was rebuilt from it would not fit the others after a crash if that
-/// were in memory alone when it is called serving.
+/// A rebuild reads what was answered. A drive that was rebuilt from it would not fit the others
+/// after a crash if that were in memory alone when it is called serving.
 #[test]
 fn a_rebuilt_drive_is_called_serving_after_all_that_was_answered_is_in_the_journal() {
     for is_whole in [true, false] {

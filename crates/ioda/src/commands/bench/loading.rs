@@ -1,4 +1,5 @@
-//! `ioda bench loading`: what a request costs while others wait, and what a run loads before it begins.
+//! `ioda bench loading`: what a request costs while others wait, and what a run loads before it
+//! begins.
 
 use crate::exit::Failure;
 use crate::output;
@@ -140,7 +141,8 @@ fn document(size: &Size, waiting: &[Waiting], preparation: WallTime, trace: &Tra
     }
 }
 
-/// What requests cost that wait, and what is done before a run, as `ioda bench loading --json` writes it.
+/// What requests cost that wait, and what is done before a run, as `ioda bench loading --json`
+/// writes it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Loading {
     /// Writes while so many are under way.

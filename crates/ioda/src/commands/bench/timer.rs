@@ -117,7 +117,8 @@ impl Document for Timers {
 /// How late a way to wait is.
 #[derive(Serialize, JsonSchema)]
 struct Timer {
-    /// `sleep`, `spin`, `hybrid` (sleeps, then spins for a fixed time) or `adaptive` (for as long as is needed).
+    /// `sleep`, `spin`, `hybrid` (sleeps, then spins for a fixed time) or `adaptive` (for as long
+    /// as is needed).
     way: &'static str,
     /// The time that it spins before a moment, in nanoseconds; null where it does not do both.
     margin_nanoseconds: Option<u64>,

@@ -47,9 +47,11 @@ struct Plan {
     printed_table: Option<PrintedTable>,
     /// The verdict about each load.
     loads: Vec<Load>,
-    /// `TW_burst` by the article's formula: pairs of a number of drives and a window in milliseconds.
+    /// `TW_burst` by the article's formula: pairs of a number of drives and a window in
+    /// milliseconds.
     tw_burst_ms_by_drives: Vec<(f64, f64)>,
-    /// The longest window that is safe: pairs of a load in drive writes per day and a window in milliseconds.
+    /// The longest window that is safe: pairs of a load in drive writes per day and a window in
+    /// milliseconds.
     longest_window_ms_by_dwpd: Vec<(f64, f64)>,
 }
 
@@ -115,8 +117,8 @@ struct Collections {
     collection_bytes_per_second: f64,
     /// Share of valid pages in a victim in the steady state, from 0 to 1.
     steady_valid_ratio: f64,
-    /// Write amplification of the drive in the steady state: pages of flash programmed per page written to
-    /// it, under uniform random overwrites.
+    /// Write amplification of the drive in the steady state: pages of flash programmed per page
+    /// written to it, under uniform random overwrites.
     steady_write_amplification: f64,
 }
 
@@ -224,7 +226,8 @@ struct LoadWindows {
     article_window_ms: Option<f64>,
     /// The shortest window that makes sense, in milliseconds.
     shortest_window_ms: f64,
-    /// The longest window that keeps the contract by the bound that always holds, guards included, in milliseconds.
+    /// The longest window that keeps the contract by the bound that always holds, guards included,
+    /// in milliseconds.
     longest_window_ms: f64,
     /// The same where the load is what the flash can program; null if the load is less.
     longest_window_at_flash_ms: Option<f64>,

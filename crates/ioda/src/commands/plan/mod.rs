@@ -1,7 +1,7 @@
 //! `ioda plan`: can this array promise it, with which window, at what price?
 //!
-//! Arithmetic, asked of [`ssd::Outlook`] and the window formula in `nvme`; with `--simulate` also what
-//! a simulation finds.
+//! Arithmetic, asked of [`ssd::Outlook`] and the window formula in `nvme`; with `--simulate` also
+//! what a simulation finds.
 
 mod answer;
 mod curves;
@@ -51,16 +51,16 @@ pub(crate) struct PlanArgs {
     /// [default: the six drives of the article]
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', help_heading = "Drives")]
     drive: Vec<String>,
-    /// Blocks in a plane, any whole number that leaves room to collect: makes a preset smaller or larger
-    /// [default: the preset's]
+    /// Blocks in a plane, any whole number that leaves room to collect: makes a preset smaller or
+    /// larger [default: the preset's]
     #[arg(long, value_name = "N", help_heading = "Drives")]
     blocks_per_plane: Option<u32>,
-    /// Share of the flash that the host does not see; watermarks keep their share of it [default: the
-    /// preset's]
+    /// Share of the flash that the host does not see; watermarks keep their share of it [default:
+    /// the preset's]
     #[arg(long, value_name = "PERCENT", help_heading = "Drives")]
     over_provisioning: Option<Text<Percent>>,
-    /// Share of the over-provisioned space that may fill in one cycle, above 0% and at most 100%, or
-    /// `watermarks` for what lies between those of the drive [default: the drive's, 5%]
+    /// Share of the over-provisioned space that may fill in one cycle, above 0% and at most 100%,
+    /// or `watermarks` for what lies between those of the drive [default: the drive's, 5%]
     #[arg(long, value_name = "SHARE", help_heading = "Drives")]
     usable_share: Option<UsableShare>,
     /// Number of drives, 2 to 64 [default: the article's for its six drives, 4 for others]

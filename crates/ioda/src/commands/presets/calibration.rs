@@ -37,9 +37,11 @@ struct Measured {
     figures: Vec<Compared>,
     /// Pages programmed per page written at random in steady state.
     write_amplification: f64,
-    /// 99th percentile of random reads beside as many writes, 32 commands in flight, in microseconds.
+    /// 99th percentile of random reads beside as many writes, 32 commands in flight, in
+    /// microseconds.
     mixed_read_p99_us: f64,
-    /// What the idle drive folds out of its cache of SLC blocks, in MB/s; null without such a cache.
+    /// What the idle drive folds out of its cache of SLC blocks, in MB/s; null without such a
+    /// cache.
     folding_mb_per_second: Option<f64>,
     /// Pages programmed per page written while a new drive with such a cache is filled in order.
     fill_write_amplification: Option<f64>,

@@ -40,8 +40,8 @@ impl Document for Reproduction {
 pub(super) struct Figure {
     /// Experiment and workload.
     figure: String,
-    /// Its series. Their numbers are in `workloads`, with the same hash; of an experiment with several seeds, seed by seed
-    /// and with hashes of their own.
+    /// Its series. Their numbers are in `workloads`, with the same hash; of an experiment with
+    /// several seeds, seed by seed and with hashes of their own.
     series: Vec<FigureSeries>,
 }
 

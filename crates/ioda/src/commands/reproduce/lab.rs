@@ -27,8 +27,8 @@ pub(crate) struct LabArgs {
     /// The folder of the laboratory, which is in ioda's sources [default: lab]
     #[arg(long, value_name = "FOLDER")]
     lab: Option<PathBuf>,
-    /// Where results are kept, so that what was interrupted goes on; each is known again by all that determines it
-    /// [default: target/lab/results]
+    /// Where results are kept, so that what was interrupted goes on; each is known again by all
+    /// that determines it [default: target/lab/results]
     #[arg(long, value_name = "FOLDER")]
     results: Option<PathBuf>,
     /// Make all runs, also those whose results are kept
@@ -176,7 +176,8 @@ fn side_by_side(jobs: &Jobs, is_told: bool) -> usize {
     room
 }
 
-/// For how many runs of so much memory there is room, one at least, from the text of `/proc/meminfo`.
+/// For how many runs of so much memory there is room, one at least, from the text of
+/// `/proc/meminfo`.
 fn room(meminfo: &str, mib_each: u64) -> Option<usize> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;

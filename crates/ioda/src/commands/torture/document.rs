@@ -39,7 +39,8 @@ pub(crate) struct Tortured {
     failed: u64,
     /// The histories that failed.
     failures: Vec<Failure>,
-    /// The shortest history that fails as the first failure does; null if none failed or it was not looked for.
+    /// The shortest history that fails as the first failure does; null if none failed or it was not
+    /// looked for.
     shortest: Option<Shortest>,
     /// The one history that was to be told, a line for each event; null if none was.
     story: Option<Vec<String>>,
@@ -98,7 +99,8 @@ pub(super) struct Counts {
     rebuilds_resumed: u64,
     /// Drives that came back and were given what they had missed.
     drives_returned: u64,
-    /// Power cuts that did not come: copies of the disks lost their power, and an array was started on them.
+    /// Power cuts that did not come: copies of the disks lost their power, and an array was started
+    /// on them.
     power_cuts_imagined: u64,
 }
 

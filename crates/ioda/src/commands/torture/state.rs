@@ -1,8 +1,8 @@
 //! Counts of many runs, added up in a file.
 //!
-//! The file is replaced as a whole, every few seconds and at the end, so an interrupt leaves the sum of what had ended.
-//! Seeds that were under way are in it by name: the next run lives through them first. One process at a time has the
-//! file, by the lock of another beside it, which stays.
+//! The file is replaced as a whole, every few seconds and at the end, so an interrupt leaves the
+//! sum of what had ended. Seeds that were under way are in it by name: the next run lives through
+//! them first. One process at a time has the file, by the lock of another beside it, which stays.
 
 use super::document::{Counts, Made, Met};
 use super::trial::Failed;
@@ -313,7 +313,8 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Takes the lock of a file of counts. The file itself is replaced again and again, so another has the lock.
+/// Takes the lock of a file of counts. The file itself is replaced again and again, so another has
+/// the lock.
 fn lock(path: &Path) -> Result<File, Failure> {
     let beside = beside(path, ".lock");
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(&beside);

@@ -163,7 +163,8 @@ impl Queue {
     }
 }
 
-/// Does `work` for the numbers from zero, on so many threads. `ended` gets what came of each as soon as it has ended.
+/// Does `work` for the numbers from zero, on so many threads. `ended` gets what came of each as
+/// soon as it has ended.
 pub(super) fn side_by_side(
     threads: usize,
     queue: &Queue,

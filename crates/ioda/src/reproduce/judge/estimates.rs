@@ -34,7 +34,8 @@ impl Estimate {
         )
     }
 
-    /// The number of the case at `place`; none if it is not a finite one, which documents cannot have.
+    /// The number of the case at `place`; none if it is not a finite one, which documents cannot
+    /// have.
     pub(super) fn number(&self, place: &str) -> Option<ClaimNumber> {
         let of = format!("{place} {}", self.what);
         let (interval, why_not) = convert::interval(self.interval);
@@ -98,8 +99,8 @@ impl Case<'_> {
         Some(estimate(what, resampled, figure, limits))
     }
 
-    /// The interval of a number as the seeds vary, and as wide as it must be to hold that of all of them together. None
-    /// if some are not above zero.
+    /// The interval of a number as the seeds vary, and as wide as it must be to hold that of all of
+    /// them together. None if some are not above zero.
     fn over_seeds(
         &self,
         what: String,
@@ -135,7 +136,8 @@ fn stream(workload: usize) -> String {
     format!("workload {workload}")
 }
 
-/// All of them, or why there is none; nothing if one of them cannot have an interval, or if there are none.
+/// All of them, or why there is none; nothing if one of them cannot have an interval, or if there
+/// are none.
 fn collect(
     all: impl Iterator<Item = Option<Result<Resampled, NoInterval>>>,
 ) -> Option<Result<Vec<Resampled>, NoInterval>> {

@@ -48,7 +48,8 @@ pub(crate) struct Experiment {
     pub(crate) systems: Vec<Text<System>>,
     /// The memory of the kernel that each run is, such as `4G`.
     pub(crate) memory: String,
-    /// The one application that a smoke runs [default: the first, and only if the experiment is named].
+    /// The one application that a smoke runs [default: the first, and only if the experiment is
+    /// named].
     #[serde(default)]
     pub(crate) quick: Option<String>,
     /// Scripts in `lab/` that make what the applications need, run once ahead.
@@ -175,7 +176,8 @@ impl Experiment {
         self.shows.iter().map(|text| text.value).chain(claimed)
     }
 
-    /// Refuses an experiment that cannot be run, or that claims something about what it does not run.
+    /// Refuses an experiment that cannot be run, or that claims something about what it does not
+    /// run.
     fn check(&self, name: &str) -> Result<(), Failure> {
         let refused = |why: String| Err(Failure::usage(format!("{name}: {why}")));
         let lists = [
@@ -243,7 +245,8 @@ pub(crate) fn load_folder(folder: &Path) -> Result<Vec<Experiment>, Failure> {
     files_in(folder)?.iter().map(|(name, text)| parse(text, name)).collect()
 }
 
-/// Those experiments that `wanted` names, by id with or without `figure-` or `lab-`; all if it names none.
+/// Those experiments that `wanted` names, by id with or without `figure-` or `lab-`; all if it
+/// names none.
 pub(crate) fn select(all: Vec<Experiment>, wanted: &[String]) -> Result<Vec<Experiment>, Failure> {
     named(all, wanted, "experiment of the laboratory", |one| &one.id, ["figure-", "lab-"])
 }
@@ -257,8 +260,8 @@ pub(crate) fn filter(all: Vec<Experiment>, text: &str) -> Vec<Experiment> {
     all.into_iter().filter_map(keep).collect()
 }
 
-/// A smoke of `experiments`: one application of each on one file system, and the claims that are about it alone. Where
-/// none was named, only of those that say which is short.
+/// A smoke of `experiments`: one application of each on one file system, and the claims that are
+/// about it alone. Where none was named, only of those that say which is short.
 pub(crate) fn quick(experiments: Vec<Experiment>, are_named: bool) -> Vec<Experiment> {
     let smoke = |mut experiment: Experiment| {
         let first = experiment.applications.first().filter(|_| are_named);

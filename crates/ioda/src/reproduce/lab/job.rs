@@ -196,8 +196,8 @@ enum Ended {
     Interrupted,
 }
 
-/// Makes those of `jobs` that `shelf` does not have, and reads all of them. A run that fails does not stop the others.
-/// None begins after `stop`, and those that are being made then are ended.
+/// Makes those of `jobs` that `shelf` does not have, and reads all of them. A run that fails does
+/// not stop the others. None begins after `stop`, and those that are being made then are ended.
 pub(crate) fn make(
     jobs: &Jobs,
     place: &Place,

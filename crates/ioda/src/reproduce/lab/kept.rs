@@ -1,7 +1,7 @@
 //! The folder in which results are kept, so that what was interrupted goes on.
 //!
-//! Each run has a folder of its own, named after what is run and after the key of all that determines it. While it is
-//! made, and when it has failed, the folder has another name.
+//! Each run has a folder of its own, named after what is run and after the key of all that
+//! determines it. While it is made, and when it has failed, the folder has another name.
 
 use super::job::Job;
 use crate::exit::Failure;
@@ -84,8 +84,8 @@ impl Shelf {
         fs::rename(self.path(job, ".partial"), path)
     }
 
-    /// A run failed: what it printed stays to be looked at, under a name that is not found. The file of that, and its
-    /// text.
+    /// A run failed: what it printed stays to be looked at, under a name that is not found. The
+    /// file of that, and its text.
     pub(super) fn fail(&self, job: &Job) -> io::Result<(PathBuf, String)> {
         let path = self.path(job, ".failed");
         fs::rename(self.path(job, ".partial"), &path)?;

@@ -16,7 +16,8 @@ pub(crate) enum Whose {
     Array,
 }
 
-/// A number about a run of the laboratory. Latencies are in nanoseconds, as those of simulated runs are.
+/// A number about a run of the laboratory. Latencies are in nanoseconds, as those of simulated runs
+/// are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LabNumber {
     /// How long the application ran, in seconds.
@@ -76,8 +77,8 @@ impl LabNumber {
         }
     }
 
-    /// How many samples lie beyond it, if it is a percentile. Of an application it is the most that it can be: some time
-    /// only a part of their operations.
+    /// How many samples lie beyond it, if it is a percentile. Of an application it is the most that
+    /// it can be: some time only a part of their operations.
     pub(crate) fn samples_beyond(self, run: &LabMeasured) -> Option<u64> {
         let Self::Percentile(whose, index) = self else { return None };
         self.of(run)?;
@@ -86,7 +87,8 @@ impl LabNumber {
             Whose::Own => run.operations,
             Whose::Array => run.array.reads,
         };
-        // Rounded down, so that a tenth of a sample is none; the rest of a division is no part of a sample.
+        // Rounded down, so that a tenth of a sample is none; the rest of a division is no part of a
+        // sample.
         Some((count as f64 * (100.0 - percent) / 100.0 + 1e-6) as u64)
     }
 

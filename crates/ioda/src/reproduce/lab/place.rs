@@ -24,8 +24,8 @@ pub(crate) struct Place {
     pub(super) program: PathBuf,
     /// The name of its kernel, which is one of a hash.
     pub(crate) kernel: String,
-    /// A hash of this program, of all files of the laboratory but those of single applications, of the kernel's name
-    /// and of the variables of the environment that scripts there are given.
+    /// A hash of this program, of all files of the laboratory but those of single applications, of
+    /// the kernel's name and of the variables of the environment that scripts there are given.
     hash: String,
 }
 
@@ -65,7 +65,8 @@ impl Place {
         Ok(Self { folder, program, kernel, hash: digits(hash) })
     }
 
-    /// A key for `application` as `how` says. What another application does determines nothing of it.
+    /// A key for `application` as `how` says. What another application does determines nothing of
+    /// it.
     pub(super) fn key(&self, application: &str, how: &[&str]) -> String {
         let mut hash = Sha256::new();
         hash.update(format!("{} {application} {how:?}", self.hash));
@@ -149,8 +150,8 @@ fn hash_file(hash: &mut Sha256, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Adds every file below `folder` with its name, but for those in the folder `apart`. What people read and what editors
-/// and Python leave behind determines nothing.
+/// Adds every file below `folder` with its name, but for those in the folder `apart`. What people
+/// read and what editors and Python leave behind determines nothing.
 fn hash_folder(hash: &mut Sha256, folder: &Path, apart: &Path) -> io::Result<()> {
     let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);

@@ -1,4 +1,5 @@
-//! Child processes that end with us: a kernel of the laboratory has processes of its own, in groups of their own.
+//! Child processes that end with us: a kernel of the laboratory has processes of its own, in groups
+//! of their own.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
@@ -27,7 +28,8 @@ pub(super) fn wait(child: &mut Child, stop: &AtomicBool) -> std::io::Result<Opti
     }
 }
 
-/// Ends `child` and all processes below it. First those below are asked to, so that the child can tidy up.
+/// Ends `child` and all processes below it. First those below are asked to, so that the child can
+/// tidy up.
 fn end(child: &mut Child) -> std::io::Result<()> {
     let below = Tree::now().below(child.id());
     send(&below, Signal::TERM);
@@ -57,7 +59,8 @@ fn send(processes: &[(u32, u64)], signal: Signal) {
     }
 }
 
-/// All processes: the parent of each, and when it began, which tells it from a later one with the same number.
+/// All processes: the parent of each, and when it began, which tells it from a later one with the
+/// same number.
 struct Tree(BTreeMap<u32, (u32, u64)>);
 
 impl Tree {

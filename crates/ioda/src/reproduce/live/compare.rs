@@ -144,7 +144,8 @@ impl Pair {
 }
 
 /// The sum of a simulated latency and of a lateness that does not depend on it. The array is told
-/// when an answer was due, not when it came, so that only the last answer of a request makes it late.
+/// when an answer was due, not when it came, so that only the last answer of a request makes it
+/// late.
 struct Expected {
     /// Sums and their weights, ascending.
     sums: Vec<(u64, f64)>,

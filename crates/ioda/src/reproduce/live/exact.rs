@@ -1,7 +1,8 @@
 //! Request by request: what an answer of the served array took, beside what the simulator says.
 //!
-//! Where time is virtual (`lab/`), programs compute in no time and wake up when they are due, so the served array
-//! has to answer every single request when the simulated one does, but for what the path to it costs.
+//! Where time is virtual (`lab/`), programs compute in no time and wake up when they are due, so
+//! the served array has to answer every single request when the simulated one does, but for what
+//! the path to it costs.
 
 use report::{Claim, ClaimKind};
 use schemars::JsonSchema;
@@ -55,7 +56,8 @@ pub(crate) struct Exact {
     pub(crate) smallest_nanoseconds: i64,
     /// The largest.
     pub(crate) largest_nanoseconds: i64,
-    /// The first request whose difference is not the smallest, counted from 1; none if all are alike.
+    /// The first request whose difference is not the smallest, counted from 1; none if all are
+    /// alike.
     pub(crate) first: Option<u64>,
 }
 

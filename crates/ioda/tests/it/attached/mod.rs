@@ -1,5 +1,5 @@
-//! Arrays that hosts attach to over NVMe/TCP: beside NBD clients, over two paths of which one is cut, through kills
-//! and restarts.
+//! Arrays that hosts attach to over NVMe/TCP: beside NBD clients, over two paths of which one is
+//! cut, through kills and restarts.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod multipath;

@@ -26,7 +26,8 @@ struct TwoPaths<'a> {
 }
 
 impl TwoPaths<'_> {
-    /// Does something over whatever path there is. What fails is done again, as a host does that has several paths.
+    /// Does something over whatever path there is. What fails is done again, as a host does that
+    /// has several paths.
     fn retry<T>(&mut self, mut what: impl FnMut(&mut StoredDrive) -> std::io::Result<T>) -> T {
         for _ in 0..200 {
             if self.open.is_none() {

@@ -70,7 +70,8 @@ pub(crate) fn wait(client: &mut Client, count: u64) {
     }
 }
 
-/// Deallocates `blocks` blocks by commands of 256 ranges, in all `count` times. Waits for `answers` of them.
+/// Deallocates `blocks` blocks by commands of 256 ranges, in all `count` times. Waits for `answers`
+/// of them.
 pub(crate) fn deallocate(queue: &mut Queue, blocks: u64, count: usize, answers: usize) {
     let each = blocks / 256;
     let ranges: Vec<u8> = (0..256)

@@ -9,8 +9,8 @@ use live::control::AdminCommand;
 use std::net::SocketAddr;
 use units::Rng;
 
-/// Reads that must be answered before the first of the others. A server that looks at nothing else meanwhile answers
-/// one or two.
+/// Reads that must be answered before the first of the others. A server that looks at nothing else
+/// meanwhile answers one or two.
 const READS_MIN: u64 = 20;
 
 #[test]

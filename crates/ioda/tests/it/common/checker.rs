@@ -17,14 +17,15 @@ const READ_BLOCKS: u64 = 64;
 /// Longest that a request may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a sector may hold: the version that is promised to survive, or any later one. Version 0 is zeros.
+/// What a sector may hold: the version that is promised to survive, or any later one. Version 0 is
+/// zeros.
 #[derive(Clone, Copy, Default)]
 struct Versions {
     flushed: u64,
     answered: u64,
     sent: u64,
-    /// What else might have been found after the last crash; more than the above if a drive is lost before
-    /// something newer is flushed.
+    /// What else might have been found after the last crash; more than the above if a drive is lost
+    /// before something newer is flushed.
     oldest: u64,
     newest: u64,
 }
@@ -227,8 +228,8 @@ impl Checker {
         self.busy.fill(false);
     }
 
-    /// The array starts without a drive that it had: what a crash left different on several drives may be
-    /// found otherwise than before, where nothing newer was flushed.
+    /// The array starts without a drive that it had: what a crash left different on several drives
+    /// may be found otherwise than before, where nothing newer was flushed.
     pub(crate) fn drive_lost(&mut self) {
         for versions in &mut self.versions {
             versions.flushed = versions.flushed.min(versions.oldest);
@@ -236,8 +237,8 @@ impl Checker {
         }
     }
 
-    /// Reads everything. Each sector must hold what was flushed or something later; from now on it holds
-    /// what was found.
+    /// Reads everything. Each sector must hold what was flushed or something later; from now on it
+    /// holds what was found.
     pub(crate) fn check_all(&mut self, client: &mut Client) {
         let blocks = self.versions.len() as u64 / BLOCK_SECTORS;
         for first in (0..blocks).step_by(READ_BLOCKS as usize) {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Kills the command when it has kept two lines in `folder`, or more, and tears another, as if the power had
-/// failed in the middle of it. Returns how many lines are kept.
+/// Kills the command when it has kept two lines in `folder`, or more, and tears another, as if the
+/// power had failed in the middle of it. Returns how many lines are kept.
 pub(crate) fn killed(arguments: &[&str], folder: &Path) -> usize {
     let mut child = Command::new(env!("CARGO_BIN_EXE_ioda"))
         .args(arguments)

@@ -19,7 +19,8 @@ pub(crate) struct Served {
     log: PathBuf,
 }
 
-/// Whether the directory for drives that `arguments` name is still to be made, and `--create` not said.
+/// Whether the directory for drives that `arguments` name is still to be made, and `--create` not
+/// said.
 fn is_new(arguments: &[String]) -> bool {
     let named = arguments.iter().position(|argument| argument == "--storage");
     let storage = named.and_then(|position| arguments.get(position + 1));
@@ -29,7 +30,8 @@ fn is_new(arguments: &[String]) -> bool {
 }
 
 impl Served {
-    /// Serves with `arguments`, and makes the array if the directory for its drives is not there; sockets are in `folder`.
+    /// Serves with `arguments`, and makes the array if the directory for its drives is not there;
+    /// sockets are in `folder`.
     pub(crate) fn start(folder: &Path, arguments: &[String]) -> Self {
         Self::start_by(&[], folder, arguments)
     }
@@ -39,8 +41,8 @@ impl Served {
         let socket = folder.join("s");
         let log = folder.join("log");
         let stderr = std::fs::File::create(&log).unwrap();
-        // Nothing may rely on the umask to keep others out. Tests may run under `nohup`, which would
-        // have the server ignore a closed terminal.
+        // Nothing may rely on the umask to keep others out. Tests may run under `nohup`, which
+        // would have the server ignore a closed terminal.
         let child = Command::new("env")
             .args(["--default-signal=HUP", "sh", "-c", "umask 0; exec \"$0\" \"$@\""])
             .args(program)

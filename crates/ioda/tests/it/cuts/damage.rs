@@ -1,4 +1,5 @@
-//! Damage to drives between a crash and the next start: heads, records of the journal, checksums and data.
+//! Damage to drives between a crash and the next start: heads, records of the journal, checksums
+//! and data.
 #![allow(clippy::unwrap_used, reason = "a test without its files fails")]
 
 use engine::durability::intent::INTENT_OFFSET_BYTES;
@@ -41,7 +42,8 @@ pub(crate) enum Damage {
 }
 
 impl Damage {
-    /// Damage that an array with copies finds out after a crash: it believes data that it was writing.
+    /// Damage that an array with copies finds out after a crash: it believes data that it was
+    /// writing.
     pub(crate) const OF_HEADS: [Self; 3] = [Self::Superblock, Self::Superblocks, Self::Intent];
     pub(crate) const ALL: [Self; 9] = [
         Self::Superblock,

@@ -68,7 +68,8 @@ pub(crate) struct Life {
     degraded: bool,
     /// Drives whose failure was answered for.
     failed: u64,
-    /// Drives whose files may be unknown to the array, as bits: they are blank before they are replaced.
+    /// Drives whose files may be unknown to the array, as bits: they are blank before they are
+    /// replaced.
     strange: u64,
 }
 

@@ -35,7 +35,8 @@ struct Weak {
 }
 
 impl Weak {
-    /// Chooses drives: all, one at a time, or as many as the array can miss, which are damaged as well.
+    /// Chooses drives: all, one at a time, or as many as the array can miss, which are damaged as
+    /// well.
     fn new(shape: &Shape, random: &mut Rng) -> Self {
         let mut drives: Vec<u8> = (0..shape.drives).collect();
         let has_copies = ["1", "10"].contains(&shape.level);

@@ -78,7 +78,8 @@ fn the_power_goes_while_a_failure_is_written_down() {
     }
 }
 
-/// Its partner does not come back: what was called serving has everything, and the superblocks say so.
+/// Its partner does not come back: what was called serving has everything, and the superblocks say
+/// so.
 #[test]
 fn a_mirror_that_is_called_rebuilt_is() {
     each_time(&Shape::new("10", 4, false), |life, number| {

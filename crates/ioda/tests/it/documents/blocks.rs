@@ -42,8 +42,8 @@ pub(super) fn blocks(page: &str) -> Vec<Block> {
     all
 }
 
-/// The commands of `ioda` that stand in the text of a page between single backquotes, with a number for each
-/// `N`.
+/// The commands of `ioda` that stand in the text of a page between single backquotes, with a number
+/// for each `N`.
 pub(super) fn named(page: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut is_inside = false;
@@ -75,8 +75,8 @@ impl Block {
         self.lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
-    /// The commands of a block of shell, without comments. A block that changes the folder or sets a
-    /// variable is one command, because each command has a shell of its own.
+    /// The commands of a block of shell, without comments. A block that changes the folder or sets
+    /// a variable is one command, because each command has a shell of its own.
     pub(super) fn commands(&self) -> Vec<Step> {
         let is_script = |line: &String| {
             let first = line.split_whitespace().next().unwrap_or_default();
@@ -104,8 +104,8 @@ impl Block {
         commands
     }
 
-    /// The steps of a block of a console: a line `$ COMMAND` is typed, and the lines below are what it prints.
-    /// A line `? N` says that the exit code is N.
+    /// The steps of a block of a console: a line `$ COMMAND` is typed, and the lines below are what
+    /// it prints. A line `? N` says that the exit code is N.
     pub(super) fn steps(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
         for (index, line) in self.lines.iter().enumerate() {
@@ -147,7 +147,8 @@ fn without_comment(line: &str) -> &str {
     comment.map_or(line, |at| &line[..at])
 }
 
-/// `command` with `options` instead of its own options of these names; those that it has not come last.
+/// `command` with `options` instead of its own options of these names; those that it has not come
+/// last.
 pub(super) fn with_options(command: &str, options: &str) -> String {
     let mut words: Vec<String> = command.split(' ').map(str::to_owned).collect();
     let mut rest = options.split(' ').peekable();

@@ -28,8 +28,8 @@ const CLIENTS: [&str; 12] = [
 /// Commands whose output depends on nothing but what is typed.
 const REPEATABLE: [&str; 5] = ["ioda sweep", "ioda explain", "ioda plan", "ioda trace", "ioda run"];
 
-/// Set it to have what consoles print written into the documents instead of compared with them, but for steps
-/// that leave something out.
+/// Set it to have what consoles print written into the documents instead of compared with them, but
+/// for steps that leave something out.
 const UPDATE: &str = "IODA_UPDATE_DOCS";
 
 /// What became of a document.
@@ -226,7 +226,8 @@ impl Checker<'_> {
         Some(printed)
     }
 
-    /// Fails unless a command is one: of `ioda` all options and their values are known, others are shell.
+    /// Fails unless a command is one: of `ioda` all options and their values are known, others are
+    /// shell.
     fn parse(&mut self, step: &Step) {
         let asked = match step.command.strip_prefix("ioda ") {
             Some(_) => format!("{} --help", step.command),

@@ -1,7 +1,7 @@
 //! What of the documents is not typed or compared as it stands, and why: everything else is.
 //!
-//! An entry that no document has any more fails the test, and so does a block that can neither be typed nor
-//! compared and is not here.
+//! An entry that no document has any more fails the test, and so does a block that can neither be
+//! typed nor compared and is not here.
 
 use How::{After, File, Form, Options, Read, ReadAll, Typed, Words};
 
@@ -12,8 +12,8 @@ pub(super) enum How {
     Options(&'static str),
     /// This is typed instead of a command.
     Typed(&'static str),
-    /// A command is not typed, or a text not compared. A command of `ioda` is parsed, others are read by the
-    /// shell.
+    /// A command is not typed, or a text not compared. A command of `ioda` is parsed, others are
+    /// read by the shell.
     Read,
     /// The same of a whole block that begins so.
     ReadAll,

@@ -1,16 +1,19 @@
-//! Documents do what they say: every fenced block is typed, compared, read or compiled, each as its language
-//! is, and what a page shows must come.
+//! Documents do what they say: every fenced block is typed, compared, read or compiled, each as its
+//! language is, and what a page shows must come.
 //!
-//! - ```` ```console ````: a line `$ COMMAND` is typed, and the lines below are what it prints, both channels
-//!   together. A line `...` stands for any lines; a line `? N` says that the exit code is N.
-//! - ```` ```sh ````: every line is typed and must end well. A block ```` ```text ```` below is what it prints,
-//!   but for blanks, and for numbers where they differ from one time to the next.
-//! - ```` ```toml ```` and ```` ```csv ````: the program reads it. ```` ```rust ````: a crate compiles it.
+//! - ```` ```console ````: a line `$ COMMAND` is typed, and the lines below are what it prints,
+//!   both channels together. A line `...` stands for any lines; a line `? N` says that the exit
+//!   code is N.
+//! - ```` ```sh ````: every line is typed and must end well. A block ```` ```text ```` below is
+//!   what it prints, but for blanks, and for numbers where they differ from one time to the next.
+//! - ```` ```toml ```` and ```` ```csv ````: the program reads it. ```` ```rust ````: a crate
+//!   compiles it.
 //! - A command between single backquotes is parsed.
 //!
-//! The commands of a page run one after the other in one folder, which is empty at first; `/tmp`, `/srv` and
-//! `/dev/loop` are that folder, and the usual ports are others that are free. `ioda serve` goes on until the
-//! next one or the end of the page. What is checked in another way is in [`exceptions`], with the reason.
+//! The commands of a page run one after the other in one folder, which is empty at first; `/tmp`,
+//! `/srv` and `/dev/loop` are that folder, and the usual ports are others that are free. `ioda
+//! serve` goes on until the next one or the end of the page. What is checked in another way is in
+//! [`exceptions`], with the reason.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 mod blocks;

@@ -60,7 +60,8 @@ fn without_time(line: &str) -> String {
     }
 }
 
-/// A text with `#` for every number with its unit, without ranges in parentheses, and with all bars alike.
+/// A text with `#` for every number with its unit, without ranges in parentheses, and with all bars
+/// alike.
 fn without_numbers(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;

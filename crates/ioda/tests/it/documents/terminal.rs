@@ -89,8 +89,8 @@ impl Terminal {
         text.replace("(live, changed)", "(live)")
     }
 
-    /// Types a command and waits for its end, or until what it serves can be reached. What was served
-    /// before ends.
+    /// Types a command and waits for its end, or until what it serves can be reached. What was
+    /// served before ends.
     pub(super) fn run(&mut self, command: &str) -> Ran {
         let is_server = command.starts_with("ioda serve") && !command.ends_with('&');
         match is_server {

@@ -11,7 +11,8 @@ enum Change {
     Write {
         offset: u64,
         bytes: Vec<u8>,
-        /// Of each sector that the bytes touch, whether it counts: not where something later is stable.
+        /// Of each sector that the bytes touch, whether it counts: not where something later is
+        /// stable.
         counts: Vec<bool>,
     },
     Punch {
@@ -71,7 +72,8 @@ impl Contents {
                         *counts &= from >= end || from + piece.len() as u64 <= offset;
                     }
                 }
-                // Both would take away what is stable. Nobody here writes so into what is being cut.
+                // Both would take away what is stable. Nobody here writes so into what is being
+                // cut.
                 Change::Punch { .. } | Change::Resize(_) => {}
             }
         }

@@ -18,8 +18,8 @@ use std::time::{Duration, SystemTime};
 const TTL: Duration = Duration::ZERO;
 const GENERATION: Generation = Generation(0);
 
-/// In the flags of a write that has to be stable; `O_SYNC` has the bit, too. (The constant of that name
-/// in rustix is `O_SYNC`.)
+/// In the flags of a write that has to be stable; `O_SYNC` has the bit, too. (The constant of that
+/// name in rustix is `O_SYNC`.)
 const O_DSYNC: i32 = 0o10000;
 
 pub(super) struct Handler(pub(super) Arc<Shared>);

@@ -13,8 +13,8 @@ pub(super) struct Image {
     pub(super) size_bytes: u64,
 }
 
-/// The parts of `length` bytes at `offset` that are in one page each: page, offset in it, offset in the
-/// whole, and length.
+/// The parts of `length` bytes at `offset` that are in one page each: page, offset in it, offset in
+/// the whole, and length.
 fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize, usize)> {
     let mut done = 0;
     std::iter::from_fn(move || {

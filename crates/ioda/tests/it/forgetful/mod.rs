@@ -1,15 +1,15 @@
-//! A file system that forgets what was not synced: the power can be cut, and each file is then as a disk
-//! with a volatile cache may have left it.
+//! A file system that forgets what was not synced: the power can be cut, and each file is then as a
+//! disk with a volatile cache may have left it.
 //!
-//! Files are in memory. Of each the file system knows what is on stable storage and every change since:
-//! what a write, a truncation or a hole did, until an `fsync` or `fdatasync` of that file covers it. A
-//! write with `O_DSYNC` or `RWF_DSYNC` is stable itself when it is answered, and nothing before it. Names are
-//! stable when their folder is synced. [`Forgetful::cut`] keeps of what is unsynced everything, nothing,
-//! what came before a moment, some changes, or some sectors of 512 bytes, of each file differently.
-//! Permissions are always kept.
+//! Files are in memory. Of each the file system knows what is on stable storage and every change
+//! since: what a write, a truncation or a hole did, until an `fsync` or `fdatasync` of that file
+//! covers it. A write with `O_DSYNC` or `RWF_DSYNC` is stable itself when it is answered, and
+//! nothing before it. Names are stable when their folder is synced. [`Forgetful::cut`] keeps of
+//! what is unsynced everything, nothing, what came before a moment, some changes, or some sectors
+//! of 512 bytes, of each file differently. Permissions are always kept.
 //!
-//! After a cut nothing is answered, as by a machine without power, until the processes that used it are
-//! gone.
+//! After a cut nothing is answered, as by a machine without power, until the processes that used it
+//! are gone.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod contents;
@@ -63,9 +63,9 @@ pub(crate) struct Forgetful {
 }
 
 impl Forgetful {
-    /// Mounts an empty file system. Where that is not permitted, as in most containers, says that `what`
-    /// is not tested; that is no failure even where all programs are required, because nothing can be
-    /// installed against it.
+    /// Mounts an empty file system. Where that is not permitted, as in most containers, says that
+    /// `what` is not tested; that is no failure even where all programs are required, because
+    /// nothing can be installed against it.
     pub(crate) fn mount(what: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let shared = Arc::<Shared>::default();

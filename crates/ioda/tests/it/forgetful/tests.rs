@@ -70,7 +70,8 @@ fn what_was_synced_stays_and_nothing_else_has_to() {
     let Some(files) = Forgetful::mount("a file system that forgets") else { return };
     let data_page = DATA_OFFSET_BYTES / PAGE as u64;
     for (number, (method, direct)) in ways().enumerate() {
-        // What is seen over all seeds of the page that was never synced, and of the one that was stable.
+        // What is seen over all seeds of the page that was never synced, and of the one that was
+        // stable.
         let mut seen = [false; 3];
         for seed in 0..24 {
             let path = files.at(&format!("drive-{number}-{seed}"));

@@ -49,8 +49,8 @@ pub(super) struct World {
     pub(super) nodes: BTreeMap<u64, Node>,
     pub(super) names: Names,
     next: u64,
-    /// Threads whose last request was a write with `O_DSYNC`: the sync that the kernel sends after it covers
-    /// nothing else.
+    /// Threads whose last request was a write with `O_DSYNC`: the sync that the kernel sends after
+    /// it covers nothing else.
     pub(super) stable_writers: BTreeSet<u32>,
 }
 

@@ -1,7 +1,8 @@
-//! Arrays over drives in other processes, which are killed, hung, slowed and cut off at random under load: no byte is
-//! wrong, no flushed write is lost, and every drive comes back.
+//! Arrays over drives in other processes, which are killed, hung, slowed and cut off at random
+//! under load: no byte is wrong, no flushed write is lost, and every drive comes back.
 //!
-//! `IODA_WIRE_FAULTS` sets how many faults of each kind (2 unless it is set), `IODA_SEED` with which draws.
+//! `IODA_WIRE_FAULTS` sets how many faults of each kind (2 unless it is set), `IODA_SEED` with
+//! which draws.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 pub(crate) mod drive;
@@ -78,7 +79,8 @@ impl Rig {
         }
     }
 
-    /// Waits until the array has all its drives again. It takes one that it has given up back by itself.
+    /// Waits until the array has all its drives again. It takes one that it has given up back by
+    /// itself.
     fn wait_until_whole(&self) {
         let until = Instant::now() + Duration::from_secs(120);
         loop {

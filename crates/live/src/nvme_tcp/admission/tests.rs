@@ -167,7 +167,8 @@ struct Peer {
     next_ms: u64,
 }
 
-/// The entrance without sockets: a backlog, and lines before stages, one millisecond after the other.
+/// The entrance without sockets: a backlog, and lines before stages, one millisecond after the
+/// other.
 struct World {
     admission: Admission,
     now_ms: u64,
@@ -340,8 +341,8 @@ fn kind() -> impl Strategy<Value = Kind> {
 proptest! {
     #![proptest_config(testing::cases(64))]
 
-    /// Whatever comes and however often, a host that makes each step within the grace loses no place. While fewer strangers
-    /// than places come within a grace, it does not wait either.
+    /// Whatever comes and however often, a host that makes each step within the grace loses no
+    /// place. While fewer strangers than places come within a grace, it does not wait either.
     #[test]
     fn a_host_that_goes_on_within_the_grace_is_served_whatever_strangers_do(
         arrivals in proptest::collection::vec(kind(), 1..24),
@@ -362,7 +363,8 @@ proptest! {
         for now_ms in 0..40_000 {
             if now_ms % burst_ms == 0 {
                 for _ in 0..per_burst {
-                    // Strangers of which all come again make the backlog as long as there are strangers.
+                    // Strangers of which all come again make the backlog as long as there are
+                    // strangers.
                     if came < 400 {
                         world.come(arrivals[came % arrivals.len()], 1);
                         came += 1;

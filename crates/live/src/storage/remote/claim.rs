@@ -1,7 +1,8 @@
 //! The claim of one drive: what has to be sent that it is this server's, and whether it is.
 //!
-//! Knows: the order of reservation, watch and lease (`nvme::initiator::Reserving`, `engine::durability::owner`). Does
-//! not know: sockets, and what becomes of a drive that is not this server's.
+//! Knows: the order of reservation, watch and lease (`nvme::initiator::Reserving`,
+//! `engine::durability::owner`). Does not know: sockets, and what becomes of a drive that is not
+//! this server's.
 //!
 //! Commands of a claim go over the I/O queue before all others, one at a time.
 
@@ -37,7 +38,8 @@ pub(crate) enum Finding {
     Moving(OwnerBlock),
     /// A host has reserved it that is no server of this kind.
     Foreign(Holder),
-    /// It is reserved for this server, but the former owner may answer clients for the rest of its lease.
+    /// It is reserved for this server, but the former owner may answer clients for the rest of its
+    /// lease.
     Reserved,
     /// It is this server's.
     Held,
@@ -200,8 +202,9 @@ impl DriveClaim {
                 || self.doubt.is_some())
     }
 
-    /// Whether connections have to be closed over which a change has no answer: it may be carried out after the time of
-    /// the lease. `has_change` says whether one has none; drives get some time to answer.
+    /// Whether connections have to be closed over which a change has no answer: it may be carried
+    /// out after the time of the lease. `has_change` says whether one has none; drives get some
+    /// time to answer.
     pub(super) fn must_renew(&mut self, now: Instant, has_change: impl FnOnce() -> bool) -> bool {
         let Some(lease) = &self.lease else { return false };
         let has_lapsed = lease.standing(now) == Standing::Lapsed && !lease.is_ending();
@@ -266,7 +269,8 @@ impl DriveClaim {
         doubt.has_lost |= has_lost;
     }
 
-    /// Ends a doubt once the drive is this server's again. Returns why the drive has failed meanwhile, if it has.
+    /// Ends a doubt once the drive is this server's again. Returns why the drive has failed
+    /// meanwhile, if it has.
     pub(super) fn settle(&mut self, now: Instant) -> Option<Result<(), String>> {
         let is_settled = matches!(self.phase, Phase::Leasing) && self.is_valid(now);
         if !is_settled {

@@ -35,7 +35,8 @@ struct Shared {
     parked: Mutex<Vec<(RemoteAddress, Parked)>>,
 }
 
-/// The claims of a server. Its copies are one: a drive that is closed and connected again stays claimed.
+/// The claims of a server. Its copies are one: a drive that is closed and connected again stays
+/// claimed.
 #[derive(Clone, Debug)]
 pub struct Claims(Arc<Shared>);
 

@@ -95,12 +95,13 @@ struct Down {
 
 /// A drive on the network, connected.
 ///
-/// It never waits, but in the calls whose names end in `now`: commands are taken, sent by `kick`, and
-/// collected by `poll`, for which `fd` becomes readable.
+/// It never waits, but in the calls whose names end in `now`: commands are taken, sent by `kick`,
+/// and collected by `poll`, for which `fd` becomes readable.
 ///
-/// A drive whose connection is lost is connected again for some time, if it cannot have lost anything by what took
-/// the connection: everything that it has done is on stable storage, or it has no volatile cache. A write without answer
-/// ends it, though: the drive may carry it out at any later time, over what is written there then.
+/// A drive whose connection is lost is connected again for some time, if it cannot have lost
+/// anything by what took the connection: everything that it has done is on stable storage, or it
+/// has no volatile cache. A write without answer ends it, though: the drive may carry it out at any
+/// later time, over what is written there then.
 #[derive(Debug)]
 pub struct RemoteDrive {
     address: RemoteAddress,
@@ -122,7 +123,8 @@ pub struct RemoteDrive {
 }
 
 impl RemoteDrive {
-    /// Connects a drive and waits until it can be used. Its head can be read; the drive has no bytes yet.
+    /// Connects a drive and waits until it can be used. Its head can be read; the drive has no
+    /// bytes yet.
     ///
     /// # Errors
     ///
@@ -276,7 +278,8 @@ impl RemoteDrive {
         self.work.jobs.poll()
     }
 
-    /// Takes what has come, if [`Self::fd`] is readable. Whoever calls it polls until there is no more.
+    /// Takes what has come, if [`Self::fd`] is readable. Whoever calls it polls until there is no
+    /// more.
     ///
     /// # Errors
     ///
@@ -322,7 +325,8 @@ impl RemoteDrive {
             Some(_) => self.work.windows.next_deadline(),
             None => self.down.map_or(Instant::NEVER, |down| down.next_try),
         };
-        // Jobs that are late for a reason of this server's wait until it is known whose the drive is.
+        // Jobs that are late for a reason of this server's wait until it is known whose the drive
+        // is.
         let least = if is_doubtful { now + DOUBT_PAUSE } else { now };
         let jobs = self.work.jobs.next_deadline(now).max(least);
         let claim = self.work.claim.next_deadline(self.options.command_timeout).max(least);
@@ -520,7 +524,8 @@ impl RemoteDrive {
         }
     }
 
-    /// Whether the drive is claimed, and then until when it is this server's for certain, or why it is not any more.
+    /// Whether the drive is claimed, and then until when it is this server's for certain, or why it
+    /// is not any more.
     pub(in crate::storage) fn claim_standing(&self) -> Option<Result<Option<Certainty>, &str>> {
         let claim = &self.work.claim;
         match claim.lost() {
@@ -558,8 +563,8 @@ impl RemoteDrive {
         self.work.windows.permit(right, place);
     }
 
-    /// Tells the drive of its array and waits until it has told of its windows; none if it does not know IODA, or
-    /// does not tell in time.
+    /// Tells the drive of its array and waits until it has told of its windows; none if it does not
+    /// know IODA, or does not tell in time.
     ///
     /// # Errors
     ///
@@ -602,8 +607,8 @@ impl RemoteDrive {
         }
     }
 
-    /// Reads whole pages (counted from the start of the namespace, with the head) and waits. If the namespace ends
-    /// within the last page, the rest of that is zeros.
+    /// Reads whole pages (counted from the start of the namespace, with the head) and waits. If the
+    /// namespace ends within the last page, the rest of that is zeros.
     ///
     /// # Errors
     ///
@@ -619,8 +624,8 @@ impl RemoteDrive {
         self.finish_now()?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Writes whole blocks (counted from the start of the namespace, with the head) and waits; they are on stable
-    /// storage after [`Self::sync_now`].
+    /// Writes whole blocks (counted from the start of the namespace, with the head) and waits; they
+    /// are on stable storage after [`Self::sync_now`].
     ///
     /// # Errors
     ///

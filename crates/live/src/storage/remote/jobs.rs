@@ -1,5 +1,5 @@
-//! Commands of the storage for a drive on the network: cut into what the drive takes at once, tried again where it
-//! says so, and over when all parts are.
+//! Commands of the storage for a drive on the network: cut into what the drive takes at once, tried
+//! again where it says so, and over when all parts are.
 
 use super::super::command::{Ending, Work};
 use super::super::disk::DATA_OFFSET_BYTES;
@@ -134,8 +134,8 @@ impl Jobs {
         self.ended.pop_front()
     }
 
-    /// Takes a command of the storage.
-    /// It is to be over at `deadline`; a read that may fail fast is answered without its data at `patience`.
+    /// Takes a command of the storage. It is to be over at `deadline`; a read that may fail fast is
+    /// answered without its data at `patience`.
     pub(super) fn submit(&mut self, tag: u64, patience: Instant, deadline: Instant, work: Work) {
         let (kind, start_bytes, length_bytes, buffer) = match work {
             Work::Read { offset_bytes, buffer, length_bytes, pl } => {
@@ -250,7 +250,8 @@ impl Jobs {
         self.jobs.get_mut(number as usize)?.as_mut()
     }
 
-    /// When a job has taken too long, a read is to be answered without its data, or a part is to be sent again.
+    /// When a job has taken too long, a read is to be answered without its data, or a part is to be
+    /// sent again.
     pub(super) fn next_deadline(&mut self, now: Instant) -> Instant {
         // What may be sent already waits for room, or for the drive.
         let later = self.again.iter().map(|(at, _)| *at).filter(|at| *at > now);
@@ -259,7 +260,8 @@ impl Jobs {
         late.min(first(&mut self.patience, &self.jobs)).min(again)
     }
 
-    /// Answers reads that may fail fast and have taken long. Their buffers stay until the drive has answered.
+    /// Answers reads that may fail fast and have taken long. Their buffers stay until the drive has
+    /// answered.
     pub(super) fn answer_late_reads(&mut self, now: Instant) {
         while first(&mut self.patience, &self.jobs) <= now {
             let Some((_, number, _)) = self.patience.pop_front() else { return };

@@ -139,8 +139,8 @@ impl Link {
         }
     }
 
-    /// Copies what is to be sent next to where it is sent from: the controller may end a command before all of
-    /// its data are sent, and then its buffer is somebody else's.
+    /// Copies what is to be sent next to where it is sent from: the controller may end a command
+    /// before all of its data are sent, and then its buffer is somebody else's.
     fn prepare(&mut self, jobs: &Jobs) {
         if self.sent == self.to_send.len() {
             self.to_send.clear();
@@ -235,7 +235,8 @@ impl Link {
         self.owners.iter().flatten().any(is_change)
     }
 
-    /// Sends a last word, if the protocol has one, and gives up the parts of jobs that have no answer.
+    /// Sends a last word, if the protocol has one, and gives up the parts of jobs that have no
+    /// answer.
     pub(super) fn close(mut self, jobs: &Jobs) -> Vec<Piece> {
         self.connection.close();
         // Nobody reads what cannot be sent now.

@@ -1,12 +1,13 @@
 //! Drives on the network, over NVMe/TCP.
 //!
-//! Knows: how the bytes of a drive are reached with `nvme::initiator` over sockets, without waiting; how long a drive
-//! may take. Does not know: arrays, and what becomes of a drive that has failed.
+//! Knows: how the bytes of a drive are reached with `nvme::initiator` over sockets, without
+//! waiting; how long a drive may take. Does not know: arrays, and what becomes of a drive that has
+//! failed.
 //!
 //! The head of the drive and its data lie on the namespace as on a block device
-//! ([`DATA_OFFSET_BYTES`](super::DATA_OFFSET_BYTES)). A write into the head is a write with FUA, a sync a Flush unless
-//! the drive has no volatile write cache, a discard is Write Zeroes, or a write of zeros where the drive does not know
-//! that.
+//! ([`DATA_OFFSET_BYTES`](super::DATA_OFFSET_BYTES)). A write into the head is a write with FUA, a
+//! sync a Flush unless the drive has no volatile write cache, a discard is Write Zeroes, or a write
+//! of zeros where the drive does not know that.
 
 mod address;
 mod claim;

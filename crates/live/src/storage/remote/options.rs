@@ -20,16 +20,20 @@ pub struct RemoteOptions {
     pub connect_timeout: Duration,
     /// How long a command may take. A drive that takes longer has failed.
     pub command_timeout: Duration,
-    /// For how long a drive that is gone is tried again; zero is not at all. Only one that cannot have lost anything
-    /// is: without writes in flight, and with all that it has done on stable storage.
+    /// For how long a drive that is gone is tried again; zero is not at all. Only one that cannot
+    /// have lost anything is: without writes in flight, and with all that it has done on stable
+    /// storage.
     pub reconnect: Duration,
-    /// For how long a drive that has failed is waited for, to be given what it missed; zero is not at all.
+    /// For how long a drive that has failed is waited for, to be given what it missed; zero is not
+    /// at all.
     pub return_time: Duration,
-    /// After how long a read is given up that may fail fast, so that it is reconstructed from other drives.
+    /// After how long a read is given up that may fail fast, so that it is reconstructed from other
+    /// drives.
     pub read_patience: Duration,
     /// How long neither side may hear nothing of the other; zero is for ever.
     pub keep_alive: Duration,
-    /// The claims of this server, whose identifier is `host_id`; none if drives are used without being claimed.
+    /// The claims of this server, whose identifier is `host_id`; none if drives are used without
+    /// being claimed.
     pub claims: Option<Claims>,
 }
 

@@ -49,8 +49,8 @@ impl Wakers {
         self.epoll.as_fd()
     }
 
-    /// Has the timer go off at `due` at the latest. One that goes off too early does no harm, so it is not set
-    /// later than it is.
+    /// Has the timer go off at `due` at the latest. One that goes off too early does no harm, so it
+    /// is not set later than it is.
     pub(super) fn arm(&mut self, now: Instant, due: Instant) -> io::Result<()> {
         if due >= self.armed {
             return Ok(());
@@ -67,8 +67,8 @@ impl Wakers {
         Ok(())
     }
 
-    /// Waits for something, at most so long, and says what it was: for each link whether it can be read and
-    /// written.
+    /// Waits for something, at most so long, and says what it was: for each link whether it can be
+    /// read and written.
     pub(super) fn wait(&mut self, patience: Duration) -> io::Result<Vec<(u64, bool, bool)>> {
         let nanos = patience.as_nanos();
         let timeout = Timespec {
@@ -382,8 +382,8 @@ impl Session {
         self.links.iter().any(|(link, _)| link.has_change(jobs))
     }
 
-    /// Closes all connections. What was sent and has no answer is to be sent again. Returns whether some of that
-    /// changes what is on the drive.
+    /// Closes all connections. What was sent and has no answer is to be sent again. Returns whether
+    /// some of that changes what is on the drive.
     pub(super) fn close(self, jobs: &mut Jobs) -> bool {
         let mut has_change = false;
         for (link, _) in self.links {

@@ -1,5 +1,5 @@
-//! When a drive on the network may collect: what the array says by the clock of the host, told to the drive by its own
-//! (`docs/ioda-on-the-wire.md`).
+//! When a drive on the network may collect: what the array says by the clock of the host, told to
+//! the drive by its own (`docs/ioda-on-the-wire.md`).
 
 use nvme::initiator::{Controller, DriveClock, WindowAnswer};
 use nvme::wire::ioda::{ArraySettings, WindowReport};
@@ -27,7 +27,8 @@ pub struct ArrayPlace {
 }
 
 impl ArrayPlace {
-    /// What a drive is told before windows are known: the magic word, and for which array it is to choose a window.
+    /// What a drive is told before windows are known: the magic word, and for which array it is to
+    /// choose a window.
     fn settings(self) -> Option<ArraySettings> {
         Some(ArraySettings {
             parities: u8::try_from(self.array.parities).ok()?,
@@ -187,7 +188,8 @@ impl Windows {
         }
     }
 
-    /// Whether the windows that the drive was told of may leave their guards before the clock is looked at again.
+    /// Whether the windows that the drive was told of may leave their guards before the clock is
+    /// looked at again.
     fn has_drifted(&self, now: Instant) -> bool {
         let (Some(CollectionRight::Windows(schedule)), Some(clock), Some(told_by)) =
             (self.right, self.clock, self.told_by)
@@ -208,8 +210,8 @@ impl Windows {
         self.is_right_due = self.right.is_some();
     }
 
-    /// The drive has told of an event: that it has collected outside of its window. However often it does, it is
-    /// looked at, and people hear of it, once in a while.
+    /// The drive has told of an event: that it has collected outside of its window. However often
+    /// it does, it is looked at, and people hear of it, once in a while.
     pub(super) fn happened(&mut self, now: Instant) {
         if self.place.is_some() && now >= self.quiet_until {
             tracing::warn!("a drive has collected outside of its window");

@@ -1,11 +1,13 @@
-//! A thousand strangers of each kind beside an authenticated host and an NBD client of a served array, measured.
+//! A thousand strangers of each kind beside an authenticated host and an NBD client of a served
+//! array, measured.
 //!
-//! `IODA_PROGRAM=target/release/ioda cargo test --release -p live --test it -- --ignored --exact --nocapture
-//! nvme_drive::beside::a_thousand_strangers_of_each_kind_are_measured`
+//! `IODA_PROGRAM=target/release/ioda cargo test --release -p live --test it -- --ignored --exact
+//! --nocapture nvme_drive::beside::a_thousand_strangers_of_each_kind_are_measured`
 //!
-//! Strangers are a process of their own that runs only while a processor is idle, so that the figures are about the server and not
-//! about who gets a processor. They use the address of the honest host, and come again as soon as they are disconnected. `IODA_ROUNDS` says
-//! how often everything is measured; in each round reads alone are measured just before those beside a crowd.
+//! Strangers are a process of their own that runs only while a processor is idle, so that the
+//! figures are about the server and not about who gets a processor. They use the address of the
+//! honest host, and come again as soon as they are disconnected. `IODA_ROUNDS` says how often
+//! everything is measured; in each round reads alone are measured just before those beside a crowd.
 #![allow(clippy::print_stdout, reason = "the figures are the purpose")]
 
 use super::host::{HOST_NQN, blind, connect_command, read, write};
@@ -85,8 +87,8 @@ pub(crate) fn kinds(subsystem: &str) -> Vec<Kind> {
     ]
 }
 
-/// The crowds of a round, by the names of their kinds: each kind, and before the last two, which make the server work, all others
-/// at once.
+/// The crowds of a round, by the names of their kinds: each kind, and before the last two, which
+/// make the server work, all others at once.
 fn crowds() -> Vec<Vec<&'static str>> {
     let all: Vec<_> = kinds(SUBSYSTEM).iter().map(|kind| kind.name).collect();
     let (quiet, busy) = all.split_at(all.len() - 2);
@@ -254,7 +256,8 @@ fn nbd_read(client: &mut Client, cookie: u64) {
     client.flush().unwrap();
     while client.in_flight() > 0 {
         if client.receive().unwrap().is_none() {
-            // A client that yielded instead would wait for a whole slice of a stranger on its processor.
+            // A client that yielded instead would wait for a whole slice of a stranger on its
+            // processor.
             poll(&mut [PollFd::new(&client.fd(), PollFlags::IN)], None).unwrap();
         }
     }

@@ -74,7 +74,8 @@ pub(crate) struct Queue {
 /// A PDU and its data.
 type Pdu = (Header, Vec<u8>);
 
-/// The bytes of ICReq and of commands with their data in the capsule, for those who send without looking at answers.
+/// The bytes of ICReq and of commands with their data in the capsule, for those who send without
+/// looking at answers.
 pub(crate) fn blind(commands: &[(SubmissionEntry, Vec<u8>)]) -> Vec<u8> {
     let mut prefix = [0; PREFIX_BYTES_MAX];
     let digests = Digests::default();
@@ -177,7 +178,8 @@ impl Queue {
         bytes
     }
 
-    /// Sends a command, with data that are in the capsule if its descriptor says so. Returns its CID.
+    /// Sends a command, with data that are in the capsule if its descriptor says so. Returns its
+    /// CID.
     pub(crate) fn send(&mut self, mut entry: SubmissionEntry, data: &[u8]) -> u16 {
         self.cid = (self.cid + 1) % 0x1000;
         let cid = self.cid;

@@ -1,4 +1,5 @@
-//! Reservations of a drive on real sockets: who is kept out, what is in progress, and what outlives a process.
+//! Reservations of a drive on real sockets: who is kept out, what is in progress, and what outlives
+//! a process.
 
 use super::host::{BLOCK, Host, Queue, Terms, in_capsule, io, range, read, write};
 use super::served::{Plan, Served};

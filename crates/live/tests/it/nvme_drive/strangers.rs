@@ -14,8 +14,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Least memory: some hundred and thirty places for connections that enter, as many for those that authenticate, and 14 for
-/// discovery.
+/// Least memory: some hundred and thirty places for connections that enter, as many for those that
+/// authenticate, and 14 for discovery.
 const MEMORY_BYTES: u64 = 16 << 20;
 const STRANGERS: usize = 250;
 const TRANSACTION: u16 = 77;

@@ -1,5 +1,5 @@
-//! Claims of drives on the network: what is claimed and what is not, what people are told, and what becomes of a claim
-//! when its drive is away for a while.
+//! Claims of drives on the network: what is claimed and what is not, what people are told, and what
+//! becomes of a claim when its drive is away for a while.
 
 use super::target::{Kind, Medium, TestDrive, options};
 use crate::nvme_drive::host::{Host, Terms, in_capsule, io};

@@ -1,4 +1,5 @@
-//! Drives on the network: the storage over real sockets, against a drive that a thread of the test plays.
+//! Drives on the network: the storage over real sockets, against a drive that a thread of the test
+//! plays.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 mod bytes;

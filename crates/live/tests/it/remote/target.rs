@@ -1,5 +1,5 @@
-//! A drive that a thread plays: `nvme::target` over real sockets, with data in memory and a volatile cache, that can be
-//! hung, cut and killed.
+//! A drive that a thread plays: `nvme::target` over real sockets, with data in memory and a
+//! volatile cache, that can be hung, cut and killed.
 
 use live::clock::{Clock, Event, Interest, Spin, Waiter};
 use live::storage::{DriveLocation, RemoteAddress, RemoteLocation, RemoteOptions};

@@ -80,9 +80,9 @@ enum State {
 
 /// A controller from its host's side.
 ///
-/// It is connected, enabled, asked what it is, and given its queues; then it is kept alive, asked for events, and,
-/// if it knows IODA, told about windows and asked for them. Everything that it answers is checked; what does
-/// not fit ends it ([`ControllerAction::Over`]).
+/// It is connected, enabled, asked what it is, and given its queues; then it is kept alive, asked
+/// for events, and, if it knows IODA, told about windows and asked for them. Everything that it
+/// answers is checked; what does not fit ends it ([`ControllerAction::Over`]).
 #[derive(Debug)]
 pub struct Controller {
     config: ControllerConfig,
@@ -150,8 +150,8 @@ impl Controller {
         self.granted
     }
 
-    /// When [`Self::handle_deadline`] is to be called if nothing else happens; [`Instant::NEVER`] if there is
-    /// nothing to wait for.
+    /// When [`Self::handle_deadline`] is to be called if nothing else happens; [`Instant::NEVER`]
+    /// if there is nothing to wait for.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         match self.state {
@@ -254,7 +254,8 @@ impl Controller {
         }
     }
 
-    /// Asks for log page 0Ah, unless it is asked for already. The answer is a [`ControllerAction::Windows`].
+    /// Asks for log page 0Ah, unless it is asked for already. The answer is a
+    /// [`ControllerAction::Windows`].
     pub fn ask_windows(&mut self, now: Instant) {
         let Some(facts) = self.facts().copied() else { return };
         if self.log_asked.is_none() {
@@ -264,8 +265,8 @@ impl Controller {
         }
     }
 
-    /// Says the magic word with these settings. Returns whether it could: one at a time. The answer is a
-    /// [`ControllerAction::Windows`].
+    /// Says the magic word with these settings. Returns whether it could: one at a time. The answer
+    /// is a [`ControllerAction::Windows`].
     pub fn set_windows(&mut self, now: Instant, enable: bool, settings: ArraySettings) -> bool {
         let Some(facts) = self.facts().copied() else { return false };
         if self.is_setting {
@@ -427,7 +428,8 @@ impl Controller {
         let identity = self.identity.as_ref();
         let capsule_bytes = identity.map_or(0, |identity| match identity.fabrics.data_offset_16b {
             0 => identity.fabrics.capsule_data_bytes(),
-            // Where data begin is the entry's end with TCP; a controller that says otherwise gets none there.
+            // Where data begin is the entry's end with TCP; a controller that says otherwise gets
+            // none there.
             _ => 0,
         });
         self.state = State::Queues(connected);

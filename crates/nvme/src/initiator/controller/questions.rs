@@ -200,7 +200,8 @@ pub(super) fn window_log(nvm_set: u16) -> Submission {
     admin(Purpose::WindowLog, u32::MAX, command, Outgoing::Room(WINDOW_LOG_BYTES as u32))
 }
 
-/// Set Features 13h of an NVM Set. Of events only those are wanted that tell of a contract that was broken.
+/// Set Features 13h of an NVM Set. Of events only those are wanted that tell of a contract that was
+/// broken.
 pub(super) fn window_config(nvm_set: u16, enable: bool, ioda: ArraySettings) -> Submission {
     let events = window_event::LEFT_EXCEEDED | window_event::LEFT_EXCURSION;
     let config = WindowConfig { events, ioda: Some(ioda), ..WindowConfig::default() };

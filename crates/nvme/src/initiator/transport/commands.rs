@@ -76,7 +76,8 @@ impl InFlight {
 #[derive(Debug)]
 struct Place {
     command: Option<InFlight>,
-    /// Differs from command to command, so that an answer to an earlier one is not taken for one to this.
+    /// Differs from command to command, so that an answer to an earlier one is not taken for one to
+    /// this.
     generation: u16,
 }
 

@@ -34,16 +34,17 @@ pub enum TransportEvent<'a> {
         /// They themselves.
         bytes: &'a [u8],
     },
-    /// A command is over: its slot may be another command's from now on. If it succeeded, all of its data
-    /// have come, or were sent.
+    /// A command is over: its slot may be another command's from now on. If it succeeded, all of
+    /// its data have come, or were sent.
     Completed {
         /// The command.
         slot: Slot,
         /// What became of it.
         completion: CompletionEntry,
     },
-    /// The connection is over, and why is in [`Connection::end`]: what comes is dropped, what is to be sent before
-    /// it closes is in [`Connection::poll_output`]. Commands in flight have no answer.
+    /// The connection is over, and why is in [`Connection::end`]: what comes is dropped, what is to
+    /// be sent before it closes is in [`Connection::poll_output`]. Commands in flight have no
+    /// answer.
     Over,
 }
 
@@ -62,13 +63,14 @@ enum Phase {
 /// One TCP connection as the host sees it.
 ///
 /// Commands go to [`Self::submit`], also before the controller has answered ICReq; bytes go to
-/// [`Self::handle_bytes`]. After each of them [`Self::poll_output`] is to be called until it is empty. The machine
-/// holds no data. Of what a controller says everything is checked against what it was asked: an answer to a
-/// command that is not in flight, data out of order or beyond what there is room for, a transfer that was not
-/// agreed, or a success without all of the data end the connection.
+/// [`Self::handle_bytes`]. After each of them [`Self::poll_output`] is to be called until it is
+/// empty. The machine holds no data. Of what a controller says everything is checked against what
+/// it was asked: an answer to a command that is not in flight, data out of order or beyond what
+/// there is room for, a transfer that was not agreed, or a success without all of the data end the
+/// connection.
 ///
-/// A write whose data fit the capsule has them there; of others the controller has to ask, and may do so for one
-/// part at a time (MAXR2T 0), in order. Data of several writes take turns.
+/// A write whose data fit the capsule has them there; of others the controller has to ask, and may
+/// do so for one part at a time (MAXR2T 0), in order. Data of several writes take turns.
 #[derive(Debug)]
 pub struct Connection {
     terms: Terms,
@@ -119,7 +121,8 @@ impl Connection {
         size_of::<Self>() + self.commands.held_bytes() + ready
     }
 
-    /// Most memory that a connection for so many commands ever holds, whatever the controller sends.
+    /// Most memory that a connection for so many commands ever holds, whatever the controller
+    /// sends.
     #[must_use]
     pub const fn held_bytes_max(commands: u16) -> usize {
         let commands = if commands == 0 { 1 } else { commands as usize };
@@ -145,8 +148,8 @@ impl Connection {
         self.end
     }
 
-    /// Takes a command. CID and data pointer of the entry are filled in. None if as many are in flight as may
-    /// be, or if the connection is over.
+    /// Takes a command. CID and data pointer of the entry are filled in. None if as many are in
+    /// flight as may be, or if the connection is over.
     pub fn submit(&mut self, mut entry: SubmissionEntry, data: CommandData) -> Option<Slot> {
         if !self.is_alive() {
             return None;
@@ -173,8 +176,8 @@ impl Connection {
         Some(slot)
     }
 
-    /// The next step with `bytes`, and how many of them it took. To be called again with the rest until it says
-    /// [`TransportEvent::NeedMore`] or [`TransportEvent::Over`].
+    /// The next step with `bytes`, and how many of them it took. To be called again with the rest
+    /// until it says [`TransportEvent::NeedMore`] or [`TransportEvent::Over`].
     pub fn handle_bytes<'a>(&mut self, bytes: &'a [u8]) -> (usize, TransportEvent<'a>) {
         let mut taken = 0;
         while self.is_alive() {
@@ -338,7 +341,8 @@ impl Connection {
         let CommandData::ToHost { bytes } = command.data else { return Err(Fault::field(CCCID)) };
         let left = bytes - command.moved;
         let is_all = data.data_bytes == left;
-        // What is left may be less than the last data promise, which is a success without all of them.
+        // What is left may be less than the last data promise, which is a success without all of
+        // them.
         if data.offset_bytes != command.moved
             || data.data_bytes > left
             || (data.last || data.success) && !is_all

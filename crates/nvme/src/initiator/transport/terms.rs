@@ -17,7 +17,8 @@ pub struct Terms {
     pub commands: u16,
     /// Data in the capsule of a command that is not a fabrics command.
     pub capsule_bytes: u32,
-    /// Most data that one command asks for; a C2HData that promises more is refused before it is taken.
+    /// Most data that one command asks for; a C2HData that promises more is refused before it is
+    /// taken.
     pub transfer_max_bytes: u32,
     /// Continues a CRC-32C, as in [`Framing`](crate::wire::pdu::Framing).
     pub checksum: fn(u32, &[u8]) -> u32,

@@ -52,15 +52,17 @@ pub struct Cryptography {
     pub hmac: fn(HashFunction, &[u8], &[&[u8]]) -> Digest,
     /// g^x, as long as the group has it, for an exponent of 40 bytes.
     pub public_value: fn(DhGroup, &[u8]) -> Vec<u8>,
-    /// y^x, as long as the group has it, for an exponent of 40 bytes; none if y is no value that a side may have.
+    /// y^x, as long as the group has it, for an exponent of 40 bytes; none if y is no value that a
+    /// side may have.
     pub shared_value: SharedValue,
 }
 
 /// Computes with a group, an exponent and the value of the other side.
 pub type SharedValue = fn(DhGroup, &[u8], &[u8]) -> Option<Vec<u8>>;
 
-/// A power in a group that an exchange needs to go on. It takes milliseconds, so a driver computes it in a thread that serves
-/// no I/O, and passes it to [`Subsystem::handle_power`](crate::target::Subsystem::handle_power).
+/// A power in a group that an exchange needs to go on. It takes milliseconds, so a driver computes
+/// it in a thread that serves no I/O, and passes it to
+/// [`Subsystem::handle_power`](crate::target::Subsystem::handle_power).
 #[derive(Clone)]
 pub struct Power {
     pub(super) group: DhGroup,

@@ -1,7 +1,9 @@
-//! The controller's own exponents, which a few exchanges share: whoever only negotiates makes it compute next to nothing.
+//! The controller's own exponents, which a few exchanges share: whoever only negotiates makes it
+//! compute next to nothing.
 //!
-//! An exponent that is shared does not weaken an exchange: its challenge is new, and values of the host are checked before
-//! they are raised to it. It is renewed so that one that leaks tells of few exchanges.
+//! An exponent that is shared does not weaken an exchange: its challenge is new, and values of the
+//! host are checked before they are raised to it. It is renewed so that one that leaks tells of few
+//! exchanges.
 
 use super::cryptography::EXPONENT_BYTES;
 use crate::wire::DhGroup;
@@ -30,8 +32,8 @@ impl core::fmt::Debug for Ephemeral {
 }
 
 impl Ephemeral {
-    /// The exponent of a group and its value for one more exchange; `None` when a new one is to be made. Until that is
-    /// there others go on with the old one.
+    /// The exponent of a group and its value for one more exchange; `None` when a new one is to be
+    /// made. Until that is there others go on with the old one.
     pub(super) fn take(&mut self, group: DhGroup) -> Option<([u8; EXPONENT_BYTES], Vec<u8>)> {
         let pair = self.0.iter_mut().find(|pair| pair.group == group)?;
         pair.exchanges += 1;

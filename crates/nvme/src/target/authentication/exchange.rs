@@ -26,7 +26,8 @@ enum Step {
     Negotiate,
     /// The driver's: the controller's value in a group, and then the challenge is complete.
     ChallengePower(Terms),
-    /// The driver's: the value that both sides share, and then this reply of the host can be judged.
+    /// The driver's: the value that both sides share, and then this reply of the host can be
+    /// judged.
     ReplyPower(Terms, Reply),
     /// The controller's: this message, and then it is the host's turn with a reply.
     Challenge(Vec<u8>, Terms),
@@ -162,7 +163,8 @@ impl Exchange {
         Some(message)
     }
 
-    /// Takes a message of this kind and transaction. Returns the power that is needed to go on, if one is.
+    /// Takes a message of this kind and transaction. Returns the power that is needed to go on, if
+    /// one is.
     fn take(
         &mut self,
         message: &[u8],
@@ -264,7 +266,8 @@ fn challenge(terms: Terms, public_value: Vec<u8>) -> Step {
     Step::Challenge(message.encode(), terms)
 }
 
-/// Compares the answer of the host, and answers what it asks. The next step, and whether nothing else is needed.
+/// Compares the answer of the host, and answers what it asks. The next step, and whether nothing
+/// else is needed.
 fn answer(
     host: &Nqn,
     terms: &Terms,
@@ -321,8 +324,8 @@ struct Responder<'a> {
 }
 
 impl Responder<'_> {
-    /// R1 or R2: HMAC with the secret of the challenge and of who talks to whom. With a group the challenge is first
-    /// bound to what both have computed there.
+    /// R1 or R2: HMAC with the secret of the challenge and of who talks to whom. With a group the
+    /// challenge is first bound to what both have computed there.
     fn response(&self, secret: &Secret, asked: &Question<'_>) -> Digest {
         let Cryptography { hash, hmac, .. } = self.functions;
         let function = self.terms.hash;

@@ -1,7 +1,7 @@
 //! Which queues have shown that their host knows its secret (DH-HMAC-CHAP, TP 8006).
 //!
-//! Knows: which queues have to, how far each is, what to compute of what. Does not know: how hash functions and powers are
-//! computed, where random bytes come from; the driver brings both.
+//! Knows: which queues have to, how far each is, what to compute of what. Does not know: how hash
+//! functions and powers are computed, where random bytes come from; the driver brings both.
 
 mod cryptography;
 mod ephemeral;
@@ -18,7 +18,8 @@ use cryptography::EXPONENT_BYTES;
 use ephemeral::Ephemeral;
 use exchange::Exchange;
 
-/// A secret, as it is used: where the text of a key names a hash function, the driver has transformed it with that.
+/// A secret, as it is used: where the text of a key names a hash function, the driver has
+/// transformed it with that.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub Vec<u8>);
 
@@ -60,10 +61,11 @@ const HASHES: [HashFunction; 3] =
 pub enum AuthenticationAnswer {
     /// It answers the command.
     Now(Answer),
-    /// It computes this, passes it to [`Subsystem::handle_power`](super::Subsystem::handle_power), and then answers the
-    /// command with success.
+    /// It computes this, passes it to [`Subsystem::handle_power`](super::Subsystem::handle_power),
+    /// and then answers the command with success.
     Held(Power),
-    /// It answers the command and ends the connection: its host has failed, and gets no other attempt there.
+    /// It answers the command and ends the connection: its host has failed, and gets no other
+    /// attempt there.
     Last(Answer),
 }
 

@@ -16,7 +16,8 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use units::Instant;
 
-/// DW0 of an Abort that aborted nothing. Commands are short, so none is ever aborted, as the specification allows.
+/// DW0 of an Abort that aborted nothing. Commands are short, so none is ever aborted, as the
+/// specification allows.
 const NOT_ABORTED: u64 = 1;
 
 /// A controller, as far as all kinds of controllers are alike.
@@ -76,7 +77,8 @@ impl Association {
         self.keep_alive.deadline()
     }
 
-    /// The place of an I/O queue in the list of those that are connected, if the host may have it and has not.
+    /// The place of an I/O queue in the list of those that are connected, if the host may have it
+    /// and has not.
     pub(super) fn connect(&mut self, queue: u16) -> bool {
         let number = usize::from(queue).wrapping_sub(1);
         let is_granted = queue <= self.granted;
@@ -138,8 +140,8 @@ impl Association {
         }
     }
 
-    /// Answers what all kinds of controllers answer alike; none if the command is of another kind. Also what
-    /// becomes of the controller.
+    /// Answers what all kinds of controllers answer alike; none if the command is of another kind.
+    /// Also what becomes of the controller.
     pub(in crate::target) fn handle(
         &mut self,
         now: Instant,

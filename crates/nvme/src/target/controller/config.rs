@@ -13,7 +13,8 @@ pub struct Namespace {
     pub blocks: u64,
     /// A block has `2^n` bytes, n 9 to 16.
     pub block_shift: u8,
-    /// NGUID and UUID, whose bytes are the same: differs from that of every other drive, or Linux takes both for one.
+    /// NGUID and UUID, whose bytes are the same: differs from that of every other drive, or Linux
+    /// takes both for one.
     pub nguid: [u8; 16],
     /// Bytes of the best write, a page of the drive: the log of windows counts in it.
     pub write_bytes: u32,

@@ -21,7 +21,8 @@ pub struct DriveReport {
     pub estimates: Estimates,
     /// The windows with which it keeps the contract in the array that it was told about.
     pub advertised: Advertised,
-    /// TW: that of the host, or what the drive chose for this array; zero before it was told about one.
+    /// TW: that of the host, or what the drive chose for this array; zero before it was told about
+    /// one.
     pub busy_time_window: Duration,
     /// Whether and how it collects.
     pub activity: CollectionActivity,
@@ -56,7 +57,8 @@ pub enum Action {
         /// The controller.
         controller: u16,
     },
-    /// Close all queues of this controller, which is no more: nothing was heard of its host for too long.
+    /// Close all queues of this controller, which is no more: nothing was heard of its host for too
+    /// long.
     CloseController {
         /// The controller.
         controller: u16,
@@ -73,7 +75,8 @@ pub enum Action {
     SetWindows(WindowOrder),
     /// Go into this window, deterministic or not.
     SelectWindow(WindowState),
-    /// Put the state of the reservations ([`Subsystem::reservations`](super::Subsystem::reservations)) on stable storage.
+    /// Put the state of the reservations
+    /// ([`Subsystem::reservations`](super::Subsystem::reservations)) on stable storage.
     KeepReservations,
 }
 

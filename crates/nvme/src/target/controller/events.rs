@@ -17,8 +17,8 @@ enum State {
     Told,
 }
 
-/// The events of a controller: those of one kind, whose notice it offers in OAES (windows or the discovery log), and
-/// those of reservations, which feature 82h is for.
+/// The events of a controller: those of one kind, whose notice it offers in OAES (windows or the
+/// discovery log), and those of reservations, which feature 82h is for.
 #[derive(Debug)]
 pub(super) struct Events {
     kind: AsyncEvent,
@@ -50,8 +50,8 @@ impl Events {
         self.wanted
     }
 
-    /// Sets feature 0Bh. Bits that are not offered are not kept; those of health warnings (7:0) are, for there
-    /// are none.
+    /// Sets feature 0Bh. Bits that are not offered are not kept; those of health warnings (7:0)
+    /// are, for there are none.
     pub(super) const fn set_wanted(&mut self, wanted: u32) {
         self.wanted = wanted & (self.offered() | 0xff);
     }

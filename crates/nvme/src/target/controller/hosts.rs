@@ -3,8 +3,8 @@
 use crate::wire::Nqn;
 use alloc::vec::Vec;
 
-/// Which hosts may use a subsystem. A host names itself, so a list is a guard against mistakes, and against
-/// others only on a network that nobody else is on.
+/// Which hosts may use a subsystem. A host names itself, so a list is a guard against mistakes, and
+/// against others only on a network that nobody else is on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum HostList {
     /// All.

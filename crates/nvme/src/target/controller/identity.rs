@@ -78,9 +78,9 @@ pub(in crate::target) fn fabrics_controller(
     }
 }
 
-/// CMIC bit 1: the subsystem has several controllers, one for each host and path. With it Linux keeps what was in
-/// flight when a connection breaks, and sends it again over the next one; without it gives up after five tries, which
-/// take no time on a socket that is gone.
+/// CMIC bit 1: the subsystem has several controllers, one for each host and path. With it Linux
+/// keeps what was in flight when a connection breaks, and sends it again over the next one; without
+/// it gives up after five tries, which take no time on a socket that is gone.
 const MANY_CONTROLLERS: u8 = 1 << 1;
 
 /// DLFEAT: what is deallocated reads as zeroes, and Write Zeroes deallocates where it is asked to.
@@ -142,7 +142,8 @@ impl SubsystemConfig {
                 Ok(self.namespace.identity(self.ioda.is_some(), rescap).encode())
             }
             Cns::NamespaceIds if is_named => {
-                // Hosts name it by its UUID where there is one, as they do with other targets (blktests nvme/004).
+                // Hosts name it by its UUID where there is one, as they do with other targets
+                // (blktests nvme/004).
                 let name = Some(self.namespace.nguid);
                 let ids =
                     NamespaceIds { eui64: None, nguid: name, uuid: name, command_set: Some(0) };

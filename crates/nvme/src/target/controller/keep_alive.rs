@@ -26,8 +26,8 @@ impl KeepAlive {
         self.heard = now;
     }
 
-    /// When it expires: the timeout rounded up to the granularity, and as much on top for a message on its way.
-    /// None if the host wants no timer.
+    /// When it expires: the timeout rounded up to the granularity, and as much on top for a message
+    /// on its way. None if the host wants no timer.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let step_ms = u64::from(GRANULARITY_100MS) * 100;
         let timeout_ms = u64::from(self.timeout_ms).next_multiple_of(step_ms) + step_ms;

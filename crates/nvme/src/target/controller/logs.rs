@@ -18,7 +18,8 @@ const READS: [u8; 2] = [0x00, 0x02];
 const RESERVATIONS: [u8; 4] = [0x0d, 0x0e, 0x11, 0x15];
 const WRITES: [u8; 3] = [0x01, 0x08, 0x09];
 
-/// Puts a part of a page where the host has room for it: what it asked for, and no more than the room.
+/// Puts a part of a page where the host has room for it: what it asked for, and no more than the
+/// room.
 ///
 /// # Errors
 ///

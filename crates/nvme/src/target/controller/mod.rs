@@ -1,8 +1,8 @@
 //! What belongs to an admin queue and its I/O queues.
 //!
-//! An [`Association`] is what a host and a controller have between them, whatever the controller is for: registers,
-//! keep alive, events, which queues are connected. A [`Registry`] has those of a subsystem and gives out new ones. A
-//! [`Subsystem`] is a drive: identity, logs, features, windows.
+//! An [`Association`] is what a host and a controller have between them, whatever the controller is
+//! for: registers, keep alive, events, which queues are connected. A [`Registry`] has those of a
+//! subsystem and gives out new ones. A [`Subsystem`] is a drive: identity, logs, features, windows.
 
 mod association;
 mod config;

@@ -33,8 +33,8 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The same queue, whose host has to authenticate. The messages come in capsules, whatever their length is limited to
-    /// for others.
+    /// The same queue, whose host has to authenticate. The messages come in capsules, whatever
+    /// their length is limited to for others.
     pub(super) fn to_authenticate(mut self) -> Self {
         self.authenticate = true;
         self.terms.capsule_bytes = self.terms.capsule_bytes.max(ADMIN_CAPSULE_DATA_BYTES);
@@ -59,7 +59,8 @@ impl Queue {
         self.number == 0
     }
 
-    /// What its connection takes ([`Connection::start_queue`](crate::target::Connection::start_queue)).
+    /// What its connection takes
+    /// ([`Connection::start_queue`](crate::target::Connection::start_queue)).
     #[must_use]
     pub const fn terms(&self) -> QueueTerms {
         self.terms
@@ -142,7 +143,8 @@ impl Registry {
         self.controllers.remove(&id)
     }
 
-    /// A connection that had a queue is gone. With the admin queue its controller goes, which is returned.
+    /// A connection that had a queue is gone. With the admin queue its controller goes, which is
+    /// returned.
     pub(in crate::target) fn disconnect(&mut self, queue: &Queue) -> Option<Association> {
         if queue.is_admin() {
             return self.controllers.remove(&queue.controller);

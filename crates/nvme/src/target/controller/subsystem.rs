@@ -42,10 +42,10 @@ pub struct AdminRequest<'a> {
 
 /// A drive with a name: its controllers, the windows of its NVM Set, and who may use its namespace.
 ///
-/// Inputs are [`Self::connect`], [`Self::handle_admin`] and everything else that begins with `handle`; after each,
-/// [`Self::poll_action`] is to be called until it is empty, before anything else. [`Self::next_deadline`] is when
-/// [`Self::handle_deadline`] wants to be called if nothing else happens. Admin commands are answered at once, but
-/// for requests of events.
+/// Inputs are [`Self::connect`], [`Self::handle_admin`] and everything else that begins with
+/// `handle`; after each, [`Self::poll_action`] is to be called until it is empty, before anything
+/// else. [`Self::next_deadline`] is when [`Self::handle_deadline`] wants to be called if nothing
+/// else happens. Admin commands are answered at once, but for requests of events.
 #[derive(Debug)]
 pub struct Subsystem {
     config: SubsystemConfig,
@@ -92,8 +92,8 @@ impl Subsystem {
         self.registry.count()
     }
 
-    /// What a command asks that came over a connection with this queue, none before its Connect. Whatever data it
-    /// needs from the host are there in full length.
+    /// What a command asks that came over a connection with this queue, none before its Connect.
+    /// Whatever data it needs from the host are there in full length.
     ///
     /// # Errors
     ///
@@ -153,13 +153,15 @@ impl Subsystem {
         self.authentication.is_some()
     }
 
-    /// Steps towards success that the exchange of a queue has made; each new one is higher. Zero when it has failed, or not begun.
+    /// Steps towards success that the exchange of a queue has made; each new one is higher. Zero
+    /// when it has failed, or not begun.
     #[must_use]
     pub fn authentication_progress(&self, queue: &Queue) -> u8 {
         self.authentication.as_ref().map_or(0, |queues| queues.progress(queue))
     }
 
-    /// Takes a message of a host that authenticates, or gives it the next one. `random` is used once.
+    /// Takes a message of a host that authenticates, or gives it the next one. `random` is used
+    /// once.
     pub fn handle_authentication(
         &mut self,
         queue: &Queue,
@@ -194,8 +196,8 @@ impl Subsystem {
         }
     }
 
-    /// The power is computed that [`AuthenticationAnswer::Held`] asked for; `None` if the host's value is none that it may
-    /// have.
+    /// The power is computed that [`AuthenticationAnswer::Held`] asked for; `None` if the host's
+    /// value is none that it may have.
     pub fn handle_power(&mut self, queue: &Queue, value: Option<Vec<u8>>) {
         if let Some(authentication) = &mut self.authentication {
             authentication.handle_power(queue, value);
@@ -249,8 +251,9 @@ impl Subsystem {
         Some(self.registry.get(queue.controller)?.host().host_id)
     }
 
-    /// Whether reservations let the host of a queue do that now. A command is to be asked about when all its data are
-    /// there and nothing of it has begun; if not, [`StatusCode::ReservationConflict`] is its answer.
+    /// Whether reservations let the host of a queue do that now. A command is to be asked about
+    /// when all its data are there and nothing of it has begun; if not,
+    /// [`StatusCode::ReservationConflict`] is its answer.
     #[must_use]
     pub fn allows(&self, queue: &Queue, operation: &IoOperation) -> bool {
         if self.reservations.state().held.is_none() {
@@ -487,7 +490,8 @@ impl Subsystem {
     }
 }
 
-/// Whether a command about reservations names the namespace; `all` admits the identifier of all namespaces.
+/// Whether a command about reservations names the namespace; `all` admits the identifier of all
+/// namespaces.
 fn check_reservations(config: &SubsystemConfig, nsid: u32, all: bool) -> Result<(), StatusField> {
     if config.reservations == Persistence::Absent {
         return Err(StatusCode::InvalidField.for_good());

@@ -65,8 +65,8 @@ impl SetWindows {
         Ok(WindowOrder { config, enabled: enable })
     }
 
-    /// A controller was reset or is gone: the block that came over it is forgotten. The order, if that changes
-    /// anything.
+    /// A controller was reset or is gone: the block that came over it is forgotten. The order, if
+    /// that changes anything.
     pub(super) fn forget(&mut self, controller: u16) -> Option<WindowOrder> {
         if self.owner != Some(controller) {
             return None;

@@ -1,5 +1,5 @@
-//! Which commands a reservation keeps from a host (NVM Express 1.4, Figure "Command Behavior in the Presence of a
-//! Reservation").
+//! Which commands a reservation keeps from a host (NVM Express 1.4, Figure "Command Behavior in the
+//! Presence of a Reservation").
 
 use super::state::{HostId, ReservationState};
 use crate::target::io::IoOperation;

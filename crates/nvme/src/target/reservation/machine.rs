@@ -12,7 +12,8 @@ use alloc::vec::Vec;
 /// What a command has changed beside its own answer.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Effect {
-    /// Hosts that were preempted: no command of theirs may be in progress when the command is answered.
+    /// Hosts that were preempted: no command of theirs may be in progress when the command is
+    /// answered.
     pub preempted: Vec<HostId>,
     /// Which hosts hear of what.
     pub notices: Vec<(HostId, ReservationNotice)>,
@@ -296,7 +297,8 @@ impl Reservations {
         Ok(effect)
     }
 
-    /// Removes registrants, and the reservation if its last holder is among them. Returns their hosts.
+    /// Removes registrants, and the reservation if its last holder is among them. Returns their
+    /// hosts.
     fn remove(&mut self, is_meant: impl Fn(&Registrant) -> bool) -> Vec<HostId> {
         let meant = self.state.registrants.iter().filter(|registrant| is_meant(registrant));
         let removed: Vec<HostId> = meant.map(|registrant| registrant.host).collect();

@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 /// The identifier of a host, as Connect has it.
 pub type HostId = [u8; 16];
 
-/// Most registrants of a namespace. Another host is refused with an internal error, because NVMe has no status for it.
+/// Most registrants of a namespace. Another host is refused with an internal error, because NVMe
+/// has no status for it.
 pub const REGISTRANTS_MAX: usize = 128;
 
 /// Whether a namespace has reservations, and what becomes of them with a loss of power.

@@ -4,8 +4,8 @@ use super::pointer::CommandData;
 use crate::wire::{CompletionEntry, StatusField};
 use alloc::vec::Vec;
 
-/// The place of a command in flight. The driver knows a command and its buffer by it, and R2Ts have it as
-/// their tag.
+/// The place of a command in flight. The driver knows a command and its buffer by it, and R2Ts have
+/// it as their tag.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Slot(u16);
 

@@ -58,13 +58,15 @@ enum Phase {
 
 /// One TCP connection as the target sees it.
 ///
-/// Bytes go to [`Self::handle_bytes`], the driver's decisions to [`Self::start_queue`], [`Self::receive`] and
-/// [`Self::complete`]; after each of them [`Self::poll_output`] is to be called until it is empty. It
-/// checks what a host promises before it takes any of it, and holds no data at all.
+/// Bytes go to [`Self::handle_bytes`], the driver's decisions to [`Self::start_queue`],
+/// [`Self::receive`] and [`Self::complete`]; after each of them [`Self::poll_output`] is to be
+/// called until it is empty. It checks what a host promises before it takes any of it, and holds no
+/// data at all.
 ///
-/// A write has one R2T for all its data: Linux takes one at a time, so several would gain nothing. Answers go
-/// out as they come, in any order; C2HData of several reads take turns. A command beyond the depth of the queue
-/// ends the connection, as every breach of the protocol does, with a termination request that says what it was.
+/// A write has one R2T for all its data: Linux takes one at a time, so several would gain nothing.
+/// Answers go out as they come, in any order; C2HData of several reads take turns. A command beyond
+/// the depth of the queue ends the connection, as every breach of the protocol does, with a
+/// termination request that says what it was.
 #[derive(Debug)]
 pub struct Connection {
     terms: Terms,
@@ -130,7 +132,8 @@ impl Connection {
         size_of::<Self>() + self.commands.held_bytes() + ready
     }
 
-    /// Most memory that a connection with so many entries of its queue ever holds, whatever the host sends.
+    /// Most memory that a connection with so many entries of its queue ever holds, whatever the
+    /// host sends.
     #[must_use]
     pub const fn held_bytes_max(entries: u16) -> usize {
         let entries = entries as usize;
@@ -156,8 +159,8 @@ impl Connection {
         self.phase == Phase::Open
     }
 
-    /// The next step with `bytes`, and how many of them it took. To be called again with the rest until it says
-    /// [`TransportEvent::NeedMore`] or [`TransportEvent::Over`].
+    /// The next step with `bytes`, and how many of them it took. To be called again with the rest
+    /// until it says [`TransportEvent::NeedMore`] or [`TransportEvent::Over`].
     pub fn handle_bytes<'a>(&mut self, bytes: &'a [u8]) -> (usize, TransportEvent<'a>) {
         let mut taken = 0;
         while self.is_open() {
@@ -213,12 +216,13 @@ impl Connection {
         self.ready.push_back(slot);
     }
 
-    /// Answers a command. Data that are still to come are waited for and dropped. After the end of the connection
-    /// nothing happens.
+    /// Answers a command. Data that are still to come are waited for and dropped. After the end of
+    /// the connection nothing happens.
     ///
     /// # Panics
     ///
-    /// If the command is not in flight or has been answered, or for data that the host has no room for.
+    /// If the command is not in flight or has been answered, or for data that the host has no room
+    /// for.
     pub fn complete(&mut self, slot: Slot, answer: Answer) {
         if !self.is_open() {
             return;

@@ -14,8 +14,8 @@ pub type OutputPdu = pdu::OutputPdu<Slot>;
 pub enum Output {
     /// Send this PDU.
     Send(OutputPdu),
-    /// The command is answered. Its slot may be another command's from now on; its buffer is needed no longer
-    /// than what was to be sent of it.
+    /// The command is answered. Its slot may be another command's from now on; its buffer is needed
+    /// no longer than what was to be sent of it.
     Released(Slot),
     /// Send what is to be sent, then close. Nothing comes after it.
     Close,

@@ -14,7 +14,8 @@ pub enum CommandData {
         /// How many, at least one.
         bytes: u32,
     },
-    /// They are at the host, who sends them when it is asked ([`Connection::receive`](super::Connection::receive)).
+    /// They are at the host, who sends them when it is asked
+    /// ([`Connection::receive`](super::Connection::receive)).
     AtHost {
         /// How many, at least one.
         bytes: u32,

@@ -8,7 +8,8 @@ pub struct Terms {
     /// MAXH2CDATA: most data of an H2CData in bytes; a multiple of four, at least
     /// [`MAXH2CDATA_MIN`](crate::wire::pdu::MAXH2CDATA_MIN).
     pub host_data_max_bytes: u32,
-    /// Most data of a C2HData in bytes, not zero. Linux sets no limit; a short one lets answers overtake long reads.
+    /// Most data of a C2HData in bytes, not zero. Linux sets no limit; a short one lets answers
+    /// overtake long reads.
     pub controller_data_max_bytes: u32,
     /// MDTS in bytes: a command with more data is refused.
     pub transfer_max_bytes: u32,

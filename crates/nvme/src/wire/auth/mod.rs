@@ -1,8 +1,9 @@
-//! The messages of DH-HMAC-CHAP, with which a host and a controller show each other that they know a secret (TP 8006;
-//! Linux `struct nvmf_auth_dhchap_*`).
+//! The messages of DH-HMAC-CHAP, with which a host and a controller show each other that they know
+//! a secret (TP 8006; Linux `struct nvmf_auth_dhchap_*`).
 //!
-//! They are the data of Authentication Send and Receive. All begin with AUTH_TYPE, AUTH_ID and, but for two reserved bytes
-//! between, the transaction: a number that the host chooses for each exchange.
+//! They are the data of Authentication Send and Receive. All begin with AUTH_TYPE, AUTH_ID and, but
+//! for two reserved bytes between, the transaction: a number that the host chooses for each
+//! exchange.
 
 mod algorithm;
 mod challenge;

@@ -51,7 +51,8 @@ pub enum FeatureId {
     Window,
     /// 81h: the identifier of the host, which comes with Connect and cannot be set over a fabric.
     HostId,
-    /// 82h: which notices of reservations are not wanted ([`reservation_mask`](super::reservation_mask)).
+    /// 82h: which notices of reservations are not wanted
+    /// ([`reservation_mask`](super::reservation_mask)).
     ReservationMask,
     /// 83h: whether reservations outlive a loss of power.
     ReservationPersistence,
@@ -220,7 +221,8 @@ pub enum Feature {
         /// The window.
         window: WindowState,
     },
-    /// 82h of the namespace that the command names: bits of [`reservation_mask`](super::reservation_mask).
+    /// 82h of the namespace that the command names: bits of
+    /// [`reservation_mask`](super::reservation_mask).
     ReservationMask(u32),
     /// 83h of the namespace that the command names.
     ReservationPersistence {

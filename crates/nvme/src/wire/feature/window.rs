@@ -24,8 +24,8 @@ pub struct WindowConfig {
     pub writes_threshold: u64,
     /// DTWIN Time Threshold @48, in milliseconds.
     pub time_threshold_ms: u64,
-    /// The block of IODA @56. That a host sends it is the magic word; a drive returns it to a host that
-    /// has.
+    /// The block of IODA @56. That a host sends it is the magic word; a drive returns it to a host
+    /// that has.
     pub ioda: Option<ArraySettings>,
 }
 

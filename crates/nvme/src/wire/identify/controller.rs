@@ -176,7 +176,8 @@ pub struct ControllerLimits {
     pub async_events: u8,
     /// ELPE @262: entries of the error log, 0's based.
     pub error_log_entries: u8,
-    /// KAS @320: granularity of the keep alive timeout in units of 100 ms. Linux refuses 0 over a fabric.
+    /// KAS @320: granularity of the keep alive timeout in units of 100 ms. Linux refuses 0 over a
+    /// fabric.
     pub keep_alive_100ms: u16,
     /// NSETIDMAX @338: highest identifier of an NVM Set.
     pub nvm_set: u16,
@@ -228,11 +229,13 @@ pub struct ControllerSupport {
 /// What matters over a fabric only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FabricsLimits {
-    /// IOCCSZ @1792: size of a command capsule of an I/O queue in units of 16 bytes; 4 is no data in it.
+    /// IOCCSZ @1792: size of a command capsule of an I/O queue in units of 16 bytes; 4 is no data
+    /// in it.
     pub command_capsule_16b: u32,
     /// IORCSZ @1796: size of a response capsule in units of 16 bytes; 1.
     pub response_capsule_16b: u32,
-    /// ICDOFF @1800: where data in a capsule begin, in units of 16 bytes behind the entry; 0 with TCP.
+    /// ICDOFF @1800: where data in a capsule begin, in units of 16 bytes behind the entry; 0 with
+    /// TCP.
     pub data_offset_16b: u16,
     /// FCATT @1802: bit 0, the controller is static.
     pub attributes: u8,
@@ -244,8 +247,8 @@ pub struct FabricsLimits {
 
 impl ControllerLimits {
     /// Most data of a command in bytes, where the smallest memory page is `2^(12 + page_min)` bytes
-    /// ([`Capabilities::page_min`](crate::wire::Capabilities::page_min)); none if there is no limit, or none
-    /// below 2^64.
+    /// ([`Capabilities::page_min`](crate::wire::Capabilities::page_min)); none if there is no
+    /// limit, or none below 2^64.
     #[must_use]
     pub const fn transfer_bytes(&self, page_min: u8) -> Option<u64> {
         if self.transfer == 0 {

@@ -14,8 +14,8 @@ pub struct NamespaceList {
 }
 
 impl NamespaceList {
-    /// The list of those of `ids` that are above `after`, which is the identifier of the command. `ids` rise.
-    /// What has no room is for the next list.
+    /// The list of those of `ids` that are above `after`, which is the identifier of the command.
+    /// `ids` rise. What has no room is for the next list.
     #[must_use]
     pub fn new(after: u32, ids: impl IntoIterator<Item = u32>) -> Self {
         let mut list = Self { ids: [0; NAMESPACES_MAX], length: 0 };

@@ -41,8 +41,9 @@ pub enum Cns {
     NamespaceIds,
     /// 04h: [`NvmSetList`], from [`Identify::specific`] on.
     NvmSets,
-    /// 06h: what the controller is beyond CNS 01h for the command set [`Identify::command_set`]: zeroes, if
-    /// there is nothing to say (Linux reads limits of Write Zeroes and the like there, and does without).
+    /// 06h: what the controller is beyond CNS 01h for the command set [`Identify::command_set`]:
+    /// zeroes, if there is nothing to say (Linux reads limits of Write Zeroes and the like there,
+    /// and does without).
     CommandSetController,
     /// Any other: the answer is [`InvalidField`](super::StatusCode::InvalidField).
     Other(u8),

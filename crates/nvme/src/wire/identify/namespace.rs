@@ -46,7 +46,8 @@ pub struct LbaFormat {
 pub struct NamespaceOwner {
     /// NMIC @30: bit 0, several controllers can have it.
     pub shared: u8,
-    /// RESCAP @31: what of reservations there is, bits of [`rescap`](crate::wire::rescap); 0 is nothing.
+    /// RESCAP @31: what of reservations there is, bits of [`rescap`](crate::wire::rescap); 0 is
+    /// nothing.
     pub reservations: u8,
     /// ANAGRPID @92.
     pub ana_group: u32,
@@ -86,7 +87,8 @@ pub struct IdentifyNamespace {
     pub formats: u8,
     /// FLBAS @26: bits 3:0 the format in use.
     pub format: u8,
-    /// DLFEAT @33: bits 2:0 what deallocated blocks read as, 1 is zeroes; bit 3 Write Zeroes deallocates.
+    /// DLFEAT @33: bits 2:0 what deallocated blocks read as, 1 is zeroes; bit 3 Write Zeroes
+    /// deallocates.
     pub deallocation: u8,
     /// To whom it belongs.
     pub owner: NamespaceOwner,

@@ -24,7 +24,8 @@ pub struct NvmSet {
     pub id: u16,
     /// ENDGID @2: its endurance group.
     pub endurance_group: u16,
-    /// RR4KT @8: what a random read of 4 KiB takes, in units of 100 ns, alone and in a deterministic window.
+    /// RR4KT @8: what a random read of 4 KiB takes, in units of 100 ns, alone and in a
+    /// deterministic window.
     pub random_read_100ns: u32,
     /// OWS @12: bytes of the best write; the log of windows counts writes in it.
     pub write_bytes: u32,
@@ -59,7 +60,8 @@ impl NvmSetList {
         &self.sets[..self.length]
     }
 
-    /// Reads what Identify returned; of a number that is too high as many sets as there is room for.
+    /// Reads what Identify returned; of a number that is too high as many sets as there is room
+    /// for.
     #[must_use]
     pub fn decode(data: &[u8; IDENTIFY_BYTES]) -> Self {
         let count = usize::from(data[COUNT]);

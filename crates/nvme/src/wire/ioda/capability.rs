@@ -10,8 +10,8 @@ const ABILITIES: usize = 8;
 const PATIENT: Bits = Bits::bit(0);
 const ALL_WORK: Bits = Bits::bit(1);
 
-/// That a drive knows IODA, and what beyond the article. Failing fast (PL flag 01b), busy remaining time and
-/// windows are part of every version.
+/// That a drive knows IODA, and what beyond the article. Failing fast (PL flag 01b), busy remaining
+/// time and windows are part of every version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IodaCapability {
     /// Byte 8 bit 0: it knows the PL flag 10b ([`PlFlag::Patient`](crate::PlFlag::Patient)).

@@ -6,8 +6,8 @@ use crate::wire::field::Bits;
 use crate::wire::status::StatusField;
 use units::Duration;
 
-// CDW2 bits 31:16 are reserved in all commands and with all formats of protection information, and Linux
-// leaves them 0 (checked against Linux 6.1 and libnvme, not against the specification text).
+// CDW2 bits 31:16 are reserved in all commands and with all formats of protection information, and
+// Linux leaves them 0 (checked against Linux 6.1 and libnvme, not against the specification text).
 const PL_COMMAND: Bits = Bits::new(31, 30);
 // DW0 and DW1 of the completion of a read are not used.
 const PL_COMPLETION: Bits = Bits::new(1, 0);
@@ -34,9 +34,9 @@ pub const fn cdw2_of_flag(flag: PlFlag) -> u32 {
     PL_COMMAND.put32(flag as u32)
 }
 
-/// The answer to a read that failed fast (IODA §4.2): PL flag 11b and busy remaining time, in microseconds
-/// and rounded up, so that a host that waits as long never comes too early by less than one. What 32 bits do
-/// not hold, more than 71 minutes, is the most that they do.
+/// The answer to a read that failed fast (IODA §4.2): PL flag 11b and busy remaining time, in
+/// microseconds and rounded up, so that a host that waits as long never comes too early by less
+/// than one. What 32 bits do not hold, more than 71 minutes, is the most that they do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FastFail {
     /// DW1: busy remaining time in microseconds; 0 if the drive does not know it.
@@ -57,8 +57,8 @@ impl FastFail {
         Duration::from_micros(self.busy_remaining_us as u64)
     }
 
-    /// What a completion says about failing fast; none if the command did not. A host has to look at the
-    /// status as well as at the flag, because DW0 is used by other commands.
+    /// What a completion says about failing fast; none if the command did not. A host has to look
+    /// at the status as well as at the flag, because DW0 is used by other commands.
     #[must_use]
     pub fn decode(completion: &CompletionEntry) -> Option<Self> {
         let failed = flag(PL_COMPLETION.get(completion.result) as u32) == PlFlag::Failed;

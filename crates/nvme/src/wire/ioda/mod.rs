@@ -9,9 +9,10 @@
 //! | busyTimeWindow | log page 0Ah from byte 152 on ([`WindowReport`]) |
 //! | that a drive knows all this | Identify Controller, byte 3072 on ([`IodaCapability`]) |
 //!
-//! All places are reserved in the specification, or the vendor's. A drive says that it knows IODA in the
-//! vendor's part of Identify Controller; everything else is zero for a host that has not said the magic word
-//! in a Set Features, so a host that knows nothing of IODA has an ordinary drive.
+//! All places are reserved in the specification, or the vendor's. A drive says that it knows IODA
+//! in the vendor's part of Identify Controller; everything else is zero for a host that has not
+//! said the magic word in a Set Features, so a host that knows nothing of IODA has an ordinary
+//! drive.
 
 mod capability;
 mod flag;

@@ -24,8 +24,8 @@ const DUE: Bits = Bits::bit(8);
 const MUST_COLLECT: Bits = Bits::bit(9);
 const COLLECTING: Bits = Bits::bit(10);
 
-/// The answer to a PLM query (IODA §4.3.2): the settings in force and the window that the drive computed.
-/// A drive that was not told about an array has zero for everything of it.
+/// The answer to a PLM query (IODA §4.3.2): the settings in force and the window that the drive
+/// computed. A drive that was not told about an array has zero for everything of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowReport {
     /// arrayType and arrayWidth as they were set; at most 65535 each.
@@ -34,25 +34,25 @@ pub struct WindowReport {
     pub slot: u16,
     /// What is done in windows only.
     pub scope: WindowScope,
-    /// TW: that of the host, or what the drive chose for this array. Whether windows are in force is
-    /// in the status of the log page.
+    /// TW: that of the host, or what the drive chose for this array. Whether windows are in force
+    /// is in the status of the log page.
     pub busy_time_window: Duration,
     /// `t` as it was set.
     pub cycle_start: Instant,
     /// The guard as it was set.
     pub guard: Duration,
-    /// The clock of the drive when it answered. A host that reads it and takes the middle between question
-    /// and answer knows the clock to within half of the time between them.
+    /// The clock of the drive when it answered. A host that reads it and takes the middle between
+    /// question and answer knows the clock to within half of the time between them.
     pub now: Instant,
-    /// The windows with which the drive can keep the contract in this array; on the wire no upper bound
-    /// is all ones.
+    /// The windows with which the drive can keep the contract in this array; on the wire no upper
+    /// bound is all ones.
     pub advertised: Advertised,
     /// Whether and how it collects.
     pub activity: CollectionActivity,
 }
 
-/// What a drive does about collections when it is asked; [`DriveStatus`](crate::DriveStatus) without the
-/// headroom, which the log page has at its own place (DTWIN Writes Estimate).
+/// What a drive does about collections when it is asked; [`DriveStatus`](crate::DriveStatus)
+/// without the headroom, which the log page has at its own place (DTWIN Writes Estimate).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CollectionActivity {
     /// Whether there is something to collect now.

@@ -18,21 +18,22 @@ const CYCLE_START: usize = 16;
 const BUSY_TIME_WINDOW: usize = 24;
 const GUARD: usize = 32;
 
-/// arrayType, arrayWidth and cycle start, the scope of the window, and what IODA leaves to be agreed: which
-/// turn is the drive's, how long windows are if the host chooses, and the guards.
+/// arrayType, arrayWidth and cycle start, the scope of the window, and what IODA leaves to be
+/// agreed: which turn is the drive's, how long windows are if the host chooses, and the guards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArraySettings {
     /// arrayType, `k`: parities of the array. Less than the width.
     pub parities: u8,
     /// arrayWidth, `N`: drives of the array.
     pub width: u16,
-    /// `i`: how many turns after the start of the cycle the window of this drive opens. Less than the
-    /// width. The article names two pieces of information where three are needed; this is the third.
+    /// `i`: how many turns after the start of the cycle the window of this drive opens. Less than
+    /// the width. The article names two pieces of information where three are needed; this is the
+    /// third.
     pub slot: u16,
     /// What is done in windows only.
     pub scope: WindowScope,
-    /// `t`: when the first cycle starts, the same for all drives but **on the clock of this drive**, which
-    /// is in [`WindowReport::now`](super::WindowReport::now).
+    /// `t`: when the first cycle starts, the same for all drives but **on the clock of this
+    /// drive**, which is in [`WindowReport::now`](super::WindowReport::now).
     pub cycle_start: Instant,
     /// TW if the host chooses it; none if the drive does (IODA §4.3.2).
     pub busy_time_window: Option<Duration>,
@@ -68,8 +69,8 @@ impl fmt::Display for SettingsError {
 }
 
 impl ArraySettings {
-    /// The settings that give a drive this schedule. None if a number does not fit, or if the first window
-    /// of the schedule is not a whole number of turns after it takes effect.
+    /// The settings that give a drive this schedule. None if a number does not fit, or if the first
+    /// window of the schedule is not a whole number of turns after it takes effect.
     #[must_use]
     pub fn of(schedule: &WindowSchedule, scope: WindowScope) -> Option<Self> {
         let late = schedule.cycle_start.since(schedule.not_before).as_nanos();
@@ -93,8 +94,8 @@ impl ArraySettings {
         ArrayDescription { width: self.width.into(), parities: self.parities.into() }
     }
 
-    /// The schedule of the drive, with windows of this length: that of the settings, or the drive's own.
-    /// Its first window opens `i` turns after `t` (IODA §4.3.1).
+    /// The schedule of the drive, with windows of this length: that of the settings, or the drive's
+    /// own. Its first window opens `i` turns after `t` (IODA §4.3.1).
     #[must_use]
     pub fn schedule(&self, busy_time_window: Duration) -> WindowSchedule {
         let first = WindowSchedule {

@@ -22,8 +22,8 @@ pub fn put_aggregate(sets: impl IntoIterator<Item = AggregateEntry>, page: &mut 
     page.put(0, &count.to_le_bytes());
 }
 
-/// The NVM Sets in a page that was read from its start, as far as it was read; none if not even the number
-/// was.
+/// The NVM Sets in a page that was read from its start, as far as it was read; none if not even the
+/// number was.
 #[must_use]
 pub fn aggregate_sets(page: &[u8]) -> Option<impl Iterator<Item = AggregateEntry>> {
     let (head, entries) = page.split_first_chunk::<AGGREGATE_HEAD_BYTES>()?;

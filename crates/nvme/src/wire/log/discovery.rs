@@ -28,7 +28,8 @@ const SECTYPE: usize = 768;
 /// The head of the page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DiscoveryHeader {
-    /// GENCTR: changes whenever the page does. A host that reads it in parts compares it at the end.
+    /// GENCTR: changes whenever the page does. A host that reads it in parts compares it at the
+    /// end.
     pub generation: u64,
     /// NUMREC: records behind it.
     pub records: u64,
@@ -152,8 +153,8 @@ impl DiscoveryRecord {
         }
     }
 
-    /// Writes the record. Text is padded with spaces, as ASCII is in all of NVMe; Linux pads these two with
-    /// zero bytes and takes either.
+    /// Writes the record. Text is padded with spaces, as ASCII is in all of NVMe; Linux pads these
+    /// two with zero bytes and takes either.
     #[must_use]
     pub fn encode(&self) -> [u8; DISCOVERY_BYTES] {
         let mut record = [0; DISCOVERY_BYTES];

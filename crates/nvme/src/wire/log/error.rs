@@ -29,8 +29,8 @@ pub struct ErrorEntry {
     pub cid: u16,
     /// How it ended. The bit below the field, a phase tag, is written as 0.
     pub status: StatusField,
-    /// The wrong parameter: byte of the command in bits 7:0, bit in 10:8; `FFFFh` if it is not of the
-    /// command.
+    /// The wrong parameter: byte of the command in bits 7:0, bit in 10:8; `FFFFh` if it is not of
+    /// the command.
     pub location: u16,
     /// First block with an error.
     pub lba: u64,

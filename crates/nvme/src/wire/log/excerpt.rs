@@ -1,7 +1,7 @@
 //! The part of a log page that a host asks for.
 
-/// A buffer that is a part of a page: what is put to a place of the page goes there if the place is in it.
-/// So a page of any length can be read from any byte on, and is never in memory as a whole.
+/// A buffer that is a part of a page: what is put to a place of the page goes there if the place is
+/// in it. So a page of any length can be read from any byte on, and is never in memory as a whole.
 #[derive(Debug)]
 pub struct Excerpt<'a> {
     offset_bytes: u64,

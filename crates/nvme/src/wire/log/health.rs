@@ -22,7 +22,8 @@ const TOTAL_TIMES: usize = 224;
 /// How the drive is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HealthLog {
-    /// Bits: 0 spare below threshold, 1 temperature, 2 unreliable, 3 read only, 4 backup of volatile memory.
+    /// Bits: 0 spare below threshold, 1 temperature, 2 unreliable, 3 read only, 4 backup of
+    /// volatile memory.
     pub critical_warning: u8,
     /// Temperature in kelvin.
     pub temperature_k: u16,

@@ -121,7 +121,8 @@ impl GetLogPage {
         Self { page, parameter, retain_event, dwords, specific, offset_bytes, command_set }
     }
 
-    /// Bytes that are asked for. A drive sends no more than the SGL of the command has room for, either.
+    /// Bytes that are asked for. A drive sends no more than the SGL of the command has room for,
+    /// either.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         (self.dwords as u64 + 1) * 4

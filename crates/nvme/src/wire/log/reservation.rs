@@ -1,4 +1,5 @@
-//! Log page 80h: what happened to reservations of which a host was a part (NVM Express 1.4, section 5.14.1.16.1).
+//! Log page 80h: what happened to reservations of which a host was a part (NVM Express 1.4, section
+//! 5.14.1.16.1).
 
 use crate::wire::field::{get_u32, get_u64, put_u32, put_u64};
 

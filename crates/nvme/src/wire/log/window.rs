@@ -83,8 +83,8 @@ pub struct WindowTypicals {
     pub writes: u64,
     /// DTWIN Time Maximum @48, in milliseconds.
     pub time_max_ms: u64,
-    /// NDWIN Time Minimum High @56, in milliseconds: how long the set has to stay out of its deterministic
-    /// window after it has used all of one.
+    /// NDWIN Time Minimum High @56, in milliseconds: how long the set has to stay out of its
+    /// deterministic window after it has used all of one.
     pub busy_time_high_ms: u64,
     /// NDWIN Time Minimum Low @64, in milliseconds.
     pub busy_time_low_ms: u64,
@@ -117,7 +117,8 @@ pub struct WindowLog {
 }
 
 impl WindowLog {
-    /// How much room the drive has left, if it knows IODA. The optimal write of its set has to be a page.
+    /// How much room the drive has left, if it knows IODA. The optimal write of its set has to be a
+    /// page.
     #[must_use]
     pub fn drive_status(&self) -> Option<DriveStatus> {
         let CollectionActivity { due, must_collect, collecting } = self.ioda?.activity;

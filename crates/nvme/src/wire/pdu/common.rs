@@ -1,4 +1,5 @@
-//! The eight bytes that every PDU begins with, and what kinds there are (Linux `struct nvme_tcp_hdr`).
+//! The eight bytes that every PDU begins with, and what kinds there are (Linux `struct
+//! nvme_tcp_hdr`).
 
 use crate::wire::field::{get_u32, put_u32};
 

@@ -20,8 +20,8 @@ pub struct DataHeader {
     pub data_bytes: u32,
     /// LAST_PDU: the last of the R2T, or of the command.
     pub last: bool,
-    /// SUCCESS: no completion follows; never without [`Self::last`], and in C2HData only. A command that
-    /// has something to say in DW0 or DW1 needs its completion.
+    /// SUCCESS: no completion follows; never without [`Self::last`], and in C2HData only. A command
+    /// that has something to say in DW0 or DW1 needs its completion.
     pub success: bool,
 }
 

@@ -51,9 +51,9 @@ impl FatalStatus {
 
 /// Something that ends a connection.
 ///
-/// Which status goes with which fault, and what is told beside it, was compared with FreeBSD's and SPDK's
-/// sources, not with the specification text. Where they differ, FreeBSD's was followed: it tells the wrong digest,
-/// SPDK nothing.
+/// Which status goes with which fault, and what is told beside it, was compared with FreeBSD's and
+/// SPDK's sources, not with the specification text. Where they differ, FreeBSD's was followed: it
+/// tells the wrong digest, SPDK nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// FES.

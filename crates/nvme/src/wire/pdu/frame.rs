@@ -1,5 +1,5 @@
-//! Where header, data and digests of a PDU are: what its first eight bytes promise, checked before any more
-//! of it is taken.
+//! Where header, data and digests of a PDU are: what its first eight bytes promise, checked before
+//! any more of it is taken.
 
 use super::common::{CommonHeader, FLAGS, HLEN, PDO, PLEN, PduKind, Side, TYPE, pdu_flag};
 use super::fault::{FatalStatus, Fault};
@@ -9,9 +9,10 @@ use super::term::TERM_BYTES_MAX;
 /// How much data PDUs may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// In a capsule: [`ADMIN_CAPSULE_DATA_BYTES`](super::ADMIN_CAPSULE_DATA_BYTES) on the admin queue, and on
-    /// others as long as fabrics commands may come, which have as much everywhere; after that what IOCCSZ
-    /// leaves. The kind of a command is not in the first eight bytes, so the reader cannot tell.
+    /// In a capsule: [`ADMIN_CAPSULE_DATA_BYTES`](super::ADMIN_CAPSULE_DATA_BYTES) on the admin
+    /// queue, and on others as long as fabrics commands may come, which have as much everywhere;
+    /// after that what IOCCSZ leaves. The kind of a command is not in the first eight bytes, so the
+    /// reader cannot tell.
     pub capsule_bytes: u32,
     /// In an H2CData: MAXH2CDATA. In a C2HData: what a host asks for at most with one command.
     pub data_bytes: u32,

@@ -8,8 +8,8 @@ use crate::wire::field::{put, put_u32};
 /// Bytes of a digest: CRC-32C, little-endian.
 pub const DIGEST_BYTES: usize = 4;
 
-/// Most bytes before the data: the longest termination request. A command with its digest that is padded
-/// to the highest alignment has 128.
+/// Most bytes before the data: the longest termination request. A command with its digest that is
+/// padded to the highest alignment has 128.
 pub const PREFIX_BYTES_MAX: usize = TERM_BYTES_MAX;
 
 /// Which digests a connection has.
@@ -26,10 +26,11 @@ pub struct Digests {
 pub struct Framing {
     /// Which digests the connection has.
     pub digests: Digests,
-    /// Data begin at a multiple of so many bytes: `4 × (n + 1)` for the HPDA or CPDA of whoever receives
-    /// them.
+    /// Data begin at a multiple of so many bytes: `4 × (n + 1)` for the HPDA or CPDA of whoever
+    /// receives them.
     pub alignment_bytes: u8,
-    /// Continues a CRC-32C: [`units::crc32c_append`], or one that knows the instruction of the processor.
+    /// Continues a CRC-32C: [`units::crc32c_append`], or one that knows the instruction of the
+    /// processor.
     pub checksum: fn(u32, &[u8]) -> u32,
 }
 
@@ -58,8 +59,8 @@ impl Framing {
         if self.digests.data { DIGEST_BYTES } else { 0 }
     }
 
-    /// Writes everything of a PDU that comes before its data, and returns how many bytes that is. The data
-    /// of [`Header::data_bytes`] and [`Self::data_digest`] have to follow.
+    /// Writes everything of a PDU that comes before its data, and returns how many bytes that is.
+    /// The data of [`Header::data_bytes`] and [`Self::data_digest`] have to follow.
     pub fn write(&self, header: &Header, into: &mut [u8; PREFIX_BYTES_MAX]) -> usize {
         into.fill(0);
         let kind = header.kind();
@@ -97,7 +98,8 @@ impl Framing {
     }
 
     /// The digest of data with this checksum, if the connection has digests of data: of what
-    /// [`Self::checksum`] makes of all pieces one after the other, from 0 on. A PDU without data has none.
+    /// [`Self::checksum`] makes of all pieces one after the other, from 0 on. A PDU without data
+    /// has none.
     #[must_use]
     pub fn data_digest(&self, checksum: u32) -> Option<[u8; DIGEST_BYTES]> {
         self.digests.data.then(|| checksum.to_le_bytes())

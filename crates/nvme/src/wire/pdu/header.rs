@@ -9,8 +9,8 @@ use crate::wire::completion::{COMPLETION_BYTES, CompletionEntry};
 use crate::wire::field::{get, put};
 use crate::wire::submission::{SUBMISSION_BYTES, SubmissionEntry};
 
-/// CapsuleCmd: a command and how many bytes of data follow it. The SGL of the command says so as well;
-/// whether the two agree is for whoever carries out the command.
+/// CapsuleCmd: a command and how many bytes of data follow it. The SGL of the command says so as
+/// well; whether the two agree is for whoever carries out the command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommandCapsule {
     /// The command.

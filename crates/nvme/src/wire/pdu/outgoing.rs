@@ -1,10 +1,11 @@
-//! A PDU that is to be sent, the same for both sides. It names the data that it carries and does not hold them.
+//! A PDU that is to be sent, the same for both sides. It names the data that it carries and does
+//! not hold them.
 
 use super::framing::{DIGEST_BYTES, Framing, PREFIX_BYTES_MAX};
 use super::header::Header;
 
-/// Data of a command to send, from its buffer. A host is to take them at once: the controller may end the command
-/// before they are sent.
+/// Data of a command to send, from its buffer. A host is to take them at once: the controller may
+/// end the command before they are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataPiece<Slot> {
     /// The command.

@@ -11,23 +11,25 @@ use crate::wire::field::{get, get_u32};
 /// What came of some bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress<'a> {
-    /// All bytes were taken. The next step needs so many more, at least one. If data are due, it is all of
-    /// those of this PDU that are missing, and nothing else: they may be received to where they belong.
+    /// All bytes were taken. The next step needs so many more, at least one. If data are due, it is
+    /// all of those of this PDU that are missing, and nothing else: they may be received to where
+    /// they belong.
     NeedMore(usize),
-    /// A header that is complete and, if it has a digest, sound. [`Header::data_bytes`] bytes of data follow
-    /// in any number of pieces, then the end.
+    /// A header that is complete and, if it has a digest, sound. [`Header::data_bytes`] bytes of
+    /// data follow in any number of pieces, then the end.
     Header(Header),
     /// A piece of data, not empty, in the order of the PDU.
     Data(&'a [u8]),
     /// The end of a PDU, with or without data.
     End {
-        /// Whether the data had the digest that follows them; true if there is none. Data that are not
-        /// sound fail their command ([`TransientTransport`](crate::wire::StatusCode::TransientTransport)), the
-        /// connection goes on.
+        /// Whether the data had the digest that follows them; true if there is none. Data that are
+        /// not sound fail their command
+        /// ([`TransientTransport`](crate::wire::StatusCode::TransientTransport)), the connection
+        /// goes on.
         sound: bool,
     },
-    /// The connection cannot go on: [`PduReader::refusal`] is to be sent. It is the answer to all bytes from
-    /// now on.
+    /// The connection cannot go on: [`PduReader::refusal`] is to be sent. It is the answer to all
+    /// bytes from now on.
     Bad(Fault),
 }
 
@@ -45,9 +47,9 @@ enum State {
 
 /// Takes PDUs apart.
 ///
-/// The first eight bytes of a PDU are checked against kind, phase, digests and limits before any more of it
-/// is taken, so a PDU that promises too much is refused for its promise. The reader holds a header at most;
-/// it allocates nothing and copies no data.
+/// The first eight bytes of a PDU are checked against kind, phase, digests and limits before any
+/// more of it is taken, so a PDU that promises too much is refused for its promise. The reader
+/// holds a header at most; it allocates nothing and copies no data.
 #[derive(Debug)]
 pub struct PduReader {
     rules: Rules,
@@ -73,20 +75,21 @@ impl PduReader {
         }
     }
 
-    /// Says on which terms to go on after ICReq or ICResp: with the digests of the answer, and with the
-    /// alignment that **this** side asked for. Until then only a termination is read.
+    /// Says on which terms to go on after ICReq or ICResp: with the digests of the answer, and with
+    /// the alignment that **this** side asked for. Until then only a termination is read.
     pub const fn establish(&mut self, framing: Framing) {
         self.rules.framing = framing;
         self.rules.phase = Phase::Established;
     }
 
-    /// Changes the limits from the next PDU on: on which queue a connection is comes out with Connect.
+    /// Changes the limits from the next PDU on: on which queue a connection is comes out with
+    /// Connect.
     pub const fn set_limits(&mut self, limits: Limits) {
         self.rules.limits = limits;
     }
 
-    /// The next step with `bytes`, and how many of them it took. To be called again with the rest until it
-    /// says [`Progress::NeedMore`] or [`Progress::Bad`].
+    /// The next step with `bytes`, and how many of them it took. To be called again with the rest
+    /// until it says [`Progress::NeedMore`] or [`Progress::Bad`].
     pub fn advance<'a>(&mut self, bytes: &'a [u8]) -> (usize, Progress<'a>) {
         let mut taken = 0;
         let progress = loop {
@@ -111,8 +114,8 @@ impl PduReader {
         (taken, progress)
     }
 
-    /// What to send before the connection is closed; none if nothing is wrong, or if it was the other side's
-    /// own termination request that was.
+    /// What to send before the connection is closed; none if nothing is wrong, or if it was the
+    /// other side's own termination request that was.
     #[must_use]
     pub fn refusal(&self) -> Option<Header> {
         let State::Bad(fault) = self.state else { return None };

@@ -12,7 +12,8 @@ pub mod rescap {
     pub const IGNORE_KEY_1_3: u8 = 1 << 7;
 }
 
-/// RTYPE: who may read and write beside the holder (NVM Express 1.4, 8.8, Figure "Reservation Types").
+/// RTYPE: who may read and write beside the holder (NVM Express 1.4, 8.8, Figure "Reservation
+/// Types").
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ReservationType {
     /// 1: the holder writes, every host reads.

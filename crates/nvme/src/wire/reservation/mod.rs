@@ -64,7 +64,8 @@ pub enum PersistChange {
 pub enum AcquireAction {
     /// 0: the host gets the reservation if no other host has it.
     Acquire,
-    /// 1: registrants with the key PRKEY are unregistered; the reservation of one of them goes to the host.
+    /// 1: registrants with the key PRKEY are unregistered; the reservation of one of them goes to
+    /// the host.
     Preempt,
     /// 2: the same, and commands of those hosts end first.
     PreemptAndAbort,

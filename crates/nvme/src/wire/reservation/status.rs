@@ -156,7 +156,8 @@ impl RegistrantEntry {
     }
 }
 
-/// Writes as much of a report as there is room for. The number of registrants in `header` is counted here.
+/// Writes as much of a report as there is room for. The number of registrants in `header` is
+/// counted here.
 pub fn put_reservations(
     header: ReservationHeader,
     entries: impl IntoIterator<Item = RegistrantEntry>,

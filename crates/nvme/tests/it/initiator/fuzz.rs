@@ -1,5 +1,5 @@
-//! What the fuzz target calls: a target that says anything, to a host that has commands of every kind in flight. The
-//! tests call it with inputs that seeds draw.
+//! What the fuzz target calls: a target that says anything, to a host that has commands of every
+//! kind in flight. The tests call it with inputs that seeds draw.
 
 use nvme::initiator::{CommandData, Connection, Output, Terms, TransportEvent};
 use nvme::wire::pdu::{
@@ -84,8 +84,8 @@ impl Host {
     }
 }
 
-/// Plays a conversation: the first byte says on which terms, then every few bytes are a step of the target. Some
-/// steps make sense, some nearly do, and some are bytes as they come.
+/// Plays a conversation: the first byte says on which terms, then every few bytes are a step of the
+/// target. Some steps make sense, some nearly do, and some are bytes as they come.
 ///
 /// # Panics
 ///

@@ -1,5 +1,5 @@
-//! Targets that nobody should have: each ends its connection, with the right reason, and makes the host hold no more
-//! than it said.
+//! Targets that nobody should have: each ends its connection, with the right reason, and makes the
+//! host hold no more than it said.
 
 use super::fuzz;
 use nvme::initiator::{CommandData, Connection, End, Output, Slot, Terms, TransportEvent};

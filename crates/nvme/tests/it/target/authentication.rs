@@ -1,4 +1,5 @@
-//! Hosts that show that they know a secret, with functions that are none of cryptography but differ where those do.
+//! Hosts that show that they know a secret, with functions that are none of cryptography but differ
+//! where those do.
 
 use super::bench::{Bench, NQN, config, terms};
 use super::host::{HOST_NQN, Host, completion, connect, data, in_capsule, io, transport};

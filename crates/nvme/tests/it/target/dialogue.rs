@@ -1,6 +1,7 @@
 //! What a stock Linux 6.1 sends, from its first byte to its last, and what it gets.
 //!
-//! The order of commands was recorded on a running kernel. The bytes of the host are made by the codecs.
+//! The order of commands was recorded on a running kernel. The bytes of the host are made by the
+//! codecs.
 
 use super::bench::{Bench, NQN, controller};
 use super::host::{
@@ -253,7 +254,8 @@ fn linux_discovers_what_its_host_may_see() {
     insta::assert_snapshot!("linux-discovers", host.text);
 }
 
-/// Addresses that a host which has reached the machine by `reached` is told of listings at all addresses and at one.
+/// Addresses that a host which has reached the machine by `reached` is told of listings at all
+/// addresses and at one.
 fn told(reached: Option<(AddressFamily, &str)>) -> Vec<String> {
     let mut host = Dialogue::new();
     let everywhere = |family| {

@@ -1,4 +1,5 @@
-//! Hosts that nobody should have: each ends its own connection, with the right reason, and holds no more than it may.
+//! Hosts that nobody should have: each ends its own connection, with the right reason, and holds no
+//! more than it may.
 
 use super::bench::{BLOCK, Bench, ENTRIES_MAX, NQN};
 use super::host::{Host, admin, completion, connect, host_data, in_capsule, io, transport};

@@ -1,5 +1,5 @@
-//! A host that sends random commands, with random digests, in random pieces, to a drive that answers in any order:
-//! every command has one answer, and reads return what was written.
+//! A host that sends random commands, with random digests, in random pieces, to a drive that
+//! answers in any order: every command has one answer, and reads return what was written.
 
 use super::bench::{BLOCK, BLOCKS, Bench, NQN, config, terms};
 use super::controllers::Admin;

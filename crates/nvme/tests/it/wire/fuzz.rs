@@ -1,5 +1,5 @@
-//! What the fuzz target calls: bytes of a stranger for the reader of PDUs and for every decoder. The tests call
-//! it with damage that seeds draw.
+//! What the fuzz target calls: bytes of a stranger for the reader of PDUs and for every decoder.
+//! The tests call it with damage that seeds draw.
 
 use nvme::wire::ioda::{ArraySettings, FastFail, IodaCapability, WindowReport};
 use nvme::wire::pdu::{
@@ -27,8 +27,8 @@ pub(crate) enum Told {
     Bad(Fault),
 }
 
-/// Reads bytes in pieces of at most `piece`; with the terms of `framing` after the first PDU, if it is not
-/// established from the start.
+/// Reads bytes in pieces of at most `piece`; with the terms of `framing` after the first PDU, if it
+/// is not established from the start.
 ///
 /// # Panics
 ///
@@ -228,7 +228,8 @@ fn check_structures(bytes: &[u8]) {
     assert_eq!(DatasetRange::decode_all(bytes).count(), bytes.len() / 16);
 }
 
-/// A report that promises more registrants than it has is read as far as it goes, and written as it was read.
+/// A report that promises more registrants than it has is read as far as it goes, and written as it
+/// was read.
 fn check_report(bytes: &[u8], format: StatusFormat) {
     let Some((header, entries)) = read_reservations(bytes, format) else {
         return assert!(bytes.len() < STATUS_HEADER_BYTES);
@@ -256,8 +257,8 @@ fn check_pages(bytes: &[u8]) {
 ///
 /// # Panics
 ///
-/// When something is read differently in pieces, data go past their limits, a promise of the reader is broken,
-/// or what was read cannot be written: that is what the fuzzer looks for.
+/// When something is read differently in pieces, data go past their limits, a promise of the reader
+/// is broken, or what was read cannot be written: that is what the fuzzer looks for.
 pub(crate) fn check_all(bytes: &[u8]) {
     let Some((head, rest)) = bytes.split_first_chunk::<HEAD_BYTES>() else { return };
     match head[5] % 4 {

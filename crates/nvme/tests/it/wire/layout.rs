@@ -1,5 +1,5 @@
-//! Tables of fields, written down once more than in the code, and what follows from them for a structure: which
-//! bits survive, which are reserved, and what a representative value looks like.
+//! Tables of fields, written down once more than in the code, and what follows from them for a
+//! structure: which bits survive, which are reserved, and what a representative value looks like.
 
 use std::fmt::{Debug, Write};
 use units::Rng;
@@ -40,8 +40,9 @@ fn number(text: &str) -> u128 {
 }
 
 impl Layout {
-    /// Reads a table: in each line offset, size, name, and perhaps `text`, the bits that are not reserved as
-    /// `&hex`, or the value as `=hex`. An offset may be the end of the line before, written `+`.
+    /// Reads a table: in each line offset, size, name, and perhaps `text`, the bits that are not
+    /// reserved as `&hex`, or the value as `=hex`. An offset may be the end of the line before,
+    /// written `+`.
     pub(crate) fn new(bytes: usize, table: &str) -> Self {
         let mut fields: Vec<Field> = Vec::new();
         for line in table.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -143,8 +144,8 @@ impl Layout {
 
     /// Checks a structure with drawn bytes and with examples.
     ///
-    /// What was read is written as it was but for what is reserved, which is zero, and reads as the same
-    /// again. So every bit of the table survives, and no other.
+    /// What was read is written as it was but for what is reserved, which is zero, and reads as the
+    /// same again. So every bit of the table survives, and no other.
     pub(crate) fn check<T: PartialEq + Debug, const N: usize>(
         &self,
         decode: impl Fn(&[u8; N]) -> Option<T>,

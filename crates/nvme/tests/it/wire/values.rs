@@ -1,4 +1,5 @@
-//! What is not a table of fields: text, lists, pages that are read in parts, and which settings are refused.
+//! What is not a table of fields: text, lists, pages that are read in parts, and which settings are
+//! refused.
 
 use super::structures::{record, report, settings};
 use nvme::wire::ioda::{ArraySettings, FastFail, SettingsError, WindowReport};

@@ -1,5 +1,5 @@
-//! Sizes of drawn arrays, and the regions that clients use. Both are small, so that halves of the journal wrap, blocks
-//! of checksums leave the cache and marks are taken back within a history.
+//! Sizes of drawn arrays, and the regions that clients use. Both are small, so that halves of the
+//! journal wrap, blocks of checksums leave the cache and marks are taken back within a history.
 
 use super::{Shape, Step};
 use engine::durability::Sizes;
@@ -47,7 +47,8 @@ pub(super) fn draw(shape: &mut Shape, rng: &mut Rng) {
     }
     let tables = u64::from((shape.drive_chunks * shape.chunk_pages).div_ceil(TABLE_PAGES));
     if rng.below(8) > 0 {
-        // Requests that reach over the end of a block need two at once, and several drives have such requests.
+        // Requests that reach over the end of a block need two at once, and several drives have
+        // such requests.
         let width = u64::from(shape.width);
         sizes.cached_tables = ((tables - 1) * width + 1 + rng.below(width)) as usize;
     }
@@ -67,8 +68,8 @@ fn set_pages(shape: &mut Shape, pages: u32) {
     shape.drive_chunks = pages / shape.chunk_pages / stripe_width * stripe_width;
 }
 
-/// Where clients are busy, if that is not everywhere: stripes around the ends of regions and of blocks of
-/// checksums, and the last ones.
+/// Where clients are busy, if that is not everywhere: stripes around the ends of regions and of
+/// blocks of checksums, and the last ones.
 #[derive(Clone, Debug)]
 pub(super) struct Spots {
     /// First sectors.

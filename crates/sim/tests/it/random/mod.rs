@@ -75,7 +75,8 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
     drive
 }
 
-/// Some drives get a queue of limited depth, collect with commands only, or erase beside their channel.
+/// Some drives get a queue of limited depth, collect with commands only, or erase beside their
+/// channel.
 fn add_ssdsim(drive: &mut ssd::Config, rng: &mut Rng) {
     if rng.below(4) == 0 {
         drive.collection.trigger = CollectionTrigger::HostCommand;
@@ -214,8 +215,8 @@ fn random_windows(rng: &mut Rng, ranges: u32) -> WindowPlan {
     windows
 }
 
-/// Delays and objectives short enough to be missed all the time; write caches that are often full, that let
-/// some writes pass, and that drain little at a time.
+/// Delays and objectives short enough to be missed all the time; write caches that are often full,
+/// that let some writes pass, and that drain little at a time.
 fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
     let micros = |rng: &mut Rng, most| Duration::from_micros(rng.below(most));
     let some = |rng: &mut Rng, most: u64| (rng.below(3) > 0).then(|| 1 + rng.below(most));

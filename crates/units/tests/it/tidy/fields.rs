@@ -5,9 +5,9 @@ use super::types;
 
 /// Most named fields of a struct.
 ///
-/// A reader keeps about seven things in mind and a dozen with effort. A machine with more fields has
-/// several subjects, each with rules among its own fields that any method of the others can break. The
-/// remedy is to give the fields that change together a struct of their own.
+/// A reader keeps about seven things in mind and a dozen with effort. A machine with more fields
+/// has several subjects, each with rules among its own fields that any method of the others can
+/// break. The remedy is to give the fields that change together a struct of their own.
 const FIELDS_MAX: usize = 15;
 
 #[test]

@@ -5,9 +5,9 @@ use super::types;
 
 /// Most files with `impl` blocks of one type.
 ///
-/// Methods in another file reach every private field, so each such file is one more place that can break
-/// what the others rely on. Three leave room for the type itself, one large subject of its own and its
-/// text or file format. The remedy is a type of its own for what such a file is about.
+/// Methods in another file reach every private field, so each such file is one more place that can
+/// break what the others rely on. Three leave room for the type itself, one large subject of its
+/// own and its text or file format. The remedy is a type of its own for what such a file is about.
 const IMPL_FILES_MAX: usize = 3;
 
 #[test]

@@ -11,8 +11,8 @@ mod types;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crates that own state with rules of its own. Here it matters that a reader can see at once what
-/// belongs together and who may change it.
+/// The crates that own state with rules of its own. Here it matters that a reader can see at once
+/// what belongs together and who may change it.
 const MACHINES: [&str; 4] = ["array", "ssd", "engine", "live"];
 
 fn crates() -> PathBuf {

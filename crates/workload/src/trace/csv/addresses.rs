@@ -100,7 +100,8 @@ pub(in crate::trace) fn are_swapped(offsets: &[u64], sizes: &[u64]) -> bool {
     sizes.iter().max() > offsets.iter().max() && distinct(sizes) > distinct(offsets)
 }
 
-/// What addresses or sizes would mean in each of `units`, behind a colon; nothing if there are none.
+/// What addresses or sizes would mean in each of `units`, behind a colon; nothing if there are
+/// none.
 pub(in crate::trace) fn readings(values: &[u64], units: &[AddressUnit], is_size: bool) -> String {
     let Some(most) = values.iter().max() else { return String::new() };
     let mean = values.iter().map(|value| *value as f64).sum::<f64>() / values.len() as f64;

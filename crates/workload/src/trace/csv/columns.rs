@@ -88,10 +88,10 @@ pub(super) struct OpWords {
 /// `time=timestamp:us,op=rw:0/1,offset=lba:sectors,size=bytes:bytes,device=disk`.
 ///
 /// A column is a position from 0 or the name in the header. A unit that is left out must be told by
-/// the header or the values, or the trace is refused. `op=1:0/1` says that `0` reads and `1` writes,
-/// and `op=1:0/1/2` that lines with `2` are to be skipped; without it all words that are known for
-/// reads, writes, trims and flushes are read. `separator=` is `comma`, `semicolon`, `tab`, `pipe` or
-/// `space`; without it the lines tell. `device` may be left out.
+/// the header or the values, or the trace is refused. `op=1:0/1` says that `0` reads and `1`
+/// writes, and `op=1:0/1/2` that lines with `2` are to be skipped; without it all words that are
+/// known for reads, writes, trims and flushes are read. `separator=` is `comma`, `semicolon`,
+/// `tab`, `pipe` or `space`; without it the lines tell. `device` may be left out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ColumnMap {
     pub(super) time: Column,

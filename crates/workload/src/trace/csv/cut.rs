@@ -18,7 +18,8 @@ pub(super) struct FreeText {
     pub(super) width: usize,
 }
 
-/// The same as [`cut`]. Words that a line has too many belong to `free`, whose column is its first word then.
+/// The same as [`cut`]. Words that a line has too many belong to `free`, whose column is its first
+/// word then.
 pub(super) fn cut_around<'a>(
     line: &'a str,
     separator: char,

@@ -36,7 +36,8 @@ pub(super) struct Table<'a> {
     pub(super) header: Option<&'a str>,
     /// The names; empty without any.
     pub(super) names: Vec<&'a str>,
-    /// What stands in each column below the names, a line at each index; empty where a line is short.
+    /// What stands in each column below the names, a line at each index; empty where a line is
+    /// short.
     pub(super) values: Vec<Vec<&'a str>>,
     /// The number of the first of these lines.
     pub(super) first_line: u64,

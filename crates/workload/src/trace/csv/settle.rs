@@ -282,8 +282,8 @@ struct Sizes<'a> {
     values: &'a [u64],
 }
 
-/// What a column of addresses or sizes counts, by the lines that are requests. Where addresses are settled, `sizes` are
-/// known.
+/// What a column of addresses or sizes counts, by the lines that are requests. Where addresses are
+/// settled, `sizes` are known.
 fn address(
     table: &Table<'_>,
     draft: &Draft,
@@ -384,8 +384,8 @@ fn address(
     }
 }
 
-/// Why values cannot be in the `unit` that their name says. `why` is the evidence that they are bytes. A few lines
-/// contradict no name.
+/// Why values cannot be in the `unit` that their name says. `why` is the evidence that they are
+/// bytes. A few lines contradict no name.
 fn contradiction(
     unit: AddressUnit,
     values: &[u64],

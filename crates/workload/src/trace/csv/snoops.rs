@@ -1,8 +1,8 @@
-//! Tables that tools print of the requests of Linux's block layer, such as biosnoop of bcc and its relatives:
-//! `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`.
+//! Tables that tools print of the requests of Linux's block layer, such as biosnoop of bcc and its
+//! relatives: `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`.
 //!
-//! Blanks separate columns, and also stand in names of programs. Column `T` is the operation. A flush has no sector
-//! and no bytes. The time is that of the completion.
+//! Blanks separate columns, and also stand in names of programs. Column `T` is the operation. A
+//! flush has no sector and no bytes. The time is that of the completion.
 
 use super::cut::FreeText;
 use super::draft::Table;
@@ -37,7 +37,8 @@ pub(super) fn is_snoop(names: &[&str]) -> bool {
     ["comm", "pid", "t", "sector", "bytes"].iter().all(|name| all.iter().any(|one| one == name))
 }
 
-/// The unit of times where such a tool does not name it: it prints seconds with six digits behind the point.
+/// The unit of times where such a tool does not name it: it prints seconds with six digits behind
+/// the point.
 pub(super) fn time_unit(names: &[&str], values: &[&str]) -> Option<TimeUnit> {
     let is_micro = |text: &&str| {
         text.split_once('.').is_some_and(|(whole, fraction)| {
@@ -69,8 +70,9 @@ pub(super) fn are_operations(table: &Table<'_>, column: usize) -> bool {
     table.values.get(column).is_some_and(|values| !values.is_empty() && values.iter().all(is))
 }
 
-/// The columns that hold operations by their values, where no name says so. A column called `T` may have reads only;
-/// any other needs both reads and writes, or its letters could mean something else.
+/// The columns that hold operations by their values, where no name says so. A column called `T` may
+/// have reads only; any other needs both reads and writes, or its letters could mean something
+/// else.
 pub(super) fn operations(table: &Table<'_>) -> Vec<usize> {
     let is_t = |column: &usize| header::words(table.names[*column]).concat() == "t";
     let both = |column: &usize| {

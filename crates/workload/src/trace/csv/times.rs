@@ -1,6 +1,7 @@
 //! Which unit a column of numbers can have that are times and whose name gives none.
 //!
-//! A unit is found only if all others are impossible; what each would mean is said, and left to people.
+//! A unit is found only if all others are impossible; what each would mean is said, and left to
+//! people.
 
 use super::moments::date_of;
 use crate::trace::TimeUnit;
@@ -15,8 +16,8 @@ const MOST_PER_SECOND: f64 = 1e7;
 const LEAST_PER_SECOND: f64 = 1.0 / 3_600.0;
 /// So many requests have a rate that means something.
 const ENOUGH: usize = 20;
-/// A clock that shows the date has at least this rate; below it, it may be a count of something finer
-/// whose value is a date by chance.
+/// A clock that shows the date has at least this rate; below it, it may be a count of something
+/// finer whose value is a date by chance.
 const BUSY_PER_SECOND: f64 = 0.5;
 /// A rate that a count of something finer would have to stay below.
 const FAST_PER_SECOND: f64 = 2e6;
@@ -130,8 +131,8 @@ pub(in crate::trace) fn are_dates(values: &[&str]) -> bool {
     matches!(unit_of(values), Verdict::Sure(..)) && numbers(values).is_some_and(dated)
 }
 
-/// Why `values` cannot be in `unit`: later than any clock of ours shows, or slower or faster than any trace. `None` where they
-/// can.
+/// Why `values` cannot be in `unit`: later than any clock of ours shows, or slower or faster than
+/// any trace. `None` where they can.
 pub(in crate::trace) fn contradicts(values: &[&str], unit: TimeUnit) -> Option<String> {
     let numbers = numbers(values)?;
     let since = if unit == TimeUnit::HundredNanoseconds { FILE_TIME_S } else { 0.0 };

@@ -51,8 +51,8 @@ const BINARIES: [(&[u8], &str); 12] = [
     (b"%PDF-", "a PDF document"),
 ];
 
-/// Refuses what begins with `first` unless it can be text or records that are read here. `input` still has these
-/// bytes.
+/// Refuses what begins with `first` unless it can be text or records that are read here. `input`
+/// still has these bytes.
 pub(in crate::trace) fn refuse_foreign(
     first: &[u8],
     input: &mut (dyn BufRead + Send),
@@ -177,7 +177,8 @@ fn packed_again(first: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The encoding of text in units of two or four bytes, told by its byte order mark, or by zeros beside letters.
+/// The encoding of text in units of two or four bytes, told by its byte order mark, or by zeros
+/// beside letters.
 fn wide_text(first: &[u8]) -> Option<&'static str> {
     match first {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => return Some("UTF-32"),

@@ -1,4 +1,5 @@
-//! What a path leads to: a file, a pipe that is read once and hashed on the way, or nothing with an end.
+//! What a path leads to: a file, a pipe that is read once and hashed on the way, or nothing with an
+//! end.
 
 use super::foreign::STANDARD_INPUT;
 use super::waiting::Patience;
@@ -16,8 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Which file exactly, for the manifest of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileIdentity {
-    /// The SHA-256 of the bytes as they are on disk or come through a pipe, compressed or not, in hexadecimal. Of
-    /// several files that are read as one it is that of all, one after the other.
+    /// The SHA-256 of the bytes as they are on disk or come through a pipe, compressed or not, in
+    /// hexadecimal. Of several files that are read as one it is that of all, one after the other.
     pub sha256: String,
     /// Its length in bytes.
     pub bytes: u64,
@@ -133,8 +134,8 @@ fn refuse_what_has_no_end(kind: FileType, name: &str) -> Result<(), TraceError> 
     Err(TraceError::Unusable { name: name.to_owned(), reason })
 }
 
-/// The files of all CPUs with events that were traced together with `path`, which is one of them: `sda.blktrace.0`,
-/// `sda.blktrace.1` and so on.
+/// The files of all CPUs with events that were traced together with `path`, which is one of them:
+/// `sda.blktrace.0`, `sda.blktrace.1` and so on.
 fn cpus_of(path: &Path) -> Vec<PathBuf> {
     let cpu = |name: &str| -> Option<(String, u32)> {
         let (base, number) = name.rsplit_once(".blktrace.")?;

@@ -20,7 +20,8 @@ pub(super) fn is_archive(first: &[u8]) -> bool {
     head[0] != 0 && octal(&head[148..156]) == Some(expected)
 }
 
-/// The names of the files in an archive, and whether these are all: damage or a limit may come first.
+/// The names of the files in an archive, and whether these are all: damage or a limit may come
+/// first.
 pub(super) fn members(input: &mut (dyn BufRead + Send)) -> (Vec<String>, bool) {
     let mut names = Vec::new();
     let (mut long_name, mut left, mut is_all) = (None, MOST_BYTES, false);

@@ -143,7 +143,8 @@ fn list(file: &mut (impl Read + Seek)) -> io::Result<Vec<Member>> {
     if bytes > LONGEST_LIST {
         return Err(wrong("the list of its members is longer than 16 MiB"));
     }
-    // What stands in front of the archive, such as a program that unpacks it, is not counted in offsets.
+    // What stands in front of the archive, such as a program that unpacks it, is not counted in
+    // offsets.
     let starts = list_ends.checked_sub(bytes).ok_or_else(no_list)?;
     let in_front = starts.checked_sub(at).ok_or_else(no_list)?;
     let records = read_at(file, starts, bytes)?;

@@ -105,8 +105,8 @@ const VSCSI: &str = "\
 \x03\0\0\0\0\x10\0\0\x01\0\0\0\x42\0\x01\x01\0\0\0\0\0\0\0\0\x42\x43\x0f\0\0\0\0\0\
 \x04\0\0\0\x24\0\0\0\x01\0\0\0\x12\0\x01\x01\0\0\0\0\0\0\0\0\x42\x43\x0f\0\0\0\0\0";
 
-/// Five events of blktrace: the name of a process, a queued and issued read, a write and a flush. No byte is beyond
-/// ASCII.
+/// Five events of blktrace: the name of a process, a queued and issued read, a write and a flush.
+/// No byte is beyond ASCII.
 const BLKTRACE: &str = "\
 \x07tae\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x04*\0\0\0\x10\0p\0\0\0\0\0\0\0\
 \x10\0fio\0\0\0\0\0\0\0\0\0\0\0\0\0\

@@ -1,4 +1,5 @@
-//! All orders of the columns of a table without header, in all units and words: each file is read right, or refused.
+//! All orders of the columns of a table without header, in all units and words: each file is read
+//! right, or refused.
 
 use super::{DATE, FILE_TIME, Fate, MS, Req, S, US, file, is_right, read, truth};
 use std::fmt::Write as _;
@@ -61,7 +62,8 @@ fn orders(cells: &[Cell]) -> Vec<Vec<Cell>> {
     all
 }
 
-/// Sets of columns that tables have. A table is tried of as many as the number says, which is a prime.
+/// Sets of columns that tables have. A table is tried of as many as the number says, which is a
+/// prime.
 const TABLES: [(&[Cell], usize); 4] = [
     (&[Time, Op, Offset, Size], 61),
     (&[Time, Op, Offset, Size, Device], 307),

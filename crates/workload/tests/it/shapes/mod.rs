@@ -1,6 +1,6 @@
-//! Files whose format is told by their shape, in wrong units, orders and roles: each is read right, or
-//! refused with what to type. What is typed reads it right, and a map that is proposed reads nothing
-//! wrong when it is copied as it stands.
+//! Files whose format is told by their shape, in wrong units, orders and roles: each is read right,
+//! or refused with what to type. What is typed reads it right, and a map that is proposed reads
+//! nothing wrong when it is copied as it stands.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 

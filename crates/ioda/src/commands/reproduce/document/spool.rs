@@ -1,5 +1,5 @@
-//! The documents of groups of runs, kept in a file until all of them are known: together they are many times as
-//! large as what is in memory at any time.
+//! The documents of groups of runs, kept in a file until all of them are known: together they are
+//! many times as large as what is in memory at any time.
 
 use crate::exit::Failure;
 use crate::output;
@@ -14,11 +14,12 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
 
-/// What stands in front of every line of a group after its first: it is an entry of a list in an object.
+/// What stands in front of every line of a group after its first: it is an entry of a list in an
+/// object.
 const INDENT: &[u8] = b"    ";
 
-/// The documents of groups of runs, in the order of the groups. The file has no name: whatever becomes of the
-/// program, nothing is left that could pass for a document.
+/// The documents of groups of runs, in the order of the groups. The file has no name: whatever
+/// becomes of the program, nothing is left that could pass for a document.
 pub(in crate::commands::reproduce) struct Spool {
     file: File,
     /// Where the text of each group is, once it is there.

@@ -5,7 +5,8 @@ use report::schema::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How many histories each planted bug takes to be found, as `ioda torture --planted --json` writes it.
+/// How many histories each planted bug takes to be found, as `ioda torture --planted --json` writes
+/// it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PlantedBugs {
     /// What was done, in a line.
@@ -37,7 +38,8 @@ struct Planted {
     kind: &'static str,
     /// The mistake in a sentence.
     sentence: &'static str,
-    /// Histories up to the one that found it, in the median of the seeds; null if most found nothing.
+    /// Histories up to the one that found it, in the median of the seeds; null if most found
+    /// nothing.
     median: Option<u64>,
     /// Times that arrays came to where the bug makes a difference; 0 if no history reached it.
     reached: u64,

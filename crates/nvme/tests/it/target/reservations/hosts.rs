@@ -1,4 +1,5 @@
-//! Hosts that send, byte by byte, what nvme-cli makes of `nvme resv-register`, `-acquire`, `-release` and `-report`.
+//! Hosts that send, byte by byte, what nvme-cli makes of `nvme resv-register`, `-acquire`,
+//! `-release` and `-report`.
 
 use crate::target::bench::{BLOCK, Bench, NQN, config, controller, terms};
 use crate::target::host::{Host, Pdu, completion, connect, data, in_capsule, transport};

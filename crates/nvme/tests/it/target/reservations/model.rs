@@ -1,4 +1,5 @@
-//! Random commands of some hosts, and a model that knows registrants as a list and looks everything up in it.
+//! Random commands of some hosts, and a model that knows registrants as a list and looks everything
+//! up in it.
 
 use super::rules::{CONFLICT, host};
 use nvme::target::{Access, Persistence, ReservationState, Reservations};

@@ -98,8 +98,8 @@ fn key(number: u8) -> u64 {
     u64::from(number) + 10
 }
 
-/// The figure "Command Behavior in the Presence of a Reservation": per type, what the holder, another registrant and
-/// any other host may do.
+/// The figure "Command Behavior in the Presence of a Reservation": per type, what the holder,
+/// another registrant and any other host may do.
 #[test]
 fn the_conflict_matrix_is_that_of_the_specification() {
     let table = [

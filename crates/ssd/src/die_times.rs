@@ -1,0 +1,66 @@
+//! How long the steps of page operations take on the dies of a drive.
+
+use crate::config::Config;
+use nvme::Untimed;
+use units::Duration;
+
+/// How long the steps of page operations take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub(crate) read: Duration,
+    pub(crate) program: Duration,
+    pub(crate) erase: Duration,
+    pub(crate) transfer: Duration,
+    /// Moving what a program takes in at a time: a page, or a flash page of many logical blocks.
+    pub(crate) transfer_in: Duration,
+    /// The time for which copying a page holds its channel.
+    pub(crate) copy_transfer: Duration,
+    /// Sensing a page and moving it out.
+    pub(crate) read_service: Duration,
+    /// Moving a page in and programming it; with several bits in a cell, the longest that a program
+    /// can take.
+    pub(crate) program_service: Duration,
+    /// What a program moves over the channel, and what copying it moves.
+    pub(crate) moved: Duration,
+}
+
+impl Times {
+    pub(crate) fn new(config: &Config) -> Self {
+        let timing = &config.timing;
+        let (read, program, per_page, per_program) = match &config.cells {
+            None => (timing.read, timing.program, 1, 1),
+            Some(cells) => {
+                let unit = u64::from(cells.unit_pages());
+                (
+                    cells.longest_read(),
+                    cells.longest_program(),
+                    u64::from(cells.blocks_per_page),
+                    unit,
+                )
+            }
+        };
+        let times = Self {
+            read,
+            program,
+            erase: timing.erase,
+            transfer: timing.transfer,
+            transfer_in: timing.transfer * per_page,
+            copy_transfer: config.copy_transfer(),
+            read_service: read + timing.transfer,
+            program_service: program + timing.transfer * per_program,
+            moved: timing.transfer * per_program * 2,
+        };
+        match config.collection.untimed {
+            Untimed::Nothing | Untimed::Collections => times,
+            Untimed::Writes => times.of_reads_only(),
+        }
+    }
+
+    /// The same if changing flash took no time.
+    fn of_reads_only(self) -> Self {
+        let none = Duration::ZERO;
+        let (program, erase, transfer_in) = (none, none, none);
+        let (copy_transfer, program_service, moved) = (none, none, none);
+        Self { program, erase, transfer_in, copy_transfer, program_service, moved, ..self }
+    }
+}
