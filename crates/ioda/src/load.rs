@@ -69,9 +69,8 @@ pub(crate) fn bytes_per_request(
         ..synthetic.clone()
     };
     let sample: Vec<Request> = Source::from(even).open(capacity)?.collect::<Result<_, _>>()?;
-    let (count, span) = (sample.len() as f64, sample.last().map(|last| last.at));
-    let seconds = span.map_or(0.0, |end| end.since(Instant::ZERO).as_secs_f64());
-    Ok(plan.drive_load_bytes_per_second(sample.into_iter())? * seconds / count)
+    let requests = (sample.len() as f64).max(1.0);
+    Ok(plan.drive_bytes(sample.into_iter())? / requests)
 }
 
 /// Measures `source` on the array of `plan`. A trace is read for it.

@@ -276,22 +276,6 @@ impl Plan {
         self.drive.restored_bytes_per_second(array, window, guard)
     }
 
-    /// Mean bytes per second that `requests` write to each drive, parity included; 0 if they take
-    /// no time.
-    ///
-    /// # Errors
-    ///
-    /// If the drive or the layout is impossible.
-    pub fn drive_load_bytes_per_second(
-        &self,
-        requests: impl Iterator<Item = workload::Request>,
-    ) -> Result<f64, PlanError> {
-        let mut last = Instant::ZERO;
-        let bytes = self.drive_bytes(requests.inspect(|request| last = request.at))?;
-        let seconds = last.since(Instant::ZERO).as_secs_f64();
-        Ok(if seconds > 0.0 { bytes / seconds } else { 0.0 })
-    }
-
     /// Bytes that `requests` write to each drive on average, parity included.
     ///
     /// # Errors

@@ -24,7 +24,9 @@ fn sustainable(plan: &Plan, preset: &str, requests: u64, share: f64) -> Source {
     let source =
         |requests, rate| Source::Preset { preset, seed: 1, requests: Some(requests), rate };
     let sample = source(20_000, 1.0).open(plan.capacity_bytes().unwrap()).unwrap();
-    let load = plan.drive_load_bytes_per_second(sample.map(Result::unwrap)).unwrap();
+    let sample: Vec<Request> = sample.map(Result::unwrap).collect();
+    let seconds = sample.last().unwrap().at.since(Instant::ZERO).as_secs_f64();
+    let load = plan.drive_bytes(sample.into_iter()).unwrap() / seconds;
     let windowed = Plan { policy: PolicyKind::IODA, ..plan.clone() };
     let rate = (share * windowed.restored_bytes_per_second() / load).min(1.0);
     source(requests, rate)

@@ -7,6 +7,7 @@ use crate::reproduce::Suites;
 use crate::reproduce::lab::{self, Asked, Experiment, Failed, Jobs, Made, Place, Shelf, Twice};
 use crate::talk::Talk;
 use clap::Args;
+use live::storage::headroom_bytes;
 use report::Claim;
 use report::lab::{LabExperiment, Unjudged};
 use report::schema::Document;
@@ -15,6 +16,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use units::MIB;
 
 /// Where the laboratory is, and its results.
 const FOLDER: &str = "lab";
@@ -164,10 +166,8 @@ fn scripts(experiments: &[Experiment]) -> Vec<&str> {
 /// How many runs are made side by side: one for each core as far as memory reaches.
 fn side_by_side(jobs: &Jobs, is_told: bool) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let Some(room) = room(&text, jobs.memory_mib()).filter(|room| *room < cores) else {
-        return cores;
-    };
+    let room = headroom_bytes().map(|free_bytes| room(free_bytes, jobs.memory_mib()));
+    let Some(room) = room.filter(|room| *room < cores) else { return cores };
     if is_told {
         remark(&format!(
             "memory is free for {room} runs side by side, not for one on each of {cores} cores; --threads decides otherwise"
@@ -176,12 +176,9 @@ fn side_by_side(jobs: &Jobs, is_told: bool) -> usize {
     room
 }
 
-/// For how many runs of so much memory there is room, one at least, from the text of
-/// `/proc/meminfo`.
-fn room(meminfo: &str, mib_each: u64) -> Option<usize> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    usize::try_from((kib / 1024 / mib_each.max(1)).max(1)).ok()
+/// Runs of `mib_each` that `free_bytes` hold, at least one.
+fn room(free_bytes: u64, mib_each: u64) -> usize {
+    usize::try_from(free_bytes / MIB / mib_each.max(1)).unwrap_or(usize::MAX).max(1)
 }
 
 /// Does `work` with a mark that is set when a signal asks to stop.
@@ -277,9 +274,8 @@ mod tests {
 
     #[test]
     fn there_is_room_for_as_many_runs_as_memory_holds() {
-        let text = "MemTotal:       24000000 kB\nMemAvailable:   8388608 kB\n";
-        assert_eq!((room(text, 4096), room(text, 3000)), (Some(2), Some(2)));
-        assert_eq!(room(text, 100_000), Some(1), "one is always tried");
-        assert_eq!((room("", 4096), room("MemAvailable: much\n", 4096)), (None, None));
+        let free_bytes = 8192 * MIB;
+        assert_eq!((room(free_bytes, 4096), room(free_bytes, 3000)), (2, 2));
+        assert_eq!(room(free_bytes, 100_000), 1, "one is always tried");
     }
 }
