@@ -1,241 +1,272 @@
-//! Operations of background jobs: stripes that are rebuilt, resynced or compared.
+//! Which operations jobs and repairs begin, and what becomes of them.
 
-use super::fetching::Read;
-use super::{Array, drives, settling};
-use crate::action::JobKind;
-use crate::action::{Action, DataAction, OpId, Slot};
-use crate::event::{Event, Origin, Why};
-use crate::fetch::StripeShape;
-use crate::jobs::Step;
+use super::sending::Sending;
+use super::stripes::Stripes;
+use crate::action::{Action, JobKind, OpId, PageRepair};
+use crate::event::{Event, Origin};
+use crate::jobs::{Jobs, Step};
 use crate::layout::Segment;
 use crate::members::MemberSet;
 use crate::operation::{Comparison, Phase, Settler, Work};
-use crate::parity;
-use nvme::{Delays, PlFlag};
+use crate::read_repairs::{NextRepair, RepairCounters, Row, Waiter};
+use nvme::Delays;
 use units::{Instant, Observe};
 
-/// Begins as many stripes of the first job as may run at a time, and goes to the next job when one
-/// is done.
-#[inline]
-pub(super) fn pump<O: Observe>(array: &mut Array<O>, now: Instant) {
-    if !array.jobs.is_empty() {
-        step(array, now);
-    }
+/// An operation that is to begin.
+pub(super) struct Begun {
+    pub(super) segment: Segment,
+    pub(super) work: Work,
+    pub(super) origin: Origin,
+    /// An operation that has its turn lends it.
+    pub(super) has_turn: bool,
 }
 
-#[cold]
-fn step<O: Observe>(array: &mut Array<O>, now: Instant) {
-    loop {
-        if let (Some(cache), Some(job)) = (&array.cache, array.jobs.current())
-            && let JobKind::Rebuild(drive) = job.what
-            && cache.is_behind(drive)
-        {
-            return;
-        }
-        match array.jobs.step(&array.availability, array.layout.stripes()) {
-            Step::Nothing => return,
-            Step::Ended(job) => {
-                let (what, lost) = (job.what, job.lost);
-                drives::note_missing(array, now);
-                array.out.emit_event(now, || Event::JobEnded { job: what, lost });
-                array.out.emit(Action::JobEnded { job: what, skipped: lost });
+impl Jobs {
+    /// The next stripe of a job, if another may run. Tells of jobs that have ended.
+    #[cold]
+    pub(super) fn next_stripe<O: Observe>(
+        &mut self,
+        now: Instant,
+        stripes: &mut Stripes,
+        sending: &mut Sending<O>,
+    ) -> Option<Begun> {
+        loop {
+            if let (Some(cache), Some(job)) = (&sending.cache, self.current())
+                && let JobKind::Rebuild(drive) = job.what
+                && cache.is_behind(drive)
+            {
+                return None;
             }
-            Step::Stripe { job, kind, stripe } => begin(array, now, job, kind, stripe),
+            match self.step(&stripes.availability, stripes.layout.stripes()) {
+                Step::Nothing => return None,
+                Step::Ended(job) => {
+                    let (job, skipped) = (job.what, job.lost);
+                    let (incomplete, parities) = stripes.incomplete();
+                    sending.note_missing(now, incomplete, parities);
+                    sending.out.emit_event(now, || Event::JobEnded { job, lost: skipped });
+                    sending.out.emit(Action::JobEnded { job, skipped });
+                }
+                Step::Stripe { job, kind, stripe } => {
+                    if is_passed_over(stripes, kind, stripe) {
+                        self.operation_ended();
+                        self.note_stripe(job, stripe, MemberSet::EMPTY, true, stripes, sending);
+                        continue;
+                    }
+                    let segment = Segment {
+                        stripe,
+                        first_row: 0,
+                        rows: stripes.layout.chunk_pages(),
+                        first_chunk: 0,
+                        chunks: stripes.layout.data_chunks(),
+                    };
+                    let work = work_of(job, kind, stripes.layout.level().is_mirrored());
+                    let origin = Origin::Job(job);
+                    return Some(Begun { segment, work, origin, has_turn: false });
+                }
+            }
         }
+    }
+
+    /// The next row to repair, if another may run.
+    #[inline]
+    pub(super) fn next_repair(&mut self, stripes: &Stripes) -> Option<Begun> {
+        let NextRepair { row, members, waiter } = self.repairs.next()?;
+        let Row { stripe, row: first_row } = row;
+        let chunks = stripes.layout.data_chunks();
+        let segment = Segment { stripe, first_row, rows: 1, first_chunk: 0, chunks };
+        let work = match stripes.is_in_doubt(stripe) {
+            true => Settler::Repairs(waiter).work(),
+            false => Work::Rewrite { members, waiter },
+        };
+        let has_turn = matches!(waiter, Some(Waiter { lends: true, .. }));
+        Some(Begun { segment, work, origin: Origin::ReadRepair, has_turn })
+    }
+
+    /// Notes what an operation of a job or a repair has come to. Returns the operation that waited
+    /// for it, if that may go on.
+    pub(super) fn end<O: Observe>(
+        &mut self,
+        now: Instant,
+        op: OpId,
+        stripes: &mut Stripes,
+        sending: &mut Sending<O>,
+    ) -> Option<OpId> {
+        let target = &stripes.ops[op];
+        match target.work {
+            Work::Repair { job, drive_failures } => {
+                let written = target.fetch.wanted();
+                self.end_stripe(op, job, written, drive_failures, stripes, sending);
+            }
+            Work::Check { job, .. } => {
+                self.end_stripe(op, job, MemberSet::EMPTY, 0, stripes, sending);
+            }
+            Work::Settle { owner: Settler::Job(job), drive_failures, compared } => {
+                let differs = !compared.wrong.is_empty();
+                self.end_settling(op, job, drive_failures, differs, stripes, sending);
+            }
+            Work::Rewrite { waiter, .. } | Work::Settle { owner: Settler::Repairs(waiter), .. } => {
+                return self.end_repair(now, op, waiter, stripes, sending);
+            }
+            Work::Read { .. } | Work::Write { .. } | Work::Deallocate { .. } => {}
+        }
+        None
+    }
+
+    fn end_stripe<O: Observe>(
+        &mut self,
+        op: OpId,
+        job: u32,
+        written: MemberSet,
+        drive_failures: u32,
+        stripes: &mut Stripes,
+        sending: &mut Sending<O>,
+    ) {
+        let target = &stripes.ops[op];
+        let (stripe, succeeded) = (target.stripe, !target.failed);
+        self.operation_ended();
+        if !written.is_empty() && drive_failures != stripes.availability.drive_failures() {
+            // It may have written to a drive that failed, and was even replaced, meanwhile; or read
+            // from one that failed, and there is another copy.
+            return self.repeat(job, stripe);
+        }
+        self.note_stripe(job, stripe, written, succeeded, stripes, sending);
+    }
+
+    /// A stripe is done; `written` are the members that had to be written: everything that could
+    /// not be read and is not absent.
+    fn note_stripe<O: Observe>(
+        &mut self,
+        job: u32,
+        stripe: u64,
+        written: MemberSet,
+        succeeded: bool,
+        stripes: &mut Stripes,
+        sending: &mut Sending<O>,
+    ) {
+        self.stripe_done(job, succeeded);
+        if succeeded {
+            sending.counters.repaired_stripes += u64::from(!written.is_empty());
+            let Stripes { layout, relocation, availability, .. } = stripes;
+            availability.restored(layout, relocation, stripe, written);
+            if let Some((drive, stripe)) = self.rebuilt_part(job, availability, layout.stripes()) {
+                sending.out.emit(Action::RebuiltBefore { drive, stripe });
+            }
+        }
+    }
+
+    fn end_settling<O: Observe>(
+        &mut self,
+        op: OpId,
+        job: u32,
+        drive_failures: u32,
+        differs: bool,
+        stripes: &mut Stripes,
+        sending: &mut Sending<O>,
+    ) {
+        let target = &stripes.ops[op];
+        let (stripe, failed) = (target.stripe, target.failed);
+        self.operation_ended();
+        if drive_failures != stripes.availability.drive_failures() {
+            // A drive has failed since: it may have been read or written.
+            return self.repeat(job, stripe);
+        }
+        self.stripe_done(job, !failed);
+        if !failed {
+            sending.counters.repaired_stripes += u64::from(differs);
+            stripes.availability.settled(stripe);
+        }
+    }
+
+    fn end_repair<O: Observe>(
+        &mut self,
+        now: Instant,
+        op: OpId,
+        waiter: Option<Waiter>,
+        stripes: &Stripes,
+        sending: &mut Sending<O>,
+    ) -> Option<OpId> {
+        let target = &stripes.ops[op];
+        let (stripe, row, failed) = (target.stripe, target.first_row, target.failed);
+        let tried = target.rewritten();
+        let readable = match target.work {
+            Work::Settle { .. } => 0,
+            _ => u64::from((target.fetch.wanted() - tried).len()),
+        };
+        let mut counts = RepairCounters { readable, ..RepairCounters::default() };
+        for member in tried {
+            let place = stripes.place(op, member);
+            if stripes.availability.is_absent(place.drive) {
+                continue;
+            }
+            let repair = PageRepair { drive: place.drive, lba: place.block, repaired: !failed };
+            *if failed { &mut counts.lost } else { &mut counts.rewritten } += 1;
+            sending.out.emit_event(now, || Event::PageRepaired(repair));
+            sending.out.emit(Action::PageRepaired(repair));
+        }
+        self.repairs.end(Row { stripe, row }, waiter, &counts)
+    }
+
+    /// An operation ends that could not read some members: they are repaired, unless it has waited
+    /// for that.
+    #[cold]
+    pub(super) fn note_broken(&mut self, op: OpId, stripes: &Stripes) {
+        let broken = stripes.broken(op);
+        let target = &stripes.ops[op];
+        let known = match target.work {
+            Work::Rewrite { members, .. } => members,
+            // It writes them, or nothing can be had of the row.
+            Work::Settle { .. } => return,
+            _ => target.awaited,
+        };
+        let members = broken - known;
+        if !members.is_empty() && stripes.layout.parities() > 0 {
+            self.repairs.note(target.stripe, target.range(), members);
+        }
+    }
+
+    /// Whether the rows of an operation are to be repaired one by one, because media errors are in
+    /// its way, so that it can begin again. It is no help to fail a single row either, because a
+    /// drive may have an error once, and the repair asks it again. Each member is waited for once.
+    pub(super) fn can_repair_for(&self, op: OpId, stripes: &Stripes) -> bool {
+        let target = &stripes.ops[op];
+        let is_repair = matches!(
+            target.work,
+            Work::Rewrite { .. } | Work::Settle { owner: Settler::Repairs(_), .. }
+        );
+        !(stripes.broken(op) - target.awaited).is_empty()
+            && !is_repair
+            && self.repairs.is_enabled()
+            && stripes.layout.parities() > 0
+            && (!stripes.availability.is_in_doubt(target.stripe)
+                || stripes.layout.level().is_mirrored())
+    }
+
+    /// Has the rows of an operation settled, which begins again then. It has read and changed
+    /// nothing so far.
+    pub(super) fn wait_for_settling(&mut self, now: Instant, op: OpId, stripes: &mut Stripes) {
+        let target = &mut stripes.ops[op];
+        let members = stripes.layout.member_set(target.stripe);
+        target.phase = Phase::WaitRepair;
+        target.fetch.park(now, &Delays::ZERO);
+        target.awaited = members;
+        let waiter = Waiter { op, lends: !target.is_read() };
+        self.repairs.wait(waiter, target.stripe, target.range(), members);
     }
 }
 
-/// Begins a stripe of a job, or passes over it if the drive that is rebuilt has no member of it.
-fn begin<O: Observe>(array: &mut Array<O>, now: Instant, job: u32, kind: JobKind, stripe: u64) {
-    if let JobKind::Rebuild(drive) = kind
-        // A write that is under way may bring a chunk here: its turn is waited for.
-        && !array.relocation.can_move()
-        && array.relocation.members_on(&array.layout, stripe, MemberSet::of(drive.0)).is_empty()
-    {
-        array.jobs.operation_ended();
-        note_stripe(array, job, stripe, MemberSet::EMPTY, true);
-        return;
-    }
-    let segment = Segment {
-        stripe,
-        first_row: 0,
-        rows: array.layout.chunk_pages(),
-        first_chunk: 0,
-        chunks: array.layout.data_chunks(),
-    };
-    let work = match kind {
-        JobKind::Resync if array.layout.level().is_mirrored() => Settler::Job(job).work(),
+/// Whether a rebuild has nothing to do with a stripe: the drive has no member of it.
+fn is_passed_over(stripes: &Stripes, kind: JobKind, stripe: u64) -> bool {
+    let JobKind::Rebuild(drive) = kind else { return false };
+    // A write that is under way may bring a chunk there: its turn is waited for.
+    !stripes.relocation.can_move() && stripes.members_on(stripe, MemberSet::of(drive.0)).is_empty()
+}
+
+fn work_of(job: u32, kind: JobKind, is_mirrored: bool) -> Work {
+    match kind {
+        JobKind::Resync if is_mirrored => Settler::Job(job).work(),
         JobKind::Rebuild(_) | JobKind::Resync => Work::Repair { job, drive_failures: 0 },
         JobKind::Scrub | JobKind::ScrubRepair => {
             Work::Check { job, rewrites: kind == JobKind::ScrubRepair, compared: Comparison::NONE }
-        }
-    };
-    let op = array.insert_op(now, &segment, work, Origin::Job(job));
-    array.enter_writer(now, op);
-}
-
-/// It is the operation's turn: reads the members that it computes the others from.
-pub(super) fn plan_repair<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
-    if settling::must_wait(array, op) {
-        return settling::wait(array, now, op);
-    }
-    let stripe = array.ops[op].stripe;
-    let unreadable = array.unreadable(stripe);
-    let absent = array.relocation.members_on(&array.layout, stripe, array.availability.absent());
-    let failures = array.availability.drive_failures();
-    // Of more members than it takes, those are not read that would keep it waiting.
-    let to_spare = array.layout.parities().saturating_sub(unreadable.len());
-    let in_windows = array.members_in_windows(now, op) - unreadable;
-    let spared = in_windows.iter().take(to_spare as usize).collect();
-    let target = &mut array.ops[op];
-    target.phase = Phase::Fetch;
-    let wanted = unreadable - absent;
-    target.fetch.begin_lost(unreadable, spared, wanted);
-    if let Work::Repair { drive_failures, .. } = &mut target.work {
-        *drive_failures = failures;
-    }
-    if wanted.is_empty() {
-        // A write or another job has repaired this stripe in the meantime.
-        return array.leave_and_finish(now, op, &Delays::ZERO);
-    }
-    array.decide(now, op, &Delays::ZERO);
-}
-
-/// It is the operation's turn: reads what it compares.
-pub(super) fn plan_check<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
-    let target = &array.ops[op];
-    let StripeShape { data, parity, .. } = target.shape(&array.layout);
-    let readable = match array.availability.is_in_doubt(target.stripe) {
-        true => MemberSet::EMPTY,
-        false => (data | parity) - array.unreadable(target.stripe),
-    };
-    let target = &mut array.ops[op];
-    target.phase = Phase::Fetch;
-    target.fetch.begin(readable);
-    if !(data - readable).is_empty() || !parity.meets(readable) {
-        // Nothing to compare: not an error if nothing is missing (there is no parity).
-        target.failed = !parity.is_empty();
-        return array.leave_and_finish(now, op, &Delays::ZERO);
-    }
-    for member in readable {
-        array.read(now, op, Read::wanted(member, PlFlag::Off, Why::Job));
-    }
-}
-
-/// The members that an operation of a rebuild or resync writes are known: writes them. If a drive
-/// has failed since it began to read, it begins again. Nobody reads these members before they are
-/// written.
-pub(super) fn commit_repair<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
-    let target = &mut array.ops[op];
-    target.phase = Phase::Commit;
-    if matches!(target.work, Work::Repair { drive_failures, .. }
-        if drive_failures != array.availability.drive_failures())
-    {
-        return array.leave_and_finish(now, op, &Delays::ZERO);
-    }
-    let (stripe, wanted) = (target.stripe, target.fetch.wanted());
-    let absent = array.relocation.members_on(&array.layout, stripe, array.availability.absent());
-    let members = wanted - absent;
-    write_back(array, now, op, members);
-}
-
-/// Writes members that should have held this already, as far as their drives are there.
-pub(super) fn write_back<O: Observe>(
-    array: &mut Array<O>,
-    now: Instant,
-    op: OpId,
-    members: MemberSet,
-) {
-    array.out.emit_event(now, || Event::CommitBegun { op, members });
-    array.write_members(now, op, members, Why::Job);
-    if array.ops[op].writing.is_empty() {
-        array.leave_and_finish(now, op, &Delays::ZERO);
-    }
-}
-
-/// Has the parities compared that were read.
-pub(super) fn compare<O: Observe>(array: &mut Array<O>, now: Instant, op: OpId) {
-    if !array.out.has_data_actions() {
-        return array.leave_and_finish(now, op, &Delays::ZERO);
-    }
-    let target = &mut array.ops[op];
-    target.phase = Phase::Compute;
-    let stripe = target.stripe;
-    let parities = target.fetch.wanted() & array.layout.parity_set(stripe);
-    if let Work::Check { compared, .. } = &mut target.work {
-        *compared = Comparison::of(parities, MemberSet::EMPTY);
-    }
-    for member in parities {
-        let terms = parity::full(&array.layout, stripe, member, MemberSet::EMPTY);
-        array.out.emit(Action::Check { op, target: Slot { new: false, member }, terms });
-    }
-}
-
-/// A parity was compared. With the last of its stripe those that do not fit are reported, and
-/// written again if that was ordered.
-pub(super) fn compared<O: Observe>(
-    array: &mut Array<O>,
-    now: Instant,
-    op: OpId,
-    member: u8,
-    fits: bool,
-) {
-    let target = &mut array.ops[op];
-    let stripe = target.stripe;
-    let Work::Check { rewrites, compared, .. } = &mut target.work else { return };
-    let rewrites = *rewrites;
-    let Some(members) = compared.note(member, fits) else { return };
-    if !members.is_empty() {
-        array.out.emit_event(now, || Event::ParityMismatch { stripe, members });
-        array.out.emit(Action::ParityMismatch { stripe, members });
-    }
-    if members.is_empty() || !rewrites {
-        return array.leave_and_finish(now, op, &Delays::ZERO);
-    }
-    target.phase = Phase::Commit;
-    for member in members {
-        let terms = parity::full(&array.layout, stripe, member, MemberSet::EMPTY);
-        let target = Slot { new: true, member };
-        array.out.emit_data(|| DataAction::Combine { op, target, terms });
-    }
-    write_back(array, now, op, members);
-}
-
-/// Notes what an operation of a job has come to.
-pub(super) fn end<O: Observe>(array: &mut Array<O>, op: OpId) {
-    let target = &array.ops[op];
-    let (stripe, failed) = (target.stripe, target.failed);
-    let (job, written, seen) = match target.work {
-        Work::Repair { job, drive_failures } => (job, target.fetch.wanted(), drive_failures),
-        Work::Check { job, .. } => (job, MemberSet::EMPTY, 0),
-        _ => return,
-    };
-    array.jobs.operation_ended();
-    if !written.is_empty() && seen != array.availability.drive_failures() {
-        // It may have written to a drive that failed, and was even replaced, meanwhile; or read
-        // from one that failed, and there is another copy.
-        array.jobs.repeat(job, stripe);
-        return;
-    }
-    note_stripe(array, job, stripe, written, !failed);
-}
-
-/// A stripe is done; `written` are the members that had to be written: everything that could not be
-/// read and is not absent.
-fn note_stripe<O: Observe>(
-    array: &mut Array<O>,
-    job: u32,
-    stripe: u64,
-    written: MemberSet,
-    succeeded: bool,
-) {
-    array.jobs.stripe_done(job, succeeded);
-    if succeeded {
-        array.counters.repaired_stripes += u64::from(!written.is_empty());
-        array.availability.restored(&array.layout, &array.relocation, stripe, written);
-        let stripes = array.layout.stripes();
-        if let Some((drive, stripe)) = array.jobs.rebuilt_part(job, &array.availability, stripes) {
-            array.out.emit(Action::RebuiltBefore { drive, stripe });
         }
     }
 }

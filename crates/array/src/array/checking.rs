@@ -7,17 +7,17 @@ use units::Observe;
 
 /// Whether an operation that met media errors has something to wait for.
 fn waits<O: Observe>(array: &Array<O>, op: OpId) -> bool {
-    array.jobs.repairs.is_waiting(op) || !array.ops[op].fetch.outstanding().is_empty()
+    array.jobs.repairs.is_waiting(op) || !array.stripes.ops[op].fetch.outstanding().is_empty()
 }
 
 /// Panics if the operations do not fit the machines that serve them.
 pub(super) fn check_operations<O: Observe>(array: &Array<O>) {
     let mut open = 0;
-    for op in array.ops.open() {
+    for op in array.stripes.ops.open() {
         open += 1;
-        let target = &array.ops[op];
+        let target = &array.stripes.ops[op];
         if target.phase != Phase::Drain {
-            target.fetch.check_invariants(&target.shape(&array.layout));
+            target.fetch.check_invariants(&target.shape(&array.stripes.layout));
         }
         match target.phase {
             Phase::WaitTurn | Phase::WaitWrite | Phase::WaitReaders | Phase::Commit => {
@@ -26,11 +26,11 @@ pub(super) fn check_operations<O: Observe>(array: &Array<O>) {
                     Work::Rewrite { waiter: Some(_), .. }
                         | Work::Settle { owner: Settler::Repairs(Some(_)), .. }
                 );
-                let is_in = lent || array.stripes.is_in(op);
+                let is_in = lent || array.stripes.queues.is_in(op);
                 assert!(is_in, "{op:?} is in no queue: {target:?}");
             }
             Phase::WaitRepair => assert!(waits(array, op), "{op:?}"),
-            Phase::Drain => assert!(!array.stripes.is_in(op) && !target.has_nothing_out()),
+            Phase::Drain => assert!(!array.stripes.queues.is_in(op) && !target.has_nothing_out()),
             Phase::Fetch | Phase::Compute | Phase::Closed => {}
         }
         if let Work::Read { request, .. }
@@ -41,5 +41,5 @@ pub(super) fn check_operations<O: Observe>(array: &Array<O>) {
             assert!(array.requests.parts(request) > 0, "{op:?} works for nobody");
         }
     }
-    assert_eq!(open, array.ops.len(), "operations that are not closed");
+    assert_eq!(open, array.stripes.ops.len(), "operations that are not closed");
 }

@@ -1,12 +1,14 @@
 //! Getting the members of a stripe that an operation wants: commands on their way out, answers on
 //! their way in, and what [`Fetch`] decides in between.
 
-use super::{Array, copies, judging, repairing, settling};
-use crate::action::{Action, DataAction, OpId, Slot};
+use super::Array;
+use super::kinds::Input;
+use super::sending::Sending;
+use crate::action::{DataAction, OpId, Slot};
 use crate::commands::{CommandRecord, Purpose, ReadFlag};
 use crate::event::{Event, Origin, Why};
 use crate::fetch::{Decision, Fetch, Kept, Resend};
-use crate::layout::{Role, Segment};
+use crate::layout::Segment;
 use crate::members::MemberSet;
 use crate::operation::{Operation, Phase, RequestSlot, Work};
 use crate::parity;
@@ -17,7 +19,7 @@ use crate::stripe_queues::Access;
 use crate::stripe_writer::StripeWriter;
 use crate::timers::Computation;
 use crate::trust::Advice;
-use nvme::{Cause, Command, CommandId, Completion, Delays, Opcode, PlFlag, Status};
+use nvme::{Cause, Completion, Delays, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Observe};
 
 /// A read of one member.
@@ -52,17 +54,17 @@ impl<O: Observe> Array<O> {
     ) {
         let stripe = segment.stripe;
         let parity = match request.kind {
-            RequestKind::Write => self.layout.parity_set(stripe),
+            RequestKind::Write => self.stripes.layout.parity_set(stripe),
             _ => MemberSet::EMPTY,
         };
         let touched = match request.kind {
-            RequestKind::Read if self.layout.level().is_mirrored() => {
-                copies::choose(self, now, segment)
+            RequestKind::Read if self.stripes.layout.level().is_mirrored() => {
+                self.choose_copy(now, segment)
             }
-            RequestKind::Write if segment.chunks == self.layout.data_chunks() => {
-                self.layout.member_set(stripe) - parity
+            RequestKind::Write if segment.chunks == self.stripes.layout.data_chunks() => {
+                self.stripes.layout.member_set(stripe) - parity
             }
-            _ => self.layout.data_set(stripe, segment.first_chunk, segment.chunks),
+            _ => self.stripes.layout.data_set(stripe, segment.first_chunk, segment.chunks),
         };
         let work = match request.kind {
             RequestKind::Read => Work::Read { request: slot, touched },
@@ -75,14 +77,8 @@ impl<O: Observe> Array<O> {
         if request.kind != RequestKind::Read {
             return self.enter_writer(now, op);
         }
-        self.counters.stripe_reads += 1;
-        if settling::must_wait(self, op) {
-            return settling::wait(self, now, op);
-        }
-        if self.relocation.can_move() {
-            self.watch_for_moves(now, op);
-        }
-        self.fetch(now, op, touched);
+        self.sending.counters.stripe_reads += 1;
+        self.go_on(now, op, Input::Turn, &Delays::ZERO);
     }
 
     #[inline]
@@ -96,7 +92,7 @@ impl<O: Observe> Array<O> {
         let Segment { stripe, first_row, rows, .. } = *segment;
         let kind = work.kind();
         let op = Operation {
-            serial: self.ops.next_serial(),
+            serial: self.stripes.ops.next_serial(),
             stripe,
             first_row,
             rows,
@@ -104,11 +100,11 @@ impl<O: Observe> Array<O> {
             failed: false,
             awaited: MemberSet::EMPTY,
             writing: MemberSet::EMPTY,
-            fetch: Fetch::new(self.stripes.commits(stripe)),
+            fetch: Fetch::new(self.stripes.queues.commits(stripe)),
             work,
         };
-        let op = self.ops.insert(op);
-        self.out.emit_event(now, || Event::OperationOpened {
+        let op = self.stripes.ops.insert(op);
+        self.sending.out.emit_event(now, || Event::OperationOpened {
             op,
             origin,
             kind,
@@ -116,7 +112,7 @@ impl<O: Observe> Array<O> {
             first_row,
             rows,
         });
-        self.out.emit_data(|| {
+        self.sending.out.emit_data(|| {
             let request = match origin {
                 Origin::Request(request) => Some(request),
                 Origin::Job(_) | Origin::ReadRepair => None,
@@ -126,37 +122,25 @@ impl<O: Observe> Array<O> {
         op
     }
 
-    pub(super) fn unreadable(&self, stripe: u64) -> MemberSet {
-        self.availability.unreadable(&self.layout, &self.relocation, stripe)
-    }
-
-    pub(super) fn unwritable(&self, stripe: u64) -> MemberSet {
-        self.availability.unwritable(&self.layout, &self.relocation, stripe)
-    }
-
-    pub(super) fn is_beyond_repair(&self, stripe: u64) -> bool {
-        self.availability.is_beyond_repair(&self.layout, &self.relocation, stripe)
-    }
-
     /// Begins to get the `wanted` members of an operation.
     #[inline]
     pub(super) fn fetch(&mut self, now: Instant, op: OpId, wanted: MemberSet) {
-        let target = &mut self.ops[op];
+        let target = &mut self.stripes.ops[op];
         target.phase = Phase::Fetch;
         target.fetch.begin(wanted);
         // A read may have taken everything from a write that moves it.
         let unknown = target.fetch.unknown();
         if unknown.is_empty() {
-            return self.end_fetch(now, op, &Delays::ZERO);
+            return self.go_on(now, op, Input::Known, &Delays::ZERO);
         }
         let why = match &target.work {
             Work::Read { .. } => Why::Wanted,
             _ => Why::Parity,
         };
-        let is_plain = self.availability.is_optimal()
-            && !self.rules.chooses_reads()
-            && self.cache.is_none()
-            && !self.relocation.can_move();
+        let is_plain = self.stripes.availability.is_optimal()
+            && !self.sending.rules.chooses_reads()
+            && self.sending.cache.is_none()
+            && !self.stripes.relocation.can_move();
         if !is_plain {
             return self.fetch_by_policy(now, op, unknown, why);
         }
@@ -166,34 +150,35 @@ impl<O: Observe> Array<O> {
     }
 
     pub(super) fn fetch_by_policy(&mut self, now: Instant, op: OpId, unknown: MemberSet, why: Why) {
-        let stripe = self.ops[op].stripe;
-        let unreadable = self.note_unreadable(op);
-        let parities = self.layout.parities();
+        let stripe = self.stripes.ops[op].stripe;
+        let unreadable = self.stripes.note_unreadable(op);
+        let parities = self.stripes.layout.parities();
         if unreadable.meets(unknown) && unreadable.len() > parities {
             return self.fail(now, op, &Delays::ZERO);
         }
-        let spare_reads = self.rules.spare_reads();
+        let spare_reads = self.sending.rules.spare_reads();
         if spare_reads > 0 && unreadable.is_empty() && self.begin_race(now, op, spare_reads) {
             return;
         }
-        judging::shun_distrusted(self, op);
+        self.shun_distrusted(op);
         let (mut avoided, mut doubted) = (unreadable, MemberSet::EMPTY);
-        let target = &self.ops[op];
+        let target = &self.stripes.ops[op];
         let (row, rows) = (target.first_row, target.rows);
         if let Work::Write { writer, .. } = &target.work {
             avoided |= writer.relocated() & unknown;
         }
-        let drives = self.stripe_drives(stripe);
+        let drives = self.stripes.drives(stripe);
         for member in unknown - avoided {
-            let Place { drive, block } = self.relocation.locate(&self.layout, stripe, row, member);
-            let view = self.permits.view(&self.commands, drives);
+            let Place { drive, block } =
+                self.stripes.relocation.locate(&self.stripes.layout, stripe, row, member);
+            let view = self.sending.permits.view(&self.sending.commands, drives);
             let out = view.queues.of(drive).read_blocks;
             let mut is_probe = false;
-            let attempt = match &self.cache {
+            let attempt = match &self.sending.cache {
                 Some(cache) if cache.holds(drive, block, rows) => Attempt::Send(PlFlag::Off),
-                _ if self.rules.sends_at_once(why) => Attempt::Send(PlFlag::Off),
-                _ => match self.rules.advice(now, drive, out) {
-                    Advice::Read => self.rules.first_attempt(now, drive, block, &view),
+                _ if self.sending.rules.sends_at_once(why) => Attempt::Send(PlFlag::Off),
+                _ => match self.sending.rules.advice(now, drive, out) {
+                    Advice::Read => self.sending.rules.first_attempt(now, drive, block, &view),
                     Advice::Avoid => Attempt::Avoid,
                     Advice::Probe => {
                         is_probe = true;
@@ -222,23 +207,23 @@ impl<O: Observe> Array<O> {
         }
         if !avoided.is_empty() {
             let members = avoided - unreadable;
-            self.counters.avoided += u64::from(members.len());
+            self.sending.counters.avoided += u64::from(members.len());
             if !members.is_empty() {
-                self.out.emit_event(now, || Event::Avoided { op, members });
+                self.sending.out.emit_event(now, || Event::Avoided { op, members });
             }
-            self.ops[op].fetch.avoid(avoided);
+            self.stripes.ops[op].fetch.avoid(avoided);
             self.advance(now, op, &Delays::ZERO);
         }
         if !doubted.is_empty()
-            && self.ops[op].fetch.to_reconstruct().is_empty()
-            && self.can_reconstruct_beside(op, doubted)
+            && self.stripes.ops[op].fetch.to_reconstruct().is_empty()
+            && self.stripes.can_reconstruct_beside(op, doubted)
         {
             self.reconstruct_beside(now, op, doubted, &Delays::ZERO);
         }
         if parities > 0
-            && let Some(after) = self.rules.hedge_after(now)
+            && let Some(after) = self.sending.rules.hedge_after(now)
         {
-            self.timers.late_from(now + after, self.ops[op].serial, op);
+            self.sending.timers.late_from(now + after, self.stripes.ops[op].serial, op);
         }
     }
 
@@ -246,19 +231,19 @@ impl<O: Observe> Array<O> {
     /// is not raced against: its rows are read as they are, like by any other policy. Returns
     /// whether the race has begun.
     pub(super) fn begin_race(&mut self, now: Instant, op: OpId, spare_reads: u32) -> bool {
-        let target = &self.ops[op];
-        let parities = self.layout.parities();
-        if !target.is_read() || parities == 0 || self.access(op) != Access::Free {
+        let target = &self.stripes.ops[op];
+        let parities = self.stripes.layout.parities();
+        if !target.is_read() || parities == 0 || self.stripes.access(op) != Access::Free {
             return false;
         }
-        let shape = target.shape(&self.layout);
+        let shape = target.shape(&self.stripes.layout);
         let wanted = target.fetch.wanted();
-        self.settle(op);
-        self.compute_with(op);
-        self.ops[op].fetch.begin_race();
+        self.stripes.settle(op);
+        self.stripes.compute_with(op);
+        self.stripes.ops[op].fetch.begin_race();
         // All data first: it takes one parity less to compute with.
         let others = (shape.data - wanted).iter().chain(shape.parity - wanted);
-        let enough = self.layout.data_chunks().saturating_add(spare_reads);
+        let enough = self.stripes.layout.data_chunks().saturating_add(spare_reads);
         let more = enough.saturating_sub(wanted.len()) as usize;
         let asked = wanted | others.take(more).collect();
         for member in asked {
@@ -273,10 +258,11 @@ impl<O: Observe> Array<O> {
     #[inline]
     pub(super) fn read(&mut self, now: Instant, op: OpId, read: Read) {
         let Read { member, pl, for_others, round, why } = read;
-        let target = &mut self.ops[op];
+        let target = &mut self.stripes.ops[op];
         target.fetch.read_sent(member);
         let (stripe, row, blocks) = (target.stripe, target.first_row, target.rows);
-        let Place { drive, block: lba } = self.relocation.locate(&self.layout, stripe, row, member);
+        let Place { drive, block: lba } =
+            self.stripes.relocation.locate(&self.stripes.layout, stripe, row, member);
         let purpose = Purpose::Member { op, member, round, for_others };
         let opcode = Opcode::Read;
         let (sent, flag) = (now, ReadFlag::NONE);
@@ -295,7 +281,7 @@ impl<O: Observe> Array<O> {
         place: Place,
         why: Why,
     ) {
-        let target = &mut self.ops[op];
+        let target = &mut self.stripes.ops[op];
         debug_assert!(!target.writing.contains(member), "one write of a member at a time");
         target.writing.insert(member);
         let (drive, lba, blocks) = (place.drive, place.block, target.rows);
@@ -309,61 +295,15 @@ impl<O: Observe> Array<O> {
     /// record is made where it is kept: a tenth of what a command costs the array.
     #[inline(always)]
     pub(super) fn dispatch(&mut self, record: &CommandRecord, pl: PlFlag, why: Why) {
-        let (now, id) = (record.sent, self.commands.insert(*record));
-        self.tell_dispatched(now, id, record, pl, why);
-        if self.cache.is_some() && self.is_kept_by_cache(now, id, record) {
+        let (now, id) = (record.sent, self.sending.commands.insert(*record));
+        self.sending.tell_dispatched(now, id, record, pl, why);
+        if self.sending.cache.is_some() && self.is_kept_by_cache(now, id, record) {
             return;
         }
         if let Purpose::Member { for_others: true, .. } = record.purpose {
-            self.counters.reconstruct_read_pages += u64::from(record.blocks);
+            self.sending.counters.reconstruct_read_pages += u64::from(record.blocks);
         }
-        self.send(now, id, record, pl);
-    }
-
-    #[inline]
-    pub(super) fn tell_dispatched(
-        &mut self,
-        now: Instant,
-        command: CommandId,
-        record: &CommandRecord,
-        pl: PlFlag,
-        why: Why,
-    ) {
-        let CommandRecord { purpose, drive, opcode, lba, blocks, .. } = *record;
-        self.out.emit_event(now, || {
-            let target = match purpose {
-                Purpose::Member { op, member, .. } => Some((op, member)),
-                Purpose::Drain => None,
-            };
-            Event::Dispatched { command, target, drive, opcode, lba, blocks, pl, why }
-        });
-    }
-
-    /// Sends a command to its drive.
-    #[inline(always)]
-    pub(super) fn send(&mut self, now: Instant, id: CommandId, record: &CommandRecord, pl: PlFlag) {
-        let CommandRecord { purpose, drive, opcode, lba, blocks, .. } = *record;
-        match opcode {
-            Opcode::Read => self.counters.drive_read_pages += u64::from(blocks),
-            Opcode::Write => self.counters.drive_written_pages += u64::from(blocks),
-            Opcode::Deallocate => {}
-        }
-        if let Some(trust) = self.rules.trust_mut().filter(|_| opcode == Opcode::Read) {
-            let flag = self.commands.note_flag(id, pl);
-            trust.sent(now, drive, flag, blocks);
-        }
-        self.commands.sent_to_drive(record);
-        if opcode != Opcode::Deallocate {
-            self.rules.sent(now, || record.as_sent());
-        }
-        let command = Command { id, opcode, lba, blocks, pl };
-        match purpose {
-            Purpose::Member { op, member, .. } => self.out.submit(drive, command, op, member),
-            Purpose::Drain => self.out.emit(Action::SubmitCached { drive, command }),
-        }
-        if opcode == Opcode::Read && self.cache.is_some() {
-            self.emit_cached_rows(id, record);
-        }
+        self.sending.send(now, id, record, pl);
     }
 
     /// Goes on with the stripe operation whose read was answered, by its drive or the write cache.
@@ -376,9 +316,9 @@ impl<O: Observe> Array<O> {
         status: Status,
     ) {
         let Purpose::Member { op, member, round, for_others } = record.purpose else { return };
-        let target = &mut self.ops[op];
+        let target = &mut self.stripes.ops[op];
         target.fetch.read_ended(member, completion.met_collection);
-        self.counters.fail_fasts += u64::from(status == Status::FailedFast);
+        self.sending.counters.fail_fasts += u64::from(status == Status::FailedFast);
         match target.phase {
             Phase::Fetch | Phase::WaitWrite => {}
             Phase::Drain => return self.close_if_drained(now, op),
@@ -386,7 +326,7 @@ impl<O: Observe> Array<O> {
                 if status == Status::Unrecovered {
                     target.fetch.note_broken(member);
                 }
-                return repairing::begin_again(self, now, op);
+                return self.begin_again(now, op);
             }
             // The pages were reconstructed before this answer came; nobody needs it any more.
             _ => return,
@@ -406,20 +346,20 @@ impl<O: Observe> Array<O> {
         let (drive, busy_remaining) = (record.drive, completion.busy_remaining);
         match status {
             Status::Success => {
-                let fetch = &mut self.ops[op].fetch;
+                let fetch = &mut self.stripes.ops[op].fetch;
                 let kept = fetch.read_succeeded(member, completion.blocked());
                 if kept == Kept::Outdated {
                     return self.read_again(now, op, member, drive, passed);
                 }
                 if kept == Kept::New {
                     let command = completion.id;
-                    self.out.emit_data(|| DataAction::Keep { op, command, member });
+                    self.sending.out.emit_data(|| DataAction::Keep { op, command, member });
                 }
                 self.advance(now, op, passed);
             }
             Status::FailedFast => {
                 let command = completion.id;
-                self.out.emit_event(now, || Event::FailedFast {
+                self.sending.out.emit_event(now, || Event::FailedFast {
                     command,
                     op,
                     member,
@@ -435,19 +375,19 @@ impl<O: Observe> Array<O> {
     /// until now.
     #[inline]
     pub(super) fn advance(&mut self, now: Instant, op: OpId, passed: &Delays) {
-        let target = &self.ops[op];
+        let target = &self.stripes.ops[op];
         if target.phase != Phase::Fetch || !target.fetch.is_plain() {
             self.decide(now, op, passed);
         } else if target.fetch.unknown().is_empty() {
-            self.end_fetch(now, op, passed);
+            self.go_on(now, op, Input::Known, passed);
         }
     }
 
     /// Does what the fetch decides, until it has to wait.
     pub(super) fn decide(&mut self, now: Instant, op: OpId, passed: &Delays) {
-        let shape = self.ops[op].shape(&self.layout);
+        let shape = self.stripes.ops[op].shape(&self.stripes.layout);
         loop {
-            let target = &mut self.ops[op];
+            let target = &mut self.stripes.ops[op];
             let goes_on = target.phase == Phase::Fetch;
             let decision = target.fetch.decide(&shape, goes_on);
             match decision {
@@ -458,14 +398,14 @@ impl<O: Observe> Array<O> {
                 }
                 Decision::Read(survivors) => {
                     self.read_survivors(now, op, survivors, passed);
-                    self.ops[op].fetch.reviewed(&shape, goes_on);
+                    self.stripes.ops[op].fetch.reviewed(&shape, goes_on);
                 }
                 Decision::Resend(resend) => self.resend(now, op, resend, passed),
                 Decision::Fail => return self.fail(now, op, passed),
                 Decision::Done | Decision::Wait | Decision::Reconstruct => {
                     target.fetch.reviewed(&shape, goes_on);
                     return match decision {
-                        Decision::Done => self.end_fetch(now, op, passed),
+                        Decision::Done => self.go_on(now, op, Input::Known, passed),
                         Decision::Reconstruct => self.reconstruct(now, op, passed),
                         _ => {}
                     };
@@ -485,16 +425,16 @@ impl<O: Observe> Array<O> {
         busy_remaining: Option<Duration>,
         passed: &Delays,
     ) {
-        self.counters.unrecovered_reads += u64::from(busy_remaining.is_none());
-        if self.ops[op].fetch.read_failed(member, drive, busy_remaining) {
+        self.sending.counters.unrecovered_reads += u64::from(busy_remaining.is_none());
+        if self.stripes.ops[op].fetch.read_failed(member, drive, busy_remaining) {
             self.go_on_without(now, op, passed);
         }
     }
 
     /// Decides again after a member of the stripe was lost to an operation.
     pub(super) fn go_on_without(&mut self, now: Instant, op: OpId, passed: &Delays) {
-        self.note_unreadable(op);
-        self.ops[op].fetch.count_unreadable();
+        self.stripes.note_unreadable(op);
+        self.stripes.ops[op].fetch.count_unreadable();
         self.decide(now, op, passed);
     }
 
@@ -508,32 +448,21 @@ impl<O: Observe> Array<O> {
         drive: DriveId,
         passed: &Delays,
     ) {
-        if self.note_unreadable(op).contains(member) {
+        if self.stripes.note_unreadable(op).contains(member) {
             return self.read_failed(now, op, member, drive, None, passed);
         }
-        let pl = self.rules.view().reconstruct_flag();
-        let round = self.ops[op].fetch.new_round(passed);
+        let pl = self.sending.rules.view().reconstruct_flag();
+        let round = self.stripes.ops[op].fetch.new_round(passed);
         let why = Why::Reconstruct;
         self.read(now, op, Read { member, pl, for_others: true, round, why });
     }
 
-    /// Notes what of its stripe an operation cannot get. Returns all of it.
-    pub(super) fn note_unreadable(&mut self, op: OpId) -> MemberSet {
-        if !self.availability.is_optimal() || self.ops[op].fetch.has_unsynced() {
-            let stripe = self.ops[op].stripe;
-            let unreadable = self.unreadable(stripe);
-            let unsynced = self.availability.unsynced(&self.layout, stripe);
-            self.ops[op].fetch.note_unreadable(unreadable, unsynced);
-        }
-        self.ops[op].fetch.unreadable()
-    }
-
     pub(super) fn resend(&mut self, now: Instant, op: OpId, resend: Resend, passed: &Delays) {
-        let shunned = judging::fastest_shunned(self, op);
-        let fetch = &mut self.ops[op].fetch;
+        let shunned = self.fastest_shunned(op);
+        let fetch = &mut self.stripes.ops[op].fetch;
         let member = match resend {
             Resend::OneOfTheFailed => {
-                let least = fetch.failures()[self.rules.view().wait_for(fetch.failures())];
+                let least = fetch.failures()[self.sending.rules.view().wait_for(fetch.failures())];
                 let wait = least.busy_remaining;
                 match shunned.filter(|&(_, expected)| expected < wait) {
                     Some((member, _)) if fetch.outstanding().contains(member) => {
@@ -548,72 +477,46 @@ impl<O: Observe> Array<O> {
         };
         fetch.resent(member);
         let round = fetch.new_round(passed);
-        self.counters.resubmitted += 1;
-        self.permits.note_too_many_busy();
-        self.out.emit_event(now, || Event::Resent { op, member });
+        self.sending.counters.resubmitted += 1;
+        self.sending.permits.note_too_many_busy();
+        self.sending.out.emit_event(now, || Event::Resent { op, member });
         let (pl, why) = (PlFlag::Off, Why::Wanted);
         self.read(now, op, Read { member, pl, for_others: false, round, why });
-    }
-
-    /// How a reconstruction may go on. Writers have the stripe to themselves already.
-    pub(super) fn access(&self, op: OpId) -> Access {
-        let target = &self.ops[op];
-        if !target.is_read() {
-            return Access::Free;
-        }
-        self.stripes.access(target.stripe, target.range())
-    }
-
-    /// From here on the stripe stands still for a read.
-    pub(super) fn settle(&mut self, op: OpId) {
-        let commits = self.stripes.commits(self.ops[op].stripe);
-        let target = &mut self.ops[op];
-        if target.is_read() && target.fetch.settle(commits) {
-            self.stripes.share(op, None);
-        }
-    }
-
-    /// A read computes with members of the stripe from now on.
-    pub(super) fn compute_with(&mut self, op: OpId) {
-        let target = &self.ops[op];
-        if target.is_read() {
-            self.stripes.enter_reader(op, target.stripe, target.range(), true);
-        }
     }
 
     /// Makes the stripe stand still for an operation that computes with it. Returns false if it has
     /// to wait for a write.
     pub(super) fn settle_stripe(&mut self, now: Instant, op: OpId, passed: &Delays) -> bool {
-        let access = self.access(op);
+        let access = self.stripes.access(op);
         if let Access::Wait(write) = access {
             self.wait_for_write(now, op, write, passed);
             return false;
         }
-        self.settle(op);
-        self.compute_with(op);
+        self.stripes.settle(op);
+        self.stripes.compute_with(op);
         if let Access::Share(write) = access {
             self.take_from_write(now, write, op);
         }
-        let is_intact = self.availability.is_optimal();
-        let target = &mut self.ops[op];
+        let is_intact = self.stripes.availability.is_optimal();
+        let target = &mut self.stripes.ops[op];
         target.fetch.settled(is_intact);
         if !is_intact || !target.fetch.unreadable().is_empty() {
-            self.note_unreadable(op);
-            self.ops[op].fetch.count_unreadable();
+            self.stripes.note_unreadable(op);
+            self.stripes.ops[op].fetch.count_unreadable();
         }
         true
     }
 
     /// A read cannot compute with the stripe before a write has left it.
     pub(super) fn wait_for_write(&mut self, now: Instant, op: OpId, write: OpId, passed: &Delays) {
-        self.counters.lock_waits += 1;
-        let target = &mut self.ops[op];
+        self.sending.counters.lock_waits += 1;
+        let target = &mut self.stripes.ops[op];
         target.fetch.park(now, passed);
         target.phase = Phase::WaitWrite;
         let (stripe, rows) = (target.stripe, target.range());
-        let was_in = self.stripes.is_in(op);
-        self.stripes.wait_for_write(op, stripe, rows, write);
-        self.out.emit_event(now, || Event::LockWaited { op, behind: Some(write) });
+        let was_in = self.stripes.queues.is_in(op);
+        self.stripes.queues.wait_for_write(op, stripe, rows, write);
+        self.sending.out.emit_event(now, || Event::LockWaited { op, behind: Some(write) });
         if was_in {
             // The write may be waiting for this very read.
             self.wake(now, stripe);
@@ -622,31 +525,36 @@ impl<O: Observe> Array<O> {
 
     /// The write that a read waited for has left. Another may be in its way.
     pub(super) fn retry(&mut self, now: Instant, op: OpId) {
-        let target = &mut self.ops[op];
+        let target = &mut self.stripes.ops[op];
         let (stripe, rows) = (target.stripe, target.range());
-        if let Access::Wait(write) = self.stripes.access(stripe, rows.clone()) {
-            return self.stripes.wait_for_write(op, stripe, rows, write);
+        if let Access::Wait(write) = self.stripes.queues.access(stripe, rows.clone()) {
+            return self.stripes.queues.wait_for_write(op, stripe, rows, write);
         }
-        self.stripes.read_on(op);
+        self.stripes.queues.read_on(op);
         target.phase = Phase::Fetch;
         let (mut passed, since) = target.fetch.unpark();
         passed.add(Cause::StripeLock, now.since(since));
-        self.out.emit_event(now, || Event::LockObtained { op });
+        self.sending.out.emit_event(now, || Event::LockObtained { op });
         self.advance(now, op, &passed);
     }
 
     /// Takes what a write holds in memory as if it had been read.
     pub(super) fn take_from_write(&mut self, now: Instant, write: OpId, op: OpId) {
-        let Work::Write { writer, .. } = &self.ops[write].work else { return };
+        let Work::Write { writer, .. } = &self.stripes.ops[write].work else { return };
         let (members, outdated) = (writer.in_memory(), writer.outdated_parity());
-        let target = &mut self.ops[op];
+        let target = &mut self.stripes.ops[op];
         target.fetch.take_from_write(members, outdated);
-        let first_row = target.first_row - self.stripes.first_row(write);
-        self.stripes.share(op, Some(write));
-        self.counters.shared_with_write += 1;
-        self.out.emit_event(now, || Event::SharedWithWrite { op, write, members });
+        let first_row = target.first_row - self.stripes.queues.first_row(write);
+        self.stripes.queues.share(op, Some(write));
+        self.sending.counters.shared_with_write += 1;
+        self.sending.out.emit_event(now, || Event::SharedWithWrite { op, write, members });
         for member in members {
-            self.out.emit_data(|| DataAction::Share { from: write, to: op, member, first_row });
+            self.sending.out.emit_data(|| DataAction::Share {
+                from: write,
+                to: op,
+                member,
+                first_row,
+            });
         }
     }
 
@@ -658,16 +566,20 @@ impl<O: Observe> Array<O> {
         survivors: MemberSet,
         passed: &Delays,
     ) {
-        let fetch = &mut self.ops[op].fetch;
+        let fetch = &mut self.stripes.ops[op].fetch;
         let (members, races) = (fetch.to_reconstruct(), fetch.races());
         let round = fetch.new_round(passed);
-        self.out.emit_event(now, || Event::ReconstructBegun { op, members, from: survivors });
-        let (pl, why) = match self.ops[op].work {
+        self.sending.out.emit_event(now, || Event::ReconstructBegun {
+            op,
+            members,
+            from: survivors,
+        });
+        let (pl, why) = match self.stripes.ops[op].work {
             Work::Repair { .. } | Work::Rewrite { .. } | Work::Settle { .. } => {
                 (PlFlag::Off, Why::Job)
             }
-            _ if races => (self.rules.view().reconstruct_flag(), Why::Hedge),
-            _ => (self.rules.view().reconstruct_flag(), Why::Reconstruct),
+            _ if races => (self.sending.rules.view().reconstruct_flag(), Why::Hedge),
+            _ => (self.sending.rules.view().reconstruct_flag(), Why::Reconstruct),
         };
         for member in survivors {
             self.read(now, op, Read { member, pl, for_others: true, round, why });
@@ -676,33 +588,34 @@ impl<O: Observe> Array<O> {
 
     /// All that the missing members are computed from is known.
     pub(super) fn reconstruct(&mut self, now: Instant, op: OpId, passed: &Delays) {
-        let target = &mut self.ops[op];
+        let target = &mut self.stripes.ops[op];
         target.phase = Phase::Compute;
         target.fetch.reconstruct();
         let (members, from) = (target.fetch.to_reconstruct(), target.fetch.known());
         let stripe = target.stripe;
         let new = target.is_repair();
         // A copy is taken as it is; only parity has to be added up.
-        let compute = match self.layout.level().is_mirrored() {
+        let compute = match self.stripes.layout.level().is_mirrored() {
             true => Duration::ZERO,
             false => self.constants.reconstruct_time,
         };
         let mut passed = *passed;
         passed.add(Cause::Rebuild, compute);
-        self.out.emit_event(now, || Event::Reconstructed { op, members, from });
-        if self.out.has_data_actions() {
-            for (member, terms) in parity::reconstruct(&self.layout, stripe, members, from) {
+        self.sending.out.emit_event(now, || Event::Reconstructed { op, members, from });
+        if self.sending.out.has_data_actions() {
+            for (member, terms) in parity::reconstruct(&self.stripes.layout, stripe, members, from)
+            {
                 let target = Slot { new, member };
-                self.out.emit_data(|| DataAction::Combine { op, target, terms });
+                self.sending.out.emit_data(|| DataAction::Combine { op, target, terms });
             }
         }
-        self.timers.compute(Computation { due: now + compute, op, passed });
+        self.sending.timers.compute(Computation { due: now + compute, op, passed });
     }
 
     /// An operation is late, unless it has ended: reconstructs what is missing if that can be done
     /// and the policy lets it.
     pub(super) fn hedge(&mut self, now: Instant, op: OpId, serial: u64) {
-        let target = &self.ops[op];
+        let target = &self.stripes.ops[op];
         let (fetch, late) = (&target.fetch, target.fetch.unknown());
         if target.serial != serial || target.phase != Phase::Fetch || late.is_empty() {
             return;
@@ -711,40 +624,24 @@ impl<O: Observe> Array<O> {
         if fetch.races() || !fetch.to_reconstruct().is_empty() {
             return;
         }
-        let reads = fetch.reads_to_hedge(&target.shape(&self.layout), late);
-        let drives = self.stripe_drives(target.stripe);
-        let can = self.can_reconstruct_beside(op, late);
-        let view = self.permits.view(&self.commands, drives);
-        if !can || !self.rules.policy().may_hedge(now, late.bits(), reads, &view) {
-            self.counters.hedges_denied += 1;
-            self.out.emit_event(now, || Event::HedgeDenied { op, late });
+        let reads = fetch.reads_to_hedge(&target.shape(&self.stripes.layout), late);
+        let drives = self.stripes.drives(target.stripe);
+        let can = self.stripes.can_reconstruct_beside(op, late);
+        let view = self.sending.permits.view(&self.sending.commands, drives);
+        if !can || !self.sending.rules.policy().may_hedge(now, late.bits(), reads, &view) {
+            self.sending.counters.hedges_denied += 1;
+            self.sending.out.emit_event(now, || Event::HedgeDenied { op, late });
             return;
         }
-        self.counters.hedges += 1;
-        self.out.emit_event(now, || Event::HedgeFired { op, late, reads });
-        let target = &mut self.ops[op];
+        self.sending.counters.hedges += 1;
+        self.sending.out.emit_event(now, || Event::HedgeFired { op, late, reads });
+        let target = &mut self.stripes.ops[op];
         target.fetch.note_hedge(reads);
         let mut passed = Delays::ZERO;
         if let Work::Read { request, .. } | Work::Write { request, .. } = target.work {
             passed.add(Cause::LateAnswer, now.since(self.requests.admitted(request)));
         }
         self.reconstruct_beside(now, op, late, &passed);
-    }
-
-    /// Whether the `late` members may be reconstructed while they are still awaited.
-    pub(super) fn can_reconstruct_beside(&self, op: OpId, late: MemberSet) -> bool {
-        let target = &self.ops[op];
-        // Parity needs members of one moment. What a read knows from before a write is good enough
-        // for the host, but not to compute with; reading it again would cost more than the wait is
-        // worth.
-        let moved = target.is_read()
-            && target.fetch.commits() != self.stripes.commits(target.stripe)
-            && (!target.fetch.coming_without(late).is_empty() || late.len() > 1);
-        late.len() <= self.layout.parities()
-            && !moved
-            && target.fetch.unreadable().is_empty()
-            && self.unreadable(target.stripe).is_empty()
-            && self.access(op) == Access::Free
     }
 
     /// Reads what the `late` members can be computed from, and goes on with what comes first.
@@ -755,37 +652,82 @@ impl<O: Observe> Array<O> {
         late: MemberSet,
         passed: &Delays,
     ) {
-        let commits = self.stripes.commits(self.ops[op].stripe);
-        self.ops[op].fetch.reconstruct_late(late, commits);
-        self.compute_with(op);
+        let commits = self.stripes.queues.commits(self.stripes.ops[op].stripe);
+        self.stripes.ops[op].fetch.reconstruct_late(late, commits);
+        self.stripes.compute_with(op);
         // Nothing to read if everything else is known already.
         self.decide(now, op, passed);
     }
 
-    /// Everything wanted is known.
-    #[inline]
-    pub(super) fn end_fetch(&mut self, now: Instant, op: OpId, passed: &Delays) {
-        let Work::Read { touched, .. } = self.ops[op].work else {
-            return self.go_on_changing(now, op);
-        };
-        if self.out.has_data_actions() {
-            for member in touched {
-                let first_page = self.first_page(op, member);
-                self.out.emit_data(|| DataAction::Deliver { op, member, first_page });
-            }
+    /// A read begins again after its rows were repaired.
+    pub(super) fn read_once_more(
+        &mut self,
+        now: Instant,
+        op: OpId,
+        touched: MemberSet,
+        passed: &Delays,
+    ) {
+        if self.stripes.relocation.can_move() {
+            self.watch_for_moves(now, op);
         }
-        self.leave_and_finish(now, op, passed);
+        let target = &mut self.stripes.ops[op];
+        target.phase = Phase::Fetch;
+        target.fetch.begin(touched);
+        let round = target.fetch.new_round(passed);
+        let unreadable = self.stripes.note_unreadable(op);
+        if unreadable.meets(touched) && unreadable.len() > self.stripes.layout.parities() {
+            return self.fail(now, op, passed);
+        }
+        for member in self.stripes.ops[op].fetch.unknown() - unreadable {
+            let (pl, why) = (PlFlag::Off, Why::Wanted);
+            self.read(now, op, Read { member, pl, for_others: false, round, why });
+        }
+        if unreadable.meets(touched) {
+            self.stripes.ops[op].fetch.avoid(unreadable);
+        }
+        self.advance(now, op, passed);
     }
 
-    /// Page of the array that row 0 of a member of an operation is: one with data, or with a copy.
-    pub(super) fn first_page(&self, op: OpId, member: u8) -> u64 {
-        let target = &self.ops[op];
-        let chunk = match self.layout.role(target.stripe, DriveId(member)) {
-            Role::Data(chunk) => chunk,
-            // All members of a mirror hold its one chunk.
-            Role::P if self.layout.level().is_mirrored() => 0,
-            Role::P | Role::Q => unreachable!("the host's pages are data"),
+    /// The copy of a mirror that a read goes to.
+    fn choose_copy(&mut self, now: Instant, segment: &Segment) -> MemberSet {
+        let Segment { stripe, first_row, .. } = *segment;
+        let layout = &self.stripes.layout;
+        let primary = layout.member_of(stripe, 0);
+        let all = layout.member_set(stripe);
+        let copies = all - self.stripes.unreadable(stripe);
+        // If there is none the read fails, whichever is asked.
+        let copies = if copies.is_empty() { all } else { copies };
+        let primary = match copies.first() {
+            Some(first) if !copies.contains(primary.0) => DriveId(first),
+            _ => primary,
         };
-        self.layout.page(target.stripe, chunk, target.first_row)
+        let lba = layout.lba(stripe, first_row, primary);
+        let copies = copies.bits();
+        let Sending { permits, commands, rules, .. } = &mut self.sending;
+        let view = permits.view(commands, copies);
+        let chosen = rules.policy().choose_copy(now, primary, copies, lba, &view);
+        assert_eq!(copies >> chosen.0 & 1, 1, "{chosen:?} has no copy of stripe {stripe}");
+        MemberSet::of(chosen.0)
+    }
+
+    /// Tells an operation which members are on drives that are not to be read.
+    fn shun_distrusted(&mut self, op: OpId) {
+        let distrusted = self.sending.rules.distrusted();
+        if !distrusted.is_empty() {
+            let shunned = self.stripes.members_on(self.stripes.ops[op].stripe, distrusted);
+            self.stripes.ops[op].fetch.shun(shunned);
+        }
+    }
+
+    /// Of the members that an operation does not read because their drives are distrusted, the one
+    /// that is expected to come soonest, and how long that takes.
+    fn fastest_shunned(&self, op: OpId) -> Option<(u8, Duration)> {
+        let trust = self.sending.rules.trust()?;
+        let members = self.stripes.ops[op].fetch.shunned_readable().iter();
+        let expected = members.map(|member| {
+            let place = self.stripes.place(op, member);
+            (member, trust.expected(place.drive))
+        });
+        expected.min_by_key(|&(_, expected)| expected)
     }
 }

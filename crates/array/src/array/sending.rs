@@ -1,0 +1,280 @@
+//! What is out, what goes out, and when the array wants to be called.
+
+use crate::action::{Action, DataAction};
+use crate::commands::{CommandRecord, Commands, Purpose, ReadFlag};
+use crate::coordinate::Notice;
+use crate::counters::Counters;
+use crate::event::{Event, Why};
+use crate::members::MemberSet;
+use crate::outbox::Outbox;
+use crate::permits::Permits;
+use crate::policy::Rules;
+use crate::timers::Timers;
+use crate::trust::{ReadAnswer, Trust, Verdict};
+use crate::write_cache::{Drain, WriteCache};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use nvme::{Command, CommandId, Opcode, PlFlag, Status};
+use units::{DriveId, Duration, Instant, Lba, Observe};
+
+/// The policy, what it is told, and the commands that it lets out.
+pub(super) struct Sending<O: Observe> {
+    pub(super) rules: Rules,
+    pub(super) permits: Permits,
+    pub(super) commands: Commands,
+    pub(super) timers: Timers,
+    /// The fast memory in front of the drives, if the policy has one.
+    pub(super) cache: Option<Box<WriteCache>>,
+    pub(super) counters: Counters,
+    pub(super) out: Outbox<O>,
+}
+
+impl<O: Observe> Sending<O> {
+    /// Says to the drives what the coordination has for them.
+    pub(super) fn emit_notices(&mut self, now: Instant) {
+        while let Some(notice) = self.permits.poll_notice() {
+            match notice {
+                Notice::Permit { drive, right } => {
+                    self.out.emit_event(now, || Event::Permitted { drive, right });
+                    self.out.emit(Action::Permit { drive, right });
+                }
+                Notice::AskStatus { drive } => self.out.emit(Action::AskStatus { drive }),
+            }
+        }
+    }
+
+    /// Answers for drives that are not there when the coordination asks how much room they have.
+    pub(super) fn answer_for_absent(&mut self, now: Instant, absent: MemberSet) {
+        if absent.is_empty() {
+            return;
+        }
+        let mut asked = MemberSet::EMPTY;
+        self.out.retract(|action| match action {
+            Action::AskStatus { drive } if absent.contains(drive.0) => {
+                asked.insert(drive.0);
+                true
+            }
+            _ => false,
+        });
+        for drive in asked {
+            self.permits.answer_for_absent(now, DriveId(drive));
+            self.emit_notices(now);
+        }
+    }
+
+    /// Something may have changed when the array wants to be called.
+    pub(super) fn refresh_deadline(&mut self) {
+        let cache = self.cache.as_ref().map_or(Instant::NEVER, |cache| cache.next_deadline());
+        let others = self.permits.next_deadline().min(self.rules.next_deadline()).min(cache);
+        self.timers.refresh(others);
+    }
+
+    /// As [`Sending::refresh_deadline`], after an input that changes only the deadlines of the policy
+    /// and of the write cache: those of all else are noted where they arise.
+    #[inline]
+    pub(super) fn end_input(&mut self) {
+        if self.cache.is_some() || self.rules.has_deadline() {
+            self.refresh_deadline();
+        }
+    }
+
+    #[inline]
+    pub(super) fn tell_dispatched(
+        &mut self,
+        now: Instant,
+        command: CommandId,
+        record: &CommandRecord,
+        pl: PlFlag,
+        why: Why,
+    ) {
+        let CommandRecord { purpose, drive, opcode, lba, blocks, .. } = *record;
+        self.out.emit_event(now, || {
+            let target = match purpose {
+                Purpose::Member { op, member, .. } => Some((op, member)),
+                Purpose::Drain => None,
+            };
+            Event::Dispatched { command, target, drive, opcode, lba, blocks, pl, why }
+        });
+    }
+
+    /// Sends a command to its drive.
+    #[inline(always)]
+    pub(super) fn send(&mut self, now: Instant, id: CommandId, record: &CommandRecord, pl: PlFlag) {
+        let CommandRecord { purpose, drive, opcode, lba, blocks, .. } = *record;
+        match opcode {
+            Opcode::Read => self.counters.drive_read_pages += u64::from(blocks),
+            Opcode::Write => self.counters.drive_written_pages += u64::from(blocks),
+            Opcode::Deallocate => {}
+        }
+        if let Some(trust) = self.rules.trust_mut().filter(|_| opcode == Opcode::Read) {
+            let flag = self.commands.note_flag(id, pl);
+            trust.sent(now, drive, flag, blocks);
+        }
+        self.commands.sent_to_drive(record);
+        if opcode != Opcode::Deallocate {
+            self.rules.sent(now, || record.as_sent());
+        }
+        let command = Command { id, opcode, lba, blocks, pl };
+        match purpose {
+            Purpose::Member { op, member, .. } => self.out.submit(drive, command, op, member),
+            Purpose::Drain => self.out.emit(Action::SubmitCached { drive, command }),
+        }
+        if opcode == Opcode::Read && self.cache.is_some() {
+            self.emit_cached_rows(id, record);
+        }
+    }
+
+    /// Tells which rows of a read come from the write cache, as it is now.
+    pub(super) fn emit_cached_rows(&mut self, command: CommandId, record: &CommandRecord) {
+        let Some(cache) = &self.cache else { return };
+        if !self.out.has_data_actions() {
+            return;
+        }
+        let CommandRecord { drive, lba, blocks, .. } = *record;
+        let rows = cache.rows(drive, lba, blocks);
+        if !rows.is_empty() {
+            self.out.emit_data(|| DataAction::ReadCache { command, drive, lba, blocks, rows });
+        }
+    }
+
+    /// The write cache has taken a write.
+    pub(super) fn write_cached(&mut self, now: Instant, id: CommandId) {
+        self.cache_changed(now);
+        let CommandRecord { purpose, drive, lba, .. } = *self.commands.get(id);
+        if let Purpose::Member { op, member, .. } = purpose {
+            self.out.emit_data(|| DataAction::Cache { op, member, drive, lba });
+        }
+    }
+
+    pub(super) fn cache_changed(&mut self, now: Instant) {
+        let held_pages = self.cached_pages();
+        self.rules.policy().write_cache_changed(now, held_pages);
+    }
+
+    /// Sends what waits in the write cache to every drive that may be drained.
+    pub(super) fn drain_cache(&mut self, now: Instant) {
+        let Some(cache) = &mut self.cache else { return };
+        cache.begin_draining();
+        for drive in (0..self.commands.queues().all().len() as u8).map(DriveId) {
+            while let Some(cache) = &mut self.cache
+                && cache.may_drain(drive)
+            {
+                let view = self.permits.view(&self.commands, 1 << drive.0);
+                let from = match cache.is_closed() {
+                    true => now,
+                    false => self.rules.policy().may_drain_from(now, drive, &view),
+                };
+                if from > now {
+                    cache.drain_from(from);
+                    break;
+                }
+                let Some(Drain { lba, blocks }) = cache.begin_drain(drive) else { break };
+                let (purpose, opcode) = (Purpose::Drain, Opcode::Write);
+                let (sent, flag) = (now, ReadFlag::NONE);
+                let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent, flag };
+                let id = self.commands.insert(record);
+                self.tell_dispatched(now, id, &record, PlFlag::Off, Why::Drain);
+                self.send(now, id, &record, PlFlag::Off);
+            }
+        }
+    }
+
+    /// A drain is done.
+    pub(super) fn end_drain(&mut self, now: Instant, record: &CommandRecord) {
+        let CommandRecord { drive, lba, blocks, .. } = *record;
+        let Some(cache) = &mut self.cache else { return };
+        let left = cache.end_drain(drive, Drain { lba, blocks });
+        self.leave_cache(now, drive, left);
+        // Large writes that waited until their pages were drained.
+        let ready = self.cache.as_mut().map_or(Vec::new(), |cache| cache.take_behind_drains());
+        for id in ready {
+            let record = *self.commands.get(id);
+            self.send(now, id, &record, PlFlag::Off);
+        }
+        self.drain_cache(now);
+    }
+
+    /// A drive has done a write that went past the write cache: what it replaces leaves.
+    #[inline]
+    pub(super) fn end_bypass(&mut self, now: Instant, record: &CommandRecord) {
+        if self.cache.is_some() {
+            self.end_bypass_of_cache(now, record);
+        }
+    }
+
+    pub(super) fn end_bypass_of_cache(&mut self, now: Instant, record: &CommandRecord) {
+        let Some(cache) = &mut self.cache else { return };
+        let left = cache.end_bypass(record.drive, record.lba, record.blocks);
+        if !left.is_empty() {
+            self.leave_cache(now, record.drive, left);
+        }
+        self.drain_cache(now);
+    }
+
+    /// Pages have left the write cache.
+    pub(super) fn leave_cache(&mut self, now: Instant, drive: DriveId, left: Vec<Lba>) {
+        self.cache_changed(now);
+        self.out.emit_data(|| DataAction::Uncache { drive, pages: left });
+        self.make_room_in_cache(now);
+    }
+
+    /// Takes in writes that wait for room, as far as there is some.
+    pub(super) fn make_room_in_cache(&mut self, now: Instant) {
+        while let Some(id) = self.cache.as_mut().and_then(|cache| cache.take_waiting(now)) {
+            self.write_cached(now, id);
+        }
+    }
+
+    /// Pages that the write cache holds.
+    #[must_use]
+    pub(super) fn cached_pages(&self) -> u64 {
+        self.cache.as_ref().map_or(0, |cache| cache.held_pages())
+    }
+
+    /// Holds what a drive has answered to a read for or against it. Returns whether the array has
+    /// begun, or ceased, to distrust a drive.
+    #[inline]
+    pub(super) fn judge(
+        &mut self,
+        now: Instant,
+        record: &CommandRecord,
+        status: Status,
+        latency: Duration,
+    ) -> bool {
+        let Some(trust) = self.rules.trust_mut() else { return false };
+        let CommandRecord { drive, blocks, flag, .. } = *record;
+        trust.answered(now, &ReadAnswer { drive, blocks, flag, status, latency });
+        trust.has_verdicts()
+    }
+
+    /// Tells which drives the array has begun, or ceased, to distrust; `incomplete` drives lack
+    /// data.
+    #[cold]
+    pub(super) fn tell_verdicts(&mut self, now: Instant, incomplete: MemberSet, parities: u32) {
+        let verdicts = self.rules.trust_mut().map_or(Vec::new(), Trust::take_verdicts);
+        self.note_missing(now, incomplete, parities);
+        for Verdict { drive, distrusted } in verdicts {
+            self.out.emit_event(now, || match distrusted {
+                true => Event::DriveDistrusted { drive },
+                false => Event::DriveTrusted { drive },
+            });
+        }
+    }
+
+    /// A drive has failed or is distrusted, or a rebuild has ended: fewer or more of the others may
+    /// be busy at once. A distrusted drive counts as long as that leaves a parity for the windows.
+    /// With none left it can still be waited for, so it counts only where the others give way to
+    /// reads all the better without windows.
+    pub(super) fn note_missing(&mut self, now: Instant, incomplete: MemberSet, parities: u32) {
+        let with_distrusted = incomplete | self.rules.distrusted();
+        let spare = if self.permits.can_do_without_turns() { 0 } else { 1 };
+        let missing = match with_distrusted.len() + spare <= parities {
+            true => with_distrusted,
+            false => incomplete,
+        };
+        if self.permits.set_missing(now, missing) {
+            self.emit_notices(now);
+            self.refresh_deadline();
+        }
+    }
+}
