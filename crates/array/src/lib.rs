@@ -41,6 +41,7 @@ mod coordinate;
 mod counters;
 mod drive_queues;
 mod event;
+mod event_text;
 mod fence;
 mod fetch;
 pub mod gf;

@@ -27,6 +27,16 @@ impl<O: Observe> Drive<O> {
         Self::Emulated(Box::new(ssd))
     }
 
+    /// The same drive with another observer ([`Ssd::observed`]).
+    #[must_use]
+    pub fn observed<O2: Observe>(self) -> Drive<O2> {
+        match self {
+            Self::Emulated(ssd) => Drive::Emulated(Box::new(ssd.observed())),
+            Self::Plain => Drive::Plain,
+            Self::Remote => Drive::Remote,
+        }
+    }
+
     /// The drive model, if there is one.
     #[must_use]
     pub fn ssd(&self) -> Option<&Ssd<O>> {

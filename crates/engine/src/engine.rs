@@ -506,6 +506,11 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         self.events.drain(take);
     }
 
+    /// Shows the events that are kept to `see`, in the same order.
+    pub fn events(&self, see: impl FnMut(Instant, &Event)) {
+        self.events.each(see);
+    }
+
     /// Takes what the array has told, before another machine tells what came of it.
     #[inline]
     fn note_array(&mut self) {

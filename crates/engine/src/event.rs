@@ -1,5 +1,6 @@
 //! What an engine tells whoever observes it: the events of its machines, in one order.
 
+use core::fmt;
 use units::DriveId;
 
 /// One step of the array or of one of its drives.
@@ -9,4 +10,14 @@ pub enum Event {
     Array(array::Event),
     /// Of an emulated drive.
     Drive(DriveId, ssd::Event),
+}
+
+impl fmt::Display for Event {
+    /// A line of a trace.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Array(event) => write!(f, "array: {event}"),
+            Self::Drive(drive, event) => write!(f, "drive {}: {event}", drive.0),
+        }
+    }
 }

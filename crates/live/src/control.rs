@@ -67,6 +67,15 @@ pub enum AdminCommand {
         #[serde(default)]
         repair: bool,
     },
+    /// Show the last events of the array and its drives.
+    Trace {
+        /// Those of this request only.
+        request: Option<u64>,
+        /// Those that name this drive only.
+        drive: Option<u8>,
+        /// Events at most, the last ones.
+        last: u32,
+    },
     /// Shut down cleanly: end requests in flight, make the state durable, and end.
     Shutdown,
 }
@@ -77,6 +86,8 @@ pub enum AdminCommand {
 pub enum Answer {
     /// The status of the array.
     Status(Box<Status>),
+    /// The last events.
+    Trace(Trace),
     /// Done, and a sentence about it.
     Done {
         /// One sentence.
@@ -87,6 +98,31 @@ pub enum Answer {
         /// One sentence.
         reason: String,
     },
+}
+
+/// The last events of an array and its drives, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trace {
+    /// Whether the array still has all events since its start.
+    pub is_from_start: bool,
+    /// The events.
+    pub events: Vec<TracedEvent>,
+}
+
+/// An event of an array or a drive.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TracedEvent {
+    /// Time since the start of the array.
+    pub nanoseconds: u64,
+    /// What happened.
+    pub text: String,
+}
+
+impl std::fmt::Display for TracedEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (seconds, rest) = (self.nanoseconds / 1_000_000_000, self.nanoseconds % 1_000_000_000);
+        write!(f, "{seconds:>5}.{rest:09} s  {}", self.text)
+    }
 }
 
 /// The status of a running array: everything that people and monitors are shown. Counters only

@@ -49,6 +49,7 @@ mod dies;
 mod dies_check;
 mod divisor;
 mod event;
+mod event_text;
 mod flash;
 mod ftl;
 mod ftl_state;

@@ -19,7 +19,7 @@ mod time;
 
 pub use crc32c::{crc32c, crc32c_append};
 pub use deadlines::Deadlines;
-pub use observe::{EventLog, NoEvents, Observe, Recorded, Unobserved};
+pub use observe::{EventLog, NoEvents, Observe, Recorded, Ring, TRACED_EVENTS, Traced, Unobserved};
 pub use ratio::Ratio;
 pub use rng::Rng;
 pub use slab::Slab;

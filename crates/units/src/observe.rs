@@ -2,13 +2,15 @@
 //!
 //! A machine has a typed event for each step that a person would want to see. Its type says whether
 //! anybody watches: of an [`Unobserved`] machine the compiler removes every event, and the code
-//! that would have made it; a [`Recorded`] one keeps them until its driver takes them.
+//! that would have made it; a [`Recorded`] one keeps them until its driver takes them; a [`Traced`]
+//! one keeps the last [`TRACED_EVENTS`].
 
 use crate::Instant;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
-/// Whether the events of a machine are kept. [`Unobserved`] and [`Recorded`] are the two answers.
+/// Whether the events of a machine are kept: [`Unobserved`], [`Recorded`] or [`Traced`].
 pub trait Observe: Copy + Debug + Default + Send + 'static {
     /// Where events of type `E` go.
     type Log<E: Clone + Debug + Send>: EventLog<E>;
@@ -23,8 +25,11 @@ pub trait EventLog<E>: Clone + Debug + Default + Send {
     /// Keeps what `event` makes; never calls it where events are not kept.
     fn emit(&mut self, at: Instant, event: impl FnOnce() -> E);
 
-    /// Gives all events since the last call to `take`, in their order.
+    /// Gives the events that are kept to `take`, in their order, and forgets them.
     fn drain(&mut self, take: impl FnMut(Instant, E));
+
+    /// Shows the events that are kept to `see`, in their order.
+    fn each(&self, see: impl FnMut(Instant, &E));
 }
 
 /// Nobody watches, and nothing is paid for it.
@@ -35,12 +40,23 @@ pub struct Unobserved;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Recorded;
 
+/// The last [`TRACED_EVENTS`] events are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Traced;
+
+/// Events that a [`Traced`] machine keeps at most.
+pub const TRACED_EVENTS: usize = 1 << 15;
+
 impl Observe for Unobserved {
     type Log<E: Clone + Debug + Send> = NoEvents;
 }
 
 impl Observe for Recorded {
     type Log<E: Clone + Debug + Send> = Vec<(Instant, E)>;
+}
+
+impl Observe for Traced {
+    type Log<E: Clone + Debug + Send> = Ring<E>;
 }
 
 /// The log of an [`Unobserved`] machine.
@@ -55,6 +71,9 @@ impl<E> EventLog<E> for NoEvents {
 
     #[inline(always)]
     fn drain(&mut self, _: impl FnMut(Instant, E)) {}
+
+    #[inline(always)]
+    fn each(&self, _: impl FnMut(Instant, &E)) {}
 }
 
 impl<E: Clone + Debug + Send> EventLog<E> for Vec<(Instant, E)> {
@@ -68,6 +87,45 @@ impl<E: Clone + Debug + Send> EventLog<E> for Vec<(Instant, E)> {
         for (at, event) in Vec::drain(self, ..) {
             take(at, event);
         }
+    }
+
+    fn each(&self, mut see: impl FnMut(Instant, &E)) {
+        self.iter().for_each(|(at, event)| see(*at, event));
+    }
+}
+
+/// The log of a [`Traced`] machine.
+#[derive(Clone, Debug)]
+pub struct Ring<E> {
+    events: VecDeque<(Instant, E)>,
+}
+
+impl<E> Default for Ring<E> {
+    fn default() -> Self {
+        Self { events: VecDeque::new() }
+    }
+}
+
+impl<E: Clone + Debug + Send> EventLog<E> for Ring<E> {
+    const ENABLED: bool = true;
+
+    #[inline]
+    fn emit(&mut self, at: Instant, event: impl FnOnce() -> E) {
+        if self.events.len() == TRACED_EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back((at, event()));
+    }
+
+    #[inline]
+    fn drain(&mut self, mut take: impl FnMut(Instant, E)) {
+        for (at, event) in self.events.drain(..) {
+            take(at, event);
+        }
+    }
+
+    fn each(&self, mut see: impl FnMut(Instant, &E)) {
+        self.events.iter().for_each(|(at, event)| see(*at, event));
     }
 }
 
@@ -95,5 +153,22 @@ mod tests {
         EventLog::drain(&mut log, |at, event| taken.push((at.as_nanos(), event)));
         assert_eq!(taken, [(0, 1), (1, 2), (2, 3)]);
         assert!(log.is_empty());
+    }
+
+    #[test]
+    fn the_last_events_are_kept_and_shown_as_often_as_somebody_looks() {
+        let mut log = <Traced as Observe>::Log::<usize>::default();
+        for number in 0..TRACED_EVENTS + 3 {
+            log.emit(Instant::from_nanos(number as u64), || number);
+        }
+        for _ in 0..2 {
+            let mut seen = Vec::new();
+            log.each(|at, event| seen.push((at.as_nanos(), *event)));
+            assert_eq!((seen.len(), seen[0]), (TRACED_EVENTS, (3, 3)));
+        }
+        let mut taken = 0;
+        log.drain(|_, _| taken += 1);
+        log.each(|_, _| taken += 1);
+        assert_eq!(taken, TRACED_EVENTS);
     }
 }

@@ -13,6 +13,7 @@ use live::operate::ctl::Client;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use units::TRACED_EVENTS;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -30,6 +31,8 @@ Examples:
       put an empty one in and rebuild it
   ioda ctl slow 2 10
       an emulated drive takes ten times as long for everything, and tells nobody
+  ioda ctl trace --drive 2
+      the last events that name a drive: commands, answers, windows, collections
   ioda ctl scrub
       read every page and check all parity while serving
   ioda ctl shutdown --address /run/array.sock
@@ -119,6 +122,21 @@ enum CtlCommand {
         #[arg(long)]
         repair: bool,
     },
+    /// Show the last events of the array and its drives, some ten thousand of which are kept
+    #[command(after_help = "Example:\n  ioda ctl trace --drive 2 --last 50")]
+    Trace {
+        /// Those of the requests with this number only; a number is used again when its request is
+        /// done
+        #[arg(long, value_name = "N")]
+        request: Option<u64>,
+        /// Those that name this drive only, by its position, counted from 0
+        #[arg(long, value_name = "DRIVE")]
+        drive: Option<u8>,
+        /// Events at most, the last ones, 1 to 32768
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..=TRACED_EVENTS as i64))]
+        last: u32,
+    },
     /// Finish what was begun, write everything down, and end
     #[command(after_help = "Example:\n  ioda ctl shutdown --address /run/array.sock")]
     Shutdown,
@@ -143,6 +161,9 @@ impl CtlCommand {
             Self::Window { length } => AdminCommand::Window { nanoseconds: length.0.as_nanos() },
             Self::Slow { drive, factor } => AdminCommand::Slow { drive: *drive, factor: *factor },
             Self::Scrub { repair } => AdminCommand::Scrub { repair: *repair },
+            Self::Trace { request, drive, last } => {
+                AdminCommand::Trace { request: *request, drive: *drive, last: *last }
+            }
             Self::Shutdown => AdminCommand::Shutdown,
         })
     }
@@ -195,7 +216,11 @@ fn print(answer: &Answer, before: Option<&Status>, json: Option<&Path>) -> Resul
         }
         Answer::Done { text } if as_text => output::print(&format!("{text}\n"))?,
         Answer::Status(status) if as_text => output::print(&show::status(status, before))?,
-        Answer::Done { .. } | Answer::Status(_) => {}
+        Answer::Trace(trace) if as_text => {
+            let lines: String = trace.events.iter().map(|event| format!("{event}\n")).collect();
+            output::print(&lines)?;
+        }
+        Answer::Done { .. } | Answer::Status(_) | Answer::Trace(_) => {}
     }
     Ok(Code::Ok)
 }

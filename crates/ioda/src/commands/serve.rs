@@ -4,7 +4,7 @@ use crate::arguments::{ArrayArgs, SERVED_DRIVE};
 use crate::exit::{Code, Failure};
 use crate::output::remark;
 use crate::quantity::{PolicyName, Text};
-use crate::serving::{self, Addresses, Built, EXPORT, Paths, Warning};
+use crate::serving::{self, Addresses, Built, EXPORT, Paths, Warning, Watched};
 use crate::settings::{
     DriveSettings, HostSettings, NetworkSettings, RunSettings, ServeSettings, Settings,
 };
@@ -139,7 +139,11 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<Code, Failure> {
     let has_nbd = !addresses.listen.is_empty();
     let attached = addresses.hosts.take().map(|hosts| opened.attach(hosts, has_nbd)).transpose()?;
     let (paths, target) = attached.unzip();
-    let setup = opened.into_setup(target)?;
+    let watched = Watched {
+        trace_path: Some(addresses.trace.clone()),
+        checks_invariants: settings.serve.check_invariants,
+    };
+    let setup = opened.into_setup(target, watched)?;
     let engine = Server::new(setup, inbox).map_err(Failure::internal)?;
     let open = || {
         let (listen, tls) = (&addresses.listen, addresses.tls.clone());

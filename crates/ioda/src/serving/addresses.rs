@@ -46,6 +46,8 @@ pub(crate) struct Addresses {
     /// Whether NBD clients beyond this machine have to show a certificate.
     verifies_clients: bool,
     pub(crate) control: PathBuf,
+    /// File for the last events.
+    pub(crate) trace: PathBuf,
     pub(crate) socket_access: SocketAccess,
     http: HttpAt,
     http_hosts: Vec<String>,
@@ -102,6 +104,11 @@ impl Addresses {
         });
         let usual = control_socket(&first_socket.unwrap_or_else(default_socket));
         let control = settings.control.clone().unwrap_or(usual);
+        let trace = settings.trace_file.clone().unwrap_or_else(|| {
+            let mut path = control.clone().into_os_string();
+            path.push(".trace");
+            path.into()
+        });
         let http = match settings.http.as_deref() {
             None => HttpAt::Usual,
             Some("none") => HttpAt::None,
@@ -126,6 +133,7 @@ impl Addresses {
             open_target,
             verifies_clients: settings.tls_verify_peer,
             control,
+            trace,
             socket_access,
             http,
             http_hosts,

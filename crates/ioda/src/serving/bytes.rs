@@ -20,6 +20,15 @@ use units::{DriveId, Duration};
 /// How long a region of the drives is quiet before it counts as in order.
 pub(super) const QUIET_FOR: Duration = Duration::from_secs(5);
 
+/// How a server is watched while it serves.
+#[derive(Debug, Default)]
+pub(crate) struct Watched {
+    /// File that gets the last events when the array stops.
+    pub(crate) trace_path: Option<PathBuf>,
+    /// Whether the state is checked again and again.
+    pub(crate) checks_invariants: bool,
+}
+
 /// An array whose drives are open.
 pub(crate) struct Opened {
     pub(crate) built: Built,
@@ -451,7 +460,11 @@ impl Opened {
 
     /// Everything that the array's thread needs. Hosts attach over NVMe/TCP if there is a target;
     /// of the memory for clients those over NBD get what it leaves.
-    pub(crate) fn into_setup(self, hosts: Option<TargetSetup>) -> Result<Setup, Failure> {
+    pub(crate) fn into_setup(
+        self,
+        hosts: Option<TargetSetup>,
+        watched: Watched,
+    ) -> Result<Setup, Failure> {
         let for_hosts_bytes = hosts.as_ref().map_or(0, |target| target.memory_bytes);
         let Self { built, storage, durable, absent, repairs, states, .. } = self;
         let in_memory = durable.is_none();
@@ -469,6 +482,8 @@ impl Opened {
             client_memory_bytes: built.client_memory_bytes - for_hosts_bytes,
             hosts,
             switch,
+            trace_path: watched.trace_path,
+            checks_invariants: watched.checks_invariants,
         })
     }
 }

@@ -110,6 +110,16 @@ pub(crate) struct ServeSettings {
     /// its end, or else that of the usual one]
     #[arg(long, value_name = "PATH")]
     pub(crate) control: Option<PathBuf>,
+    /// File that gets the last events of the array and its drives when the array stops for fear of
+    /// writing or believing something wrong; `ioda ctl trace` shows them before that [default: the
+    /// control socket with .trace at its end]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace_file: Option<PathBuf>,
+    /// Check the whole state of the array and its durability again and again while serving, and end
+    /// at once if it contradicts itself: slow, for tests
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) check_invariants: bool,
     /// Group whose members may connect to the Unix sockets as well, by its name or number [default:
     /// none; only the user who serves]
     #[arg(long, value_name = "GROUP")]

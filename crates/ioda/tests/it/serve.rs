@@ -277,6 +277,38 @@ fn settings_that_cannot_be_are_refused_with_a_sentence() {
 }
 
 #[test]
+fn the_last_events_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut served = Served::start(folder.path(), &words(EMULATED));
+    drop(served.connect());
+    let path = served.socket().display().to_string();
+    let load = "load synthetic --quiet --rw randrw --bs 4k --iodepth 1 --number_ios 40 --address";
+    let ioda = |options: &str| {
+        let all: Vec<&str> = options.split(' ').chain([path.as_str()]).collect();
+        common::ioda(&all)
+    };
+    let loaded = ioda(load);
+    assert_eq!((loaded.code, loaded.stderr.as_str()), (0, ""));
+    let trace = |options: &str| -> Vec<String> {
+        let shown = ioda(&format!("ctl trace {options} --address"));
+        assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{options}");
+        shown.stdout.lines().map(str::to_owned).collect()
+    };
+    assert_eq!(trace("--last 7").len(), 7);
+    let arrived = trace("--last 32768");
+    let arrived = arrived.iter().rev().find(|line| line.contains(" arrived: ")).unwrap();
+    let number = arrived.split("request ").nth(1).unwrap().split(' ').next().unwrap();
+    let life = trace(&format!("--request {number}"));
+    for part in [format!("request {number} arrived"), "answered by drive".into()] {
+        assert!(life.iter().any(|line| line.contains(&part)), "{part}: {life:#?}");
+    }
+    assert!(life.last().unwrap().contains("closed"), "{life:#?}");
+    let of_drive = trace("--drive 1");
+    assert!(!of_drive.is_empty() && of_drive.iter().all(|line| line.contains("drive 1")));
+    assert!(served.terminate());
+}
+
+#[test]
 fn one_address_serves_administers_and_loads() {
     let folder = tempfile::tempdir().unwrap();
     let mut served = Served::start(folder.path(), &words(EMULATED));

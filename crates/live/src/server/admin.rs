@@ -1,7 +1,9 @@
 //! Admin commands: fail, replace, switch, scrub, shut down.
 
-use super::{Server, ServerError, SwitchTable, status};
+use super::trace::Wanted;
+use super::{Server, ServerError, SwitchTable, status, trace};
 use crate::control::{AdminCommand, Answer, Joined};
+use array::RequestId;
 use array::policy::PolicyKind;
 use engine::durability::DriveSet;
 use engine::volume::{ShutdownEnd, SwitchRefusal};
@@ -135,6 +137,14 @@ impl Server {
                     true => "the parity of every stripe is being checked, and repaired",
                 })
             }
+            AdminCommand::Trace { request, drive, last } => {
+                let wanted = Wanted {
+                    request: request.map(RequestId),
+                    drive: drive.map(DriveId),
+                    last: last as usize,
+                };
+                Answer::Trace(trace::trace(&self.io, &wanted))
+            }
             AdminCommand::Shutdown => {
                 self.hosts.iter_mut().for_each(|hosts| hosts.stop_listening());
                 self.io.volume.shut_down(now, now + SHUTDOWN_PATIENCE);
@@ -262,7 +272,10 @@ impl Server {
         let (.., sender) = self.admin.replacing.swap_remove(position);
         let now = self.io.present();
         let replaced = storage.and_then(|()| self.members.new_drive(drive)).and_then(|new| {
-            self.io.volume.replace_drive(now, drive, new).map_err(|error| error.to_string())
+            self.io
+                .volume
+                .replace_drive(now, drive, new.observed())
+                .map_err(|error| error.to_string())
         });
         let answer = match replaced {
             Err(reason) => refused(reason),

@@ -16,12 +16,12 @@ use engine::{Bytes, Engine, StorageWork, Volume, Work};
 use nvme::{ArrayDescription, CollectionRight};
 use std::collections::VecDeque;
 use std::io;
-use units::{DriveId, Instant};
+use units::{DriveId, Instant, Traced};
 
 /// One array and the bytes of its drives.
 pub(super) struct ArrayIo {
     pub(super) clock: Clock,
-    pub(super) volume: Volume<PageMemory>,
+    pub(super) volume: Volume<PageMemory, Traced>,
     pub(super) storage: Storage,
     page_bytes: u64,
     /// The array's present: it never goes back.
@@ -59,7 +59,7 @@ impl DriveTraffic {
 }
 
 impl ArrayIo {
-    pub(super) fn new(engine: Engine<Bytes<PageMemory>>, storage: Storage) -> Self {
+    pub(super) fn new(engine: Engine<Bytes<PageMemory>, Traced>, storage: Storage) -> Self {
         let errors = vec![0; engine.drives().len()];
         let page_bytes = engine.plane().page_bytes();
         Self {
@@ -77,7 +77,7 @@ impl ArrayIo {
     }
 
     /// The engine of the volume.
-    pub(super) fn engine(&self) -> &Engine<Bytes<PageMemory>> {
+    pub(super) fn engine(&self) -> &Engine<Bytes<PageMemory>, Traced> {
         self.volume.engine()
     }
 

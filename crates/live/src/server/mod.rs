@@ -22,6 +22,7 @@ mod requests;
 mod returning;
 mod serve;
 mod status;
+mod trace;
 mod turn;
 
 pub use client_memory::{
@@ -53,9 +54,10 @@ use members::Members;
 use memory::PageMemory;
 use requests::Requests;
 use std::io;
+use std::path::PathBuf;
 use thiserror::Error;
 use turn::Turn;
-use units::Instant;
+use units::{Instant, Traced};
 
 /// What the array's thread is given.
 #[derive(Debug)]
@@ -84,6 +86,10 @@ pub struct Setup {
     pub hosts: Option<TargetSetup>,
     /// What each policy gets when it is switched to.
     pub switch: SwitchTable,
+    /// File that gets the last events when the array stops, if one is to.
+    pub trace_path: Option<PathBuf>,
+    /// Check the state of array and durability after each turn of the loop: for tests.
+    pub checks_invariants: bool,
 }
 
 /// Why an array's thread ended early.
@@ -144,6 +150,8 @@ pub struct Server {
     busy_poll: BusyPoll,
     turn: Turn,
     claims: Claims,
+    trace_path: Option<PathBuf>,
+    checks_invariants: bool,
 }
 
 impl Server {
@@ -159,7 +167,7 @@ impl Server {
     pub fn new(setup: Setup, inbox: Inbox) -> Result<Self, ServerError> {
         let Setup { array: config, drives, mut storage, durable, drive_bytes, .. } = setup;
         let Setup { repairs, spin, client_memory_bytes, hosts, .. } = setup;
-        let Setup { switch, checksums_in_memory, .. } = setup;
+        let Setup { switch, checksums_in_memory, trace_path, checks_invariants, .. } = setup;
         let mut waiter = Waiter::new(spin)?;
         waiter.add(inbox.wake_fd(), BELL, Interest::READ)?;
         if let Some(descriptor) = storage.fd() {
@@ -183,7 +191,7 @@ impl Server {
         let mut server = Self {
             waiter,
             inbox,
-            io: ArrayIo::new(Engine::new(config, drives, plane), storage),
+            io: ArrayIo::new(Engine::observed(config, observed(drives), plane), storage),
             clients: Clients::new(ClientMemory::new(client_memory_bytes), releaser),
             hosts,
             requests: Requests::default(),
@@ -195,6 +203,8 @@ impl Server {
             busy_poll: BusyPoll::new(),
             turn: Turn::new(),
             claims,
+            trace_path,
+            checks_invariants,
         };
         server.settle(Instant::ZERO);
         let mut new = Vec::new();
@@ -202,10 +212,9 @@ impl Server {
             new.push(server.members.new_drive(rebuild.drive).map_err(ServerError::Record)?);
         }
         let mut new = new.into_iter();
-        let begun = server
-            .io
-            .volume
-            .begin_repairs(Instant::ZERO, &repairs, |_| new.next().unwrap_or(Drive::Plain));
+        let begun = server.io.volume.begin_repairs(Instant::ZERO, &repairs, |_| {
+            new.next().map_or(Drive::Plain, Drive::observed)
+        });
         begun.map_err(|error| ServerError::Record(error.to_string()))?;
         server.settle(Instant::ZERO);
         Ok(server)
@@ -217,6 +226,20 @@ impl Server {
     ///
     /// If the system fails, or the array had to stop.
     pub fn run(mut self) -> Result<(), ServerError> {
+        let ended = self.serve();
+        if ended.is_err() {
+            self.save_trace();
+        }
+        ended
+    }
+
+    fn save_trace(&mut self) {
+        if let Some(path) = self.trace_path.take() {
+            trace::save(&self.io, &path);
+        }
+    }
+
+    fn serve(&mut self) -> Result<(), ServerError> {
         let mut events: Vec<Event> = Vec::new();
         loop {
             let Some(answered) = self.work()? else {
@@ -278,6 +301,9 @@ impl Server {
         // Flushes and answers may have been asked for by what was received just now.
         self.settle(self.io.present());
         self.io.kick()?;
+        if self.checks_invariants {
+            self.io.volume.check_invariants();
+        }
         Ok(Some(answered))
     }
 
@@ -429,6 +455,7 @@ impl Server {
             Output::Switched(result) => self.end_switch(result),
             Output::Stopped(reason) => {
                 tracing::error!("the array has stopped: {reason}");
+                self.save_trace();
                 self.admin.refuse_all(&reason.to_string());
             }
             Output::Drained => self.record_shutdown(),
@@ -472,6 +499,10 @@ impl Server {
             }
         }
     }
+}
+
+fn observed(drives: Vec<Drive>) -> Vec<Drive<Traced>> {
+    drives.into_iter().map(Drive::observed).collect()
 }
 
 fn bytes_plane(

@@ -107,7 +107,7 @@ impl Members {
         let taken = disk.and_then(|disk| {
             io.storage.add(drive, disk.into()).map_err(|error| error.to_string())?;
             let new = self.new_drive(drive)?;
-            io.volume.take_drive_back(now, drive, new).map_err(|error| error.to_string())
+            io.volume.take_drive_back(now, drive, new.observed()).map_err(|error| error.to_string())
         });
         match taken {
             Ok(()) => {

@@ -105,7 +105,8 @@ pub(super) fn serve(
     let (handle, inbox) =
         control::channel().map_err(|error| Failure::internal(format!("cannot serve: {error}")))?;
     // The clock of the array starts here.
-    let engine = Server::new(opened.into_setup(None)?, inbox).map_err(Failure::internal)?;
+    let engine = Server::new(opened.into_setup(None, serving::Watched::default())?, inbox)
+        .map_err(Failure::internal)?;
     let listen = [Listen::Unix(socket.clone())];
     let acceptor = Acceptor::open(
         &listen,

@@ -49,6 +49,7 @@ impl Served {
             .arg(env!("CARGO_BIN_EXE_ioda"))
             .args(["--log", "info", "serve", "--quiet", "--http", "none", "--address"])
             .arg(&socket)
+            .arg("--check-invariants")
             .args(arguments)
             .args(is_new(arguments).then_some("--create"))
             .stdin(Stdio::null())
