@@ -1,6 +1,7 @@
 //! House rules that a compiler does not check, over the sources of all crates.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+mod circles;
 mod dependencies;
 mod fields;
 mod files;
