@@ -1,18 +1,14 @@
 //! Stripe operations: one segment of a request, or one stripe of a background job, on its way.
 
 use crate::action::OpId;
+use crate::array::kinds::{Check, Repair, Rewrite, Settle, Settler, Write};
 use crate::event::OperationKind;
 use crate::fetch::{Fetch, StripeShape};
 use crate::layout::Layout;
 use crate::members::MemberSet;
-use crate::read_repairs::Waiter;
-use crate::stripe_writer::StripeWriter;
+use crate::requests::RequestSlot;
 use core::ops::{Index, IndexMut, Range};
 use units::Slab;
-
-/// The number of a request that is not done; used again afterwards.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct RequestSlot(pub(crate) u32);
 
 /// Where a stripe operation stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,63 +39,17 @@ pub(crate) enum Work {
     /// Part of a read: the members that the host wants. Of a mirror, the one that is asked.
     Read { request: RequestSlot, touched: MemberSet },
     /// Part of a write.
-    Write { request: RequestSlot, writer: StripeWriter },
+    Write(Write),
     /// Part of a deallocation: all data of its rows.
     Deallocate { request: RequestSlot },
-    /// Of a job: writes members that were lost, or parity that may be wrong. `drive_failures` is
-    /// how often a drive had been given up when it was planned.
-    Repair { job: u32, drive_failures: u32 },
-    /// Of a job: has parity compared with its data. `rewrites`: parity that does not fit is written
-    /// again.
-    Check { job: u32, rewrites: bool, compared: Comparison },
-    /// Writes members of a row again that could not be read. An operation that waits for it and has
-    /// its turn on the row lends it that.
-    Rewrite { members: MemberSet, waiter: Option<Waiter> },
+    /// Of a job: writes members that were lost, or parity that may be wrong.
+    Repair(Repair),
+    /// Of a job: has parity compared with its data.
+    Check(Check),
+    /// Writes members of a row again that could not be read.
+    Rewrite(Rewrite),
     /// Makes the copies of a mirror equal that a crash may have left different.
-    Settle { owner: Settler, drive_failures: u32, compared: Comparison },
-}
-
-/// Members that are compared, one answer after the other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Comparison {
-    /// Members that do not fit.
-    pub(crate) wrong: MemberSet,
-    left: u32,
-}
-
-impl Comparison {
-    /// No member is compared.
-    pub(crate) const NONE: Self = Self { wrong: MemberSet::EMPTY, left: 0 };
-
-    /// The comparison of `members`, beside others that are known to be wrong.
-    pub(crate) const fn of(members: MemberSet, wrong: MemberSet) -> Self {
-        Self { wrong, left: members.len() }
-    }
-
-    /// Notes an answer. Returns the wrong members after the last one.
-    pub(crate) fn note(&mut self, member: u8, fits: bool) -> Option<MemberSet> {
-        self.left -= 1;
-        if !fits {
-            self.wrong.insert(member);
-        }
-        (self.left == 0).then_some(self.wrong)
-    }
-}
-
-/// Who has copies settled.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Settler {
-    /// A resync, of a stripe.
-    Job(u32),
-    /// The repair of a row, and the operation that waits for it, if one does.
-    Repairs(Option<Waiter>),
-}
-
-impl Settler {
-    /// Work that has not begun.
-    pub(crate) const fn work(self) -> Work {
-        Work::Settle { owner: self, drive_failures: 0, compared: Comparison::NONE }
-    }
+    Settle(Settle),
 }
 
 impl Work {
@@ -107,13 +57,13 @@ impl Work {
     pub(crate) fn kind(&self) -> OperationKind {
         match self {
             Self::Read { .. } => OperationKind::Read,
-            Self::Write { .. } => OperationKind::Write,
+            Self::Write(_) => OperationKind::Write,
             Self::Deallocate { .. } => OperationKind::Deallocate,
-            Self::Repair { .. } | Self::Settle { owner: Settler::Job(_), .. } => {
+            Self::Repair(_) | Self::Settle(Settle { owner: Settler::Job(_), .. }) => {
                 OperationKind::Repair
             }
-            Self::Check { .. } => OperationKind::Check,
-            Self::Rewrite { .. } | Self::Settle { .. } => OperationKind::Rewrite,
+            Self::Check(_) => OperationKind::Check,
+            Self::Rewrite(_) | Self::Settle(_) => OperationKind::Rewrite,
         }
     }
 }
@@ -152,7 +102,7 @@ impl Operation {
             data: layout.member_set(self.stripe) - parity,
             parity,
             parities: layout.parities(),
-            may_reconstruct: !matches!(self.work, Work::Check { .. }),
+            may_reconstruct: !matches!(self.work, Work::Check(_)),
         }
     }
 
@@ -162,13 +112,7 @@ impl Operation {
 
     /// Whether it writes what its rows should hold already, and no new data.
     pub(crate) fn is_repair(&self) -> bool {
-        match self.work {
-            Work::Repair { .. }
-            | Work::Rewrite { .. }
-            | Work::Settle { .. }
-            | Work::Check { .. } => true,
-            Work::Read { .. } | Work::Write { .. } | Work::Deallocate { .. } => false,
-        }
+        matches!(self.work, Work::Repair(_) | Work::Rewrite(_) | Work::Settle(_) | Work::Check(_))
     }
 
     /// Members of a repair that could not be read.

@@ -1,7 +1,6 @@
 //! Requests that are not done: those that work, and those that the policy holds back.
 
 use crate::action::{Ended, Outcome};
-use crate::operation::RequestSlot;
 use crate::request::{Request, RequestId, RequestKind};
 use alloc::collections::{BTreeMap, VecDeque};
 use nvme::{Blocked, Cause, Delays};
@@ -23,6 +22,10 @@ struct InFlight {
     blocked: Blocked,
     ended: Ended,
 }
+
+/// The number of a request that is not done; used again afterwards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RequestSlot(pub(crate) u32);
 
 /// What a stripe operation has come to, for its request.
 #[derive(Clone, Copy, Debug)]

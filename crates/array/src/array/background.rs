@@ -1,5 +1,7 @@
 //! Which operations jobs and repairs begin, and what becomes of them.
 
+use super::kinds::{Check, Repair, Rewrite, Settle, Settler};
+use super::places::Places;
 use super::sending::Sending;
 use super::stripes::Stripes;
 use crate::action::{Action, JobKind, OpId, PageRepair};
@@ -7,7 +9,7 @@ use crate::event::{Event, Origin};
 use crate::jobs::{Jobs, Step};
 use crate::layout::Segment;
 use crate::members::MemberSet;
-use crate::operation::{Comparison, Phase, Settler, Work};
+use crate::operation::{Phase, Work};
 use crate::read_repairs::{NextRepair, RepairCounters, Row, Waiter};
 use nvme::Delays;
 use units::{Instant, Observe};
@@ -37,11 +39,11 @@ impl Jobs {
             {
                 return None;
             }
-            match self.step(&stripes.availability, stripes.layout.stripes()) {
+            match self.step(&stripes.places.availability, stripes.places.layout.stripes()) {
                 Step::Nothing => return None,
                 Step::Ended(job) => {
                     let (job, skipped) = (job.what, job.lost);
-                    let (incomplete, parities) = stripes.incomplete();
+                    let (incomplete, parities) = stripes.places.incomplete();
                     sending.note_missing(now, incomplete, parities);
                     sending.out.emit_event(now, || Event::JobEnded { job, lost: skipped });
                     sending.out.emit(Action::JobEnded { job, skipped });
@@ -55,11 +57,11 @@ impl Jobs {
                     let segment = Segment {
                         stripe,
                         first_row: 0,
-                        rows: stripes.layout.chunk_pages(),
+                        rows: stripes.places.layout.chunk_pages(),
                         first_chunk: 0,
-                        chunks: stripes.layout.data_chunks(),
+                        chunks: stripes.places.layout.data_chunks(),
                     };
-                    let work = work_of(job, kind, stripes.layout.level().is_mirrored());
+                    let work = work_of(job, kind, stripes.places.layout.level().is_mirrored());
                     let origin = Origin::Job(job);
                     return Some(Begun { segment, work, origin, has_turn: false });
                 }
@@ -72,11 +74,11 @@ impl Jobs {
     pub(super) fn next_repair(&mut self, stripes: &Stripes) -> Option<Begun> {
         let NextRepair { row, members, waiter } = self.repairs.next()?;
         let Row { stripe, row: first_row } = row;
-        let chunks = stripes.layout.data_chunks();
+        let chunks = stripes.places.layout.data_chunks();
         let segment = Segment { stripe, first_row, rows: 1, first_chunk: 0, chunks };
-        let work = match stripes.is_in_doubt(stripe) {
-            true => Settler::Repairs(waiter).work(),
-            false => Work::Rewrite { members, waiter },
+        let work = match stripes.places.has_doubtful_copies(stripe) {
+            true => Work::Settle(Settle::by(Settler::Repairs(waiter))),
+            false => Work::Rewrite(Rewrite { members, waiter }),
         };
         let has_turn = matches!(waiter, Some(Waiter { lends: true, .. }));
         Some(Begun { segment, work, origin: Origin::ReadRepair, has_turn })
@@ -93,21 +95,23 @@ impl Jobs {
     ) -> Option<OpId> {
         let target = &stripes.ops[op];
         match target.work {
-            Work::Repair { job, drive_failures } => {
+            Work::Repair(Repair { job, drive_failures }) => {
                 let written = target.fetch.wanted();
                 self.end_stripe(op, job, written, drive_failures, stripes, sending);
             }
-            Work::Check { job, .. } => {
+            Work::Check(Check { job, .. }) => {
                 self.end_stripe(op, job, MemberSet::EMPTY, 0, stripes, sending);
             }
-            Work::Settle { owner: Settler::Job(job), drive_failures, compared } => {
-                let differs = !compared.wrong.is_empty();
-                self.end_settling(op, job, drive_failures, differs, stripes, sending);
-            }
-            Work::Rewrite { waiter, .. } | Work::Settle { owner: Settler::Repairs(waiter), .. } => {
+            Work::Settle(settle) => match settle.owner {
+                Settler::Job(job) => self.end_settling(op, job, settle, stripes, sending),
+                Settler::Repairs(waiter) => {
+                    return self.end_repair(now, op, waiter, stripes, sending);
+                }
+            },
+            Work::Rewrite(Rewrite { waiter, .. }) => {
                 return self.end_repair(now, op, waiter, stripes, sending);
             }
-            Work::Read { .. } | Work::Write { .. } | Work::Deallocate { .. } => {}
+            Work::Read { .. } | Work::Write(_) | Work::Deallocate { .. } => {}
         }
         None
     }
@@ -124,7 +128,7 @@ impl Jobs {
         let target = &stripes.ops[op];
         let (stripe, succeeded) = (target.stripe, !target.failed);
         self.operation_ended();
-        if !written.is_empty() && drive_failures != stripes.availability.drive_failures() {
+        if !written.is_empty() && drive_failures != stripes.places.availability.drive_failures() {
             // It may have written to a drive that failed, and was even replaced, meanwhile; or read
             // from one that failed, and there is another copy.
             return self.repeat(job, stripe);
@@ -146,7 +150,7 @@ impl Jobs {
         self.stripe_done(job, succeeded);
         if succeeded {
             sending.counters.repaired_stripes += u64::from(!written.is_empty());
-            let Stripes { layout, relocation, availability, .. } = stripes;
+            let Places { layout, relocation, availability } = &mut stripes.places;
             availability.restored(layout, relocation, stripe, written);
             if let Some((drive, stripe)) = self.rebuilt_part(job, availability, layout.stripes()) {
                 sending.out.emit(Action::RebuiltBefore { drive, stripe });
@@ -158,22 +162,21 @@ impl Jobs {
         &mut self,
         op: OpId,
         job: u32,
-        drive_failures: u32,
-        differs: bool,
+        settle: Settle,
         stripes: &mut Stripes,
         sending: &mut Sending<O>,
     ) {
         let target = &stripes.ops[op];
         let (stripe, failed) = (target.stripe, target.failed);
         self.operation_ended();
-        if drive_failures != stripes.availability.drive_failures() {
+        if settle.drive_failures != stripes.places.availability.drive_failures() {
             // A drive has failed since: it may have been read or written.
             return self.repeat(job, stripe);
         }
         self.stripe_done(job, !failed);
         if !failed {
-            sending.counters.repaired_stripes += u64::from(differs);
-            stripes.availability.settled(stripe);
+            sending.counters.repaired_stripes += u64::from(settle.differs());
+            stripes.places.availability.settled(stripe);
         }
     }
 
@@ -189,13 +192,13 @@ impl Jobs {
         let (stripe, row, failed) = (target.stripe, target.first_row, target.failed);
         let tried = target.rewritten();
         let readable = match target.work {
-            Work::Settle { .. } => 0,
+            Work::Settle(_) => 0,
             _ => u64::from((target.fetch.wanted() - tried).len()),
         };
         let mut counts = RepairCounters { readable, ..RepairCounters::default() };
         for member in tried {
             let place = stripes.place(op, member);
-            if stripes.availability.is_absent(place.drive) {
+            if stripes.places.availability.is_absent(place.drive) {
                 continue;
             }
             let repair = PageRepair { drive: place.drive, lba: place.block, repaired: !failed };
@@ -213,13 +216,13 @@ impl Jobs {
         let broken = stripes.broken(op);
         let target = &stripes.ops[op];
         let known = match target.work {
-            Work::Rewrite { members, .. } => members,
+            Work::Rewrite(Rewrite { members, .. }) => members,
             // It writes them, or nothing can be had of the row.
-            Work::Settle { .. } => return,
+            Work::Settle(_) => return,
             _ => target.awaited,
         };
         let members = broken - known;
-        if !members.is_empty() && stripes.layout.parities() > 0 {
+        if !members.is_empty() && stripes.places.layout.parities() > 0 {
             self.repairs.note(target.stripe, target.range(), members);
         }
     }
@@ -231,21 +234,21 @@ impl Jobs {
         let target = &stripes.ops[op];
         let is_repair = matches!(
             target.work,
-            Work::Rewrite { .. } | Work::Settle { owner: Settler::Repairs(_), .. }
+            Work::Rewrite(_) | Work::Settle(Settle { owner: Settler::Repairs(_), .. })
         );
         !(stripes.broken(op) - target.awaited).is_empty()
             && !is_repair
             && self.repairs.is_enabled()
-            && stripes.layout.parities() > 0
-            && (!stripes.availability.is_in_doubt(target.stripe)
-                || stripes.layout.level().is_mirrored())
+            && stripes.places.layout.parities() > 0
+            && (!stripes.places.availability.is_in_doubt(target.stripe)
+                || stripes.places.layout.level().is_mirrored())
     }
 
     /// Has the rows of an operation settled, which begins again then. It has read and changed
     /// nothing so far.
     pub(super) fn wait_for_settling(&mut self, now: Instant, op: OpId, stripes: &mut Stripes) {
         let target = &mut stripes.ops[op];
-        let members = stripes.layout.member_set(target.stripe);
+        let members = stripes.places.layout.member_set(target.stripe);
         target.phase = Phase::WaitRepair;
         target.fetch.park(now, &Delays::ZERO);
         target.awaited = members;
@@ -258,15 +261,16 @@ impl Jobs {
 fn is_passed_over(stripes: &Stripes, kind: JobKind, stripe: u64) -> bool {
     let JobKind::Rebuild(drive) = kind else { return false };
     // A write that is under way may bring a chunk there: its turn is waited for.
-    !stripes.relocation.can_move() && stripes.members_on(stripe, MemberSet::of(drive.0)).is_empty()
+    !stripes.places.relocation.can_move()
+        && stripes.places.members_on(stripe, MemberSet::of(drive.0)).is_empty()
 }
 
 fn work_of(job: u32, kind: JobKind, is_mirrored: bool) -> Work {
     match kind {
-        JobKind::Resync if is_mirrored => Settler::Job(job).work(),
-        JobKind::Rebuild(_) | JobKind::Resync => Work::Repair { job, drive_failures: 0 },
+        JobKind::Resync if is_mirrored => Work::Settle(Settle::by(Settler::Job(job))),
+        JobKind::Rebuild(_) | JobKind::Resync => Work::Repair(Repair::of(job)),
         JobKind::Scrub | JobKind::ScrubRepair => {
-            Work::Check { job, rewrites: kind == JobKind::ScrubRepair, compared: Comparison::NONE }
+            Work::Check(Check::of(job, kind == JobKind::ScrubRepair))
         }
     }
 }

@@ -1,8 +1,9 @@
 //! What holds between any two inputs.
 
 use super::Array;
+use super::kinds::{Rewrite, Settle, Settler, Write};
 use crate::action::OpId;
-use crate::operation::{Phase, Settler, Work};
+use crate::operation::{Phase, Work};
 use units::Observe;
 
 /// Whether an operation that met media errors has something to wait for.
@@ -17,14 +18,14 @@ pub(super) fn check_operations<O: Observe>(array: &Array<O>) {
         open += 1;
         let target = &array.stripes.ops[op];
         if target.phase != Phase::Drain {
-            target.fetch.check_invariants(&target.shape(&array.stripes.layout));
+            target.fetch.check_invariants(&target.shape(&array.stripes.places.layout));
         }
         match target.phase {
             Phase::WaitTurn | Phase::WaitWrite | Phase::WaitReaders | Phase::Commit => {
                 let lent = matches!(
                     target.work,
-                    Work::Rewrite { waiter: Some(_), .. }
-                        | Work::Settle { owner: Settler::Repairs(Some(_)), .. }
+                    Work::Rewrite(Rewrite { waiter: Some(_), .. })
+                        | Work::Settle(Settle { owner: Settler::Repairs(Some(_)), .. })
                 );
                 let is_in = lent || array.stripes.queues.is_in(op);
                 assert!(is_in, "{op:?} is in no queue: {target:?}");
@@ -34,7 +35,7 @@ pub(super) fn check_operations<O: Observe>(array: &Array<O>) {
             Phase::Fetch | Phase::Compute | Phase::Closed => {}
         }
         if let Work::Read { request, .. }
-        | Work::Write { request, .. }
+        | Work::Write(Write { request, .. })
         | Work::Deallocate { request } = target.work
             && target.phase != Phase::Drain
         {

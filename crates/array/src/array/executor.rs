@@ -4,7 +4,7 @@
 use super::Array;
 use super::background::Begun;
 use super::fetching::Read;
-use super::kinds::{self, Around, Input, Next};
+use super::kinds::{self, At, Input, Next, Write};
 use crate::action::{Action, DataAction, OpId, Slot, Term};
 use crate::commands::{CommandRecord, Purpose, ReadFlag};
 use crate::event::{Event, OperationKind, Why};
@@ -26,13 +26,19 @@ impl<O: Observe> Array<O> {
     /// read went until now.
     #[inline]
     pub(super) fn go_on(&mut self, now: Instant, op: OpId, input: Input, passed: &Delays) {
-        let around = Around {
+        let target = &mut self.stripes.ops[op];
+        let at = At {
             now,
+            stripe: target.stripe,
+            first_row: target.first_row,
+            awaited: target.awaited,
+            fetch: &target.fetch,
+            places: &self.stripes.places,
             coordinator: self.sending.permits.coordinator(),
             rules: &self.sending.rules,
             has_data: self.sending.out.has_data_actions(),
         };
-        let next = kinds::step(&mut self.stripes, op, input, &around);
+        let next = kinds::step(&mut target.work, input, &at);
         self.carry_out(now, op, next, passed);
     }
 
@@ -49,11 +55,19 @@ impl<O: Observe> Array<O> {
                 self.fetch(now, op, wanted);
             }
             Next::Read(members) => {
+                let target = &mut self.stripes.ops[op];
+                target.phase = Phase::Fetch;
+                target.fetch.begin(members);
                 for member in members {
                     self.read(now, op, Read::wanted(member, PlFlag::Off, Why::Job));
                 }
             }
-            Next::Reconstruct => self.decide(now, op, &Delays::ZERO),
+            Next::Reconstruct { unreadable, spared, wanted } => {
+                let target = &mut self.stripes.ops[op];
+                target.phase = Phase::Fetch;
+                target.fetch.begin_lost(unreadable, spared, wanted);
+                self.decide(now, op, &Delays::ZERO);
+            }
             Next::Deliver(members) => {
                 if self.sending.out.has_data_actions() {
                     self.deliver(op, members);
@@ -62,6 +76,7 @@ impl<O: Observe> Array<O> {
             }
             Next::CheckParity(members) => self.check_parity(op, members),
             Next::CompareCopies { members, with } => {
+                self.stripes.ops[op].phase = Phase::Compute;
                 for member in members {
                     self.sending.out.emit(Action::Compare { op, member, with });
                 }
@@ -69,21 +84,30 @@ impl<O: Observe> Array<O> {
             Next::Mismatch { members, rewrites } => {
                 self.report_mismatch(now, op, members, rewrites)
             }
-            Next::Write(members) => self.write_back(now, op, members),
+            Next::Write(members) => {
+                self.stripes.ops[op].phase = Phase::Commit;
+                self.write_back(now, op, members);
+            }
             Next::Copy { from, members } => self.copy(now, op, from, members),
             Next::Commit => self.begin_commit(now, op),
             Next::Fail => self.fail(now, op, &Delays::ZERO),
-            Next::Finish => self.leave_and_finish(now, op, &Delays::ZERO),
+            Next::Finish { failed } => {
+                self.stripes.ops[op].failed |= failed;
+                self.leave_and_finish(now, op, &Delays::ZERO);
+            }
         }
     }
 
     /// Nothing else that changes the stripe is ahead of the operation.
     pub(super) fn take_turn(&mut self, now: Instant, op: OpId) {
-        let may_move = self.stripes.availability.is_optimal()
-            && self.stripes.relocation.can_move()
-            && !self.stripes.layout.level().is_mirrored();
+        let may_move = self.stripes.places.availability.is_optimal()
+            && self.stripes.places.relocation.can_move()
+            && !self.stripes.places.layout.level().is_mirrored();
         if may_move {
             self.choose_moves(now, op);
+        }
+        if matches!(self.stripes.ops[op].work, Work::Rewrite(_)) {
+            self.stripes.note_unreadable(op);
         }
         self.go_on(now, op, Input::Turn, &Delays::ZERO);
     }
@@ -92,7 +116,7 @@ impl<O: Observe> Array<O> {
     #[inline]
     fn note_plan(&mut self, now: Instant, op: OpId) {
         match &self.stripes.ops[op].work {
-            Work::Write { writer, .. } => {
+            Work::Write(Write { writer, .. }) => {
                 let counters = &mut self.sending.counters;
                 *match writer.how() {
                     Plan::FullStripe => &mut counters.full_stripe_writes,
@@ -100,7 +124,7 @@ impl<O: Observe> Array<O> {
                     Plan::ReadModifyWrite => &mut counters.read_modify_writes,
                 } += 1;
             }
-            Work::Read { .. } if self.stripes.relocation.can_move() => {
+            Work::Read { .. } if self.stripes.places.relocation.can_move() => {
                 self.watch_for_moves(now, op)
             }
             _ => {}
@@ -115,9 +139,11 @@ impl<O: Observe> Array<O> {
     }
 
     fn check_parity(&mut self, op: OpId, members: MemberSet) {
-        let stripe = self.stripes.ops[op].stripe;
+        let target = &mut self.stripes.ops[op];
+        target.phase = Phase::Compute;
+        let stripe = target.stripe;
         for member in members {
-            let terms = parity::full(&self.stripes.layout, stripe, member, MemberSet::EMPTY);
+            let terms = parity::full(&self.stripes.places.layout, stripe, member, MemberSet::EMPTY);
             let target = Slot { new: false, member };
             self.sending.out.emit(Action::Check { op, target, terms });
         }
@@ -133,7 +159,7 @@ impl<O: Observe> Array<O> {
         }
         target.phase = Phase::Commit;
         for member in members {
-            let terms = parity::full(&self.stripes.layout, stripe, member, MemberSet::EMPTY);
+            let terms = parity::full(&self.stripes.places.layout, stripe, member, MemberSet::EMPTY);
             let target = Slot { new: true, member };
             self.sending.out.emit_data(|| DataAction::Combine { op, target, terms });
         }
@@ -141,6 +167,7 @@ impl<O: Observe> Array<O> {
     }
 
     fn copy(&mut self, now: Instant, op: OpId, from: u8, members: MemberSet) {
+        self.stripes.ops[op].phase = Phase::Commit;
         for member in members {
             self.sending.out.emit_data(|| {
                 let slot = Slot { new: false, member: from };
@@ -181,7 +208,7 @@ impl<O: Observe> Array<O> {
         let target = &mut self.stripes.ops[op];
         target.phase = Phase::WaitReaders;
         let (has_data, relocates) = match &target.work {
-            Work::Write { writer, .. } => (true, writer.relocates()),
+            Work::Write(Write { writer, .. }) => (true, writer.relocates()),
             _ => (false, false),
         };
         if self.stripes.queues.begin_change(op, relocates, has_data) {
@@ -193,7 +220,7 @@ impl<O: Observe> Array<O> {
 
     pub(super) fn emit_new_data(&mut self, op: OpId) {
         let target = &self.stripes.ops[op];
-        let Work::Write { writer, .. } = &target.work else { return };
+        let Work::Write(Write { writer, .. }) = &target.work else { return };
         let (stripe, touched, plan) = (target.stripe, writer.touched(), writer.how());
         let parities = writer.written_parity();
         for member in touched {
@@ -203,9 +230,9 @@ impl<O: Observe> Array<O> {
         for member in parities {
             let terms = match plan {
                 Plan::ReadModifyWrite => {
-                    parity::delta(&self.stripes.layout, stripe, member, touched)
+                    parity::delta(&self.stripes.places.layout, stripe, member, touched)
                 }
-                _ => parity::full(&self.stripes.layout, stripe, member, touched),
+                _ => parity::full(&self.stripes.places.layout, stripe, member, touched),
             };
             let target = Slot { new: true, member };
             self.sending.out.emit_data(|| DataAction::Combine { op, target, terms });
@@ -222,7 +249,7 @@ impl<O: Observe> Array<O> {
         target.phase = Phase::Commit;
         self.stripes.queues.note_commit(stripe);
         match &target.work {
-            Work::Write { writer, .. } => {
+            Work::Write(Write { writer, .. }) => {
                 let members = writer.written();
                 self.sending.out.emit_event(now, || Event::CommitBegun { op, members });
                 self.write_members(now, op, members, Why::Commit);
@@ -238,17 +265,23 @@ impl<O: Observe> Array<O> {
     pub(super) fn write_members(&mut self, now: Instant, op: OpId, members: MemberSet, why: Why) {
         let target = &self.stripes.ops[op];
         let (stripe, row, blocks) = (target.stripe, target.first_row, target.rows);
-        let relocates = matches!(&target.work, Work::Write { writer, .. } if writer.relocates());
+        let relocates =
+            matches!(&target.work, Work::Write(Write { writer, .. }) if writer.relocates());
         let mut written = MemberSet::EMPTY;
         for member in members {
             let moved = match &self.stripes.ops[op].work {
-                Work::Write { writer, .. } if relocates => writer.new_place(member),
+                Work::Write(Write { writer, .. }) if relocates => writer.new_place(member),
                 _ => None,
             };
             let Place { drive, block: lba } = moved.unwrap_or_else(|| {
-                self.stripes.relocation.locate(&self.stripes.layout, stripe, row, member)
+                self.stripes.places.relocation.locate(
+                    &self.stripes.places.layout,
+                    stripe,
+                    row,
+                    member,
+                )
             });
-            if self.stripes.availability.is_absent(drive) {
+            if self.stripes.places.availability.is_absent(drive) {
                 continue;
             }
             written.insert(member);
@@ -266,13 +299,19 @@ impl<O: Observe> Array<O> {
     pub(super) fn deallocate_rows(&mut self, now: Instant, op: OpId) {
         let target = &self.stripes.ops[op];
         let (stripe, row) = (target.stripe, target.first_row);
-        if self.stripes.is_beyond_repair(stripe) {
+        if self.stripes.places.is_beyond_repair(stripe) {
             return;
         }
-        let members = self.stripes.layout.member_set(stripe) - self.stripes.unwritable(stripe);
+        let members =
+            self.stripes.places.layout.member_set(stripe) - self.stripes.places.unwritable(stripe);
         self.sending.out.emit_event(now, || Event::CommitBegun { op, members });
         for member in members {
-            let place = self.stripes.relocation.locate(&self.stripes.layout, stripe, row, member);
+            let place = self.stripes.places.relocation.locate(
+                &self.stripes.places.layout,
+                stripe,
+                row,
+                member,
+            );
             self.change(now, op, member, Opcode::Deallocate, place, Why::Commit);
         }
     }
@@ -294,10 +333,10 @@ impl<O: Observe> Array<O> {
         if self.stripes.ops[op].is_repair() {
             return self.leave_and_finish(now, op, &Delays::ZERO);
         }
-        if let Work::Write { writer, .. } = &self.stripes.ops[op].work {
+        if let Work::Write(Write { writer, .. }) = &self.stripes.ops[op].work {
             let relocates = writer.relocates();
             // Drives have failed while it was being written.
-            self.stripes.ops[op].failed |= self.stripes.is_beyond_repair(stripe);
+            self.stripes.ops[op].failed |= self.stripes.places.is_beyond_repair(stripe);
             if relocates {
                 self.end_moves(now, op);
             }
@@ -331,9 +370,9 @@ impl<O: Observe> Array<O> {
     #[cold]
     pub(super) fn fail(&mut self, now: Instant, op: OpId, passed: &Delays) {
         let target = &mut self.stripes.ops[op];
-        if let Work::Write { writer, .. } = &mut target.work {
+        if let Work::Write(Write { writer, .. }) = &mut target.work {
             for chunk in writer.take_moves() {
-                self.stripes.relocation.release(chunk.to);
+                self.stripes.places.relocation.release(chunk.to);
             }
         }
         if self.jobs.can_repair_for(op, &self.stripes) {
@@ -362,32 +401,37 @@ impl<O: Observe> Array<O> {
     /// comes while the write has its new data takes that from memory.
     pub(super) fn choose_moves(&mut self, now: Instant, op: OpId) {
         let target = &self.stripes.ops[op];
-        let Work::Write { writer, .. } = &target.work else { return };
+        let Work::Write(Write { writer, .. }) = &target.work else { return };
         let (touched, partial) = (writer.touched(), writer.partial());
         let (stripe, row) = (target.stripe, target.first_row);
-        let drives = self.stripes.relocation.drives(&self.stripes.layout, stripe);
+        let drives = self.stripes.places.relocation.drives(&self.stripes.places.layout, stripe);
         let mut taken = drives;
         // Of a page that is written in part the rest must be reconstructed, and only so many can
         // be.
-        let mut reconstructable = self.stripes.layout.parities();
+        let mut reconstructable = self.stripes.places.layout.parities();
         for member in touched {
             let is_partial = partial.contains(member);
-            let free = self.stripes.relocation.with_room() - taken;
+            let free = self.stripes.places.relocation.with_room() - taken;
             if free.is_empty() || (is_partial && reconstructable == 0) {
                 continue;
             }
-            let from = self.stripes.relocation.locate(&self.stripes.layout, stripe, row, member);
+            let from = self.stripes.places.relocation.locate(
+                &self.stripes.places.layout,
+                stripe,
+                row,
+                member,
+            );
             let view = self.sending.permits.view(&self.sending.commands, drives.bits());
             let policy = self.sending.rules.policy();
             let Some(drive) = policy.place_update(now, from.drive, free.bits(), &view) else {
                 continue;
             };
             assert!(free.contains(drive.0), "{drive:?} cannot take a chunk of stripe {stripe}");
-            let Some(to) = self.stripes.relocation.take(drive) else { continue };
+            let Some(to) = self.stripes.places.relocation.take(drive) else { continue };
             taken.insert(drive.0);
             reconstructable -= u32::from(is_partial);
             self.sending.counters.relocated_chunks += 1;
-            if let Work::Write { writer, .. } = &mut self.stripes.ops[op].work {
+            if let Work::Write(Write { writer, .. }) = &mut self.stripes.ops[op].work {
                 writer.relocate(Move { member, to });
             }
         }
@@ -410,14 +454,18 @@ impl<O: Observe> Array<O> {
     pub(super) fn end_moves(&mut self, now: Instant, op: OpId) {
         let target = &mut self.stripes.ops[op];
         let (stripe, row) = (target.stripe, target.first_row);
-        let Work::Write { writer, .. } = &mut target.work else { return };
+        let Work::Write(Write { writer, .. }) = &mut target.work else { return };
         for chunk in writer.take_moves() {
-            let from =
-                self.stripes.relocation.locate(&self.stripes.layout, stripe, row, chunk.member);
-            self.stripes.relocation.put(&self.stripes.layout, stripe, chunk);
-            if self.stripes.availability.is_absent(from.drive) {
+            let from = self.stripes.places.relocation.locate(
+                &self.stripes.places.layout,
+                stripe,
+                row,
+                chunk.member,
+            );
+            self.stripes.places.relocation.put(&self.stripes.places.layout, stripe, chunk);
+            if self.stripes.places.availability.is_absent(from.drive) {
                 // There is no drive to send it to.
-                self.stripes.relocation.release(from);
+                self.stripes.places.relocation.release(from);
             } else {
                 self.change(now, op, chunk.member, Opcode::Deallocate, from, Why::Relocate);
             }
@@ -436,9 +484,9 @@ impl<O: Observe> Array<O> {
         let work = &self.stripes.ops[op].work;
         let replaces = work.kind() == OperationKind::Deallocate || record.opcode == Opcode::Write;
         let requested_bytes = match *work {
-            Work::Write { request, .. } => Some(self.requests.size_bytes(request)),
+            Work::Write(Write { request, .. }) => Some(self.requests.size_bytes(request)),
             // The cache keeps nothing when the power goes.
-            Work::Settle { .. } => Some(u64::MAX),
+            Work::Settle(_) => Some(u64::MAX),
             _ => None,
         };
         let Some(cache) = &mut self.sending.cache else { return false };
@@ -529,7 +577,7 @@ impl<O: Observe> Array<O> {
             return;
         }
         self.stripes.ops[op].writing.remove(member);
-        self.stripes.relocation.release(Place { drive: record.drive, block: record.lba });
+        self.stripes.places.relocation.release(Place { drive: record.drive, block: record.lba });
         self.close_if_drained(now, op);
     }
 
@@ -548,10 +596,7 @@ impl<O: Observe> Array<O> {
             blocked: fetch.blocked(),
         };
         let request = match target.work {
-            Work::Repair { .. }
-            | Work::Check { .. }
-            | Work::Rewrite { .. }
-            | Work::Settle { .. } => {
+            Work::Repair(_) | Work::Check(_) | Work::Rewrite(_) | Work::Settle(_) => {
                 let waiter = self.jobs.end(now, op, &mut self.stripes, &mut self.sending);
                 if let Some(waiter) = waiter {
                     self.begin_again(now, waiter);
@@ -562,7 +607,7 @@ impl<O: Observe> Array<O> {
                 self.sending.counters.busy_sub_ios[fetch.busy_members() as usize] += 1;
                 request
             }
-            Work::Write { request, .. } | Work::Deallocate { request } => request,
+            Work::Write(Write { request, .. }) | Work::Deallocate { request } => request,
         };
         self.sending.counters.reconstructions += u64::from(part.reconstructed);
         let hedge_reads = fetch.hedge_reads();
@@ -659,7 +704,7 @@ impl<O: Observe> Array<O> {
                 let touched = *touched;
                 return self.read_once_more(now, op, touched, &passed);
             }
-            Work::Write { writer, .. } => writer.forget_plan(),
+            Work::Write(Write { writer, .. }) => writer.forget_plan(),
             _ => {}
         }
         self.take_turn(now, op);

@@ -2,7 +2,7 @@
 //! their way in, and what [`Fetch`] decides in between.
 
 use super::Array;
-use super::kinds::Input;
+use super::kinds::{Input, Write};
 use super::sending::Sending;
 use crate::action::{DataAction, OpId, Slot};
 use crate::commands::{CommandRecord, Purpose, ReadFlag};
@@ -10,11 +10,12 @@ use crate::event::{Event, Origin, Why};
 use crate::fetch::{Decision, Fetch, Kept, Resend};
 use crate::layout::Segment;
 use crate::members::MemberSet;
-use crate::operation::{Operation, Phase, RequestSlot, Work};
+use crate::operation::{Operation, Phase, Work};
 use crate::parity;
 use crate::policy::Attempt;
 use crate::relocation::Place;
 use crate::request::{Request, RequestKind};
+use crate::requests::RequestSlot;
 use crate::stripe_queues::Access;
 use crate::stripe_writer::StripeWriter;
 use crate::timers::Computation;
@@ -54,22 +55,23 @@ impl<O: Observe> Array<O> {
     ) {
         let stripe = segment.stripe;
         let parity = match request.kind {
-            RequestKind::Write => self.stripes.layout.parity_set(stripe),
+            RequestKind::Write => self.stripes.places.layout.parity_set(stripe),
             _ => MemberSet::EMPTY,
         };
         let touched = match request.kind {
-            RequestKind::Read if self.stripes.layout.level().is_mirrored() => {
+            RequestKind::Read if self.stripes.places.layout.level().is_mirrored() => {
                 self.choose_copy(now, segment)
             }
-            RequestKind::Write if segment.chunks == self.stripes.layout.data_chunks() => {
-                self.stripes.layout.member_set(stripe) - parity
+            RequestKind::Write if segment.chunks == self.stripes.places.layout.data_chunks() => {
+                self.stripes.places.layout.member_set(stripe) - parity
             }
-            _ => self.stripes.layout.data_set(stripe, segment.first_chunk, segment.chunks),
+            _ => self.stripes.places.layout.data_set(stripe, segment.first_chunk, segment.chunks),
         };
         let work = match request.kind {
             RequestKind::Read => Work::Read { request: slot, touched },
             RequestKind::Write => {
-                Work::Write { request: slot, writer: StripeWriter::new(touched, partial, parity) }
+                let writer = StripeWriter::new(touched, partial, parity);
+                Work::Write(Write { request: slot, writer })
             }
             RequestKind::Deallocate => Work::Deallocate { request: slot },
         };
@@ -137,10 +139,10 @@ impl<O: Observe> Array<O> {
             Work::Read { .. } => Why::Wanted,
             _ => Why::Parity,
         };
-        let is_plain = self.stripes.availability.is_optimal()
+        let is_plain = self.stripes.places.availability.is_optimal()
             && !self.sending.rules.chooses_reads()
             && self.sending.cache.is_none()
-            && !self.stripes.relocation.can_move();
+            && !self.stripes.places.relocation.can_move();
         if !is_plain {
             return self.fetch_by_policy(now, op, unknown, why);
         }
@@ -152,7 +154,7 @@ impl<O: Observe> Array<O> {
     pub(super) fn fetch_by_policy(&mut self, now: Instant, op: OpId, unknown: MemberSet, why: Why) {
         let stripe = self.stripes.ops[op].stripe;
         let unreadable = self.stripes.note_unreadable(op);
-        let parities = self.stripes.layout.parities();
+        let parities = self.stripes.places.layout.parities();
         if unreadable.meets(unknown) && unreadable.len() > parities {
             return self.fail(now, op, &Delays::ZERO);
         }
@@ -164,13 +166,17 @@ impl<O: Observe> Array<O> {
         let (mut avoided, mut doubted) = (unreadable, MemberSet::EMPTY);
         let target = &self.stripes.ops[op];
         let (row, rows) = (target.first_row, target.rows);
-        if let Work::Write { writer, .. } = &target.work {
+        if let Work::Write(Write { writer, .. }) = &target.work {
             avoided |= writer.relocated() & unknown;
         }
-        let drives = self.stripes.drives(stripe);
+        let drives = self.stripes.places.drives(stripe);
         for member in unknown - avoided {
-            let Place { drive, block } =
-                self.stripes.relocation.locate(&self.stripes.layout, stripe, row, member);
+            let Place { drive, block } = self.stripes.places.relocation.locate(
+                &self.stripes.places.layout,
+                stripe,
+                row,
+                member,
+            );
             let view = self.sending.permits.view(&self.sending.commands, drives);
             let out = view.queues.of(drive).read_blocks;
             let mut is_probe = false;
@@ -232,18 +238,18 @@ impl<O: Observe> Array<O> {
     /// whether the race has begun.
     pub(super) fn begin_race(&mut self, now: Instant, op: OpId, spare_reads: u32) -> bool {
         let target = &self.stripes.ops[op];
-        let parities = self.stripes.layout.parities();
+        let parities = self.stripes.places.layout.parities();
         if !target.is_read() || parities == 0 || self.stripes.access(op) != Access::Free {
             return false;
         }
-        let shape = target.shape(&self.stripes.layout);
+        let shape = target.shape(&self.stripes.places.layout);
         let wanted = target.fetch.wanted();
         self.stripes.settle(op);
         self.stripes.compute_with(op);
         self.stripes.ops[op].fetch.begin_race();
         // All data first: it takes one parity less to compute with.
         let others = (shape.data - wanted).iter().chain(shape.parity - wanted);
-        let enough = self.stripes.layout.data_chunks().saturating_add(spare_reads);
+        let enough = self.stripes.places.layout.data_chunks().saturating_add(spare_reads);
         let more = enough.saturating_sub(wanted.len()) as usize;
         let asked = wanted | others.take(more).collect();
         for member in asked {
@@ -262,7 +268,7 @@ impl<O: Observe> Array<O> {
         target.fetch.read_sent(member);
         let (stripe, row, blocks) = (target.stripe, target.first_row, target.rows);
         let Place { drive, block: lba } =
-            self.stripes.relocation.locate(&self.stripes.layout, stripe, row, member);
+            self.stripes.places.relocation.locate(&self.stripes.places.layout, stripe, row, member);
         let purpose = Purpose::Member { op, member, round, for_others };
         let opcode = Opcode::Read;
         let (sent, flag) = (now, ReadFlag::NONE);
@@ -385,7 +391,7 @@ impl<O: Observe> Array<O> {
 
     /// Does what the fetch decides, until it has to wait.
     pub(super) fn decide(&mut self, now: Instant, op: OpId, passed: &Delays) {
-        let shape = self.stripes.ops[op].shape(&self.stripes.layout);
+        let shape = self.stripes.ops[op].shape(&self.stripes.places.layout);
         loop {
             let target = &mut self.stripes.ops[op];
             let goes_on = target.phase == Phase::Fetch;
@@ -497,7 +503,7 @@ impl<O: Observe> Array<O> {
         if let Access::Share(write) = access {
             self.take_from_write(now, write, op);
         }
-        let is_intact = self.stripes.availability.is_optimal();
+        let is_intact = self.stripes.places.availability.is_optimal();
         let target = &mut self.stripes.ops[op];
         target.fetch.settled(is_intact);
         if !is_intact || !target.fetch.unreadable().is_empty() {
@@ -540,7 +546,7 @@ impl<O: Observe> Array<O> {
 
     /// Takes what a write holds in memory as if it had been read.
     pub(super) fn take_from_write(&mut self, now: Instant, write: OpId, op: OpId) {
-        let Work::Write { writer, .. } = &self.stripes.ops[write].work else { return };
+        let Work::Write(Write { writer, .. }) = &self.stripes.ops[write].work else { return };
         let (members, outdated) = (writer.in_memory(), writer.outdated_parity());
         let target = &mut self.stripes.ops[op];
         target.fetch.take_from_write(members, outdated);
@@ -575,9 +581,7 @@ impl<O: Observe> Array<O> {
             from: survivors,
         });
         let (pl, why) = match self.stripes.ops[op].work {
-            Work::Repair { .. } | Work::Rewrite { .. } | Work::Settle { .. } => {
-                (PlFlag::Off, Why::Job)
-            }
+            Work::Repair(_) | Work::Rewrite(_) | Work::Settle(_) => (PlFlag::Off, Why::Job),
             _ if races => (self.sending.rules.view().reconstruct_flag(), Why::Hedge),
             _ => (self.sending.rules.view().reconstruct_flag(), Why::Reconstruct),
         };
@@ -595,7 +599,7 @@ impl<O: Observe> Array<O> {
         let stripe = target.stripe;
         let new = target.is_repair();
         // A copy is taken as it is; only parity has to be added up.
-        let compute = match self.stripes.layout.level().is_mirrored() {
+        let compute = match self.stripes.places.layout.level().is_mirrored() {
             true => Duration::ZERO,
             false => self.constants.reconstruct_time,
         };
@@ -603,7 +607,8 @@ impl<O: Observe> Array<O> {
         passed.add(Cause::Rebuild, compute);
         self.sending.out.emit_event(now, || Event::Reconstructed { op, members, from });
         if self.sending.out.has_data_actions() {
-            for (member, terms) in parity::reconstruct(&self.stripes.layout, stripe, members, from)
+            for (member, terms) in
+                parity::reconstruct(&self.stripes.places.layout, stripe, members, from)
             {
                 let target = Slot { new, member };
                 self.sending.out.emit_data(|| DataAction::Combine { op, target, terms });
@@ -624,8 +629,8 @@ impl<O: Observe> Array<O> {
         if fetch.races() || !fetch.to_reconstruct().is_empty() {
             return;
         }
-        let reads = fetch.reads_to_hedge(&target.shape(&self.stripes.layout), late);
-        let drives = self.stripes.drives(target.stripe);
+        let reads = fetch.reads_to_hedge(&target.shape(&self.stripes.places.layout), late);
+        let drives = self.stripes.places.drives(target.stripe);
         let can = self.stripes.can_reconstruct_beside(op, late);
         let view = self.sending.permits.view(&self.sending.commands, drives);
         if !can || !self.sending.rules.policy().may_hedge(now, late.bits(), reads, &view) {
@@ -638,7 +643,7 @@ impl<O: Observe> Array<O> {
         let target = &mut self.stripes.ops[op];
         target.fetch.note_hedge(reads);
         let mut passed = Delays::ZERO;
-        if let Work::Read { request, .. } | Work::Write { request, .. } = target.work {
+        if let Work::Read { request, .. } | Work::Write(Write { request, .. }) = target.work {
             passed.add(Cause::LateAnswer, now.since(self.requests.admitted(request)));
         }
         self.reconstruct_beside(now, op, late, &passed);
@@ -667,7 +672,7 @@ impl<O: Observe> Array<O> {
         touched: MemberSet,
         passed: &Delays,
     ) {
-        if self.stripes.relocation.can_move() {
+        if self.stripes.places.relocation.can_move() {
             self.watch_for_moves(now, op);
         }
         let target = &mut self.stripes.ops[op];
@@ -675,7 +680,7 @@ impl<O: Observe> Array<O> {
         target.fetch.begin(touched);
         let round = target.fetch.new_round(passed);
         let unreadable = self.stripes.note_unreadable(op);
-        if unreadable.meets(touched) && unreadable.len() > self.stripes.layout.parities() {
+        if unreadable.meets(touched) && unreadable.len() > self.stripes.places.layout.parities() {
             return self.fail(now, op, passed);
         }
         for member in self.stripes.ops[op].fetch.unknown() - unreadable {
@@ -691,10 +696,10 @@ impl<O: Observe> Array<O> {
     /// The copy of a mirror that a read goes to.
     fn choose_copy(&mut self, now: Instant, segment: &Segment) -> MemberSet {
         let Segment { stripe, first_row, .. } = *segment;
-        let layout = &self.stripes.layout;
+        let layout = &self.stripes.places.layout;
         let primary = layout.member_of(stripe, 0);
         let all = layout.member_set(stripe);
-        let copies = all - self.stripes.unreadable(stripe);
+        let copies = all - self.stripes.places.unreadable(stripe);
         // If there is none the read fails, whichever is asked.
         let copies = if copies.is_empty() { all } else { copies };
         let primary = match copies.first() {
@@ -714,7 +719,7 @@ impl<O: Observe> Array<O> {
     fn shun_distrusted(&mut self, op: OpId) {
         let distrusted = self.sending.rules.distrusted();
         if !distrusted.is_empty() {
-            let shunned = self.stripes.members_on(self.stripes.ops[op].stripe, distrusted);
+            let shunned = self.stripes.places.members_on(self.stripes.ops[op].stripe, distrusted);
             self.stripes.ops[op].fetch.shun(shunned);
         }
     }

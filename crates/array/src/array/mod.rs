@@ -6,7 +6,8 @@ mod checking;
 mod constants;
 mod executor;
 mod fetching;
-mod kinds;
+pub(crate) mod kinds;
+pub(crate) mod places;
 mod sending;
 mod stripes;
 
@@ -24,14 +25,14 @@ use crate::event::Event;
 use crate::jobs::{JobProgress, Jobs};
 use crate::layout::Layout;
 use crate::members::MemberSet;
-use crate::operation::{Operations, RequestSlot};
+use crate::operation::Operations;
 use crate::outbox::Outbox;
 use crate::permits::Permits;
 use crate::policy::{Answered, Asked, PolicyKind, PolicySettings, PolicySetup, Rules, Tally};
 use crate::read_repairs::RepairCounters;
 use crate::relocation::{Place, Relocation};
 use crate::request::{Request, RequestKind};
-use crate::requests::{PartEnded, Requests};
+use crate::requests::{PartEnded, RequestSlot, Requests};
 use crate::stripe_queues::StripeQueues;
 use crate::switch::CannotSwitch;
 use crate::timers::{Computation, Timers};
@@ -43,6 +44,7 @@ use constants::Constants;
 use core::ops::Range;
 use kinds::Input;
 use nvme::{Blocked, CollectionReport, Completion, Delays, DriveStatus, Opcode, Status};
+use places::Places;
 use sending::Sending;
 use stripes::Stripes;
 use units::{DriveId, Duration, Instant, Lba, Observe, Unobserved};
@@ -111,11 +113,13 @@ impl<O: Observe> Array<O> {
                 out: Outbox::new(config.data_actions),
             },
             stripes: Stripes {
-                relocation: Relocation::new(&layout, spare.start, spare_blocks),
-                availability: Availability::new(absent),
+                places: Places {
+                    relocation: Relocation::new(&layout, spare.start, spare_blocks),
+                    availability: Availability::new(absent),
+                    layout,
+                },
                 queues: StripeQueues::new(),
                 ops: Operations::default(),
-                layout,
             },
         };
         array.sending.emit_notices(Instant::ZERO);
@@ -126,7 +130,7 @@ impl<O: Observe> Array<O> {
     /// The arrangement of the array.
     #[must_use]
     pub fn layout(&self) -> &Layout {
-        &self.stripes.layout
+        &self.stripes.places.layout
     }
 
     /// Bytes that the host can use.
@@ -183,15 +187,15 @@ impl<O: Observe> Array<O> {
     /// Drives that are missing, as bits. A drive that was replaced is not.
     #[must_use]
     pub fn absent(&self) -> u64 {
-        self.stripes.availability.absent().bits()
+        self.stripes.places.availability.absent().bits()
     }
 
     /// What a drive holds of its data.
     #[must_use]
     pub fn drive_state(&self, drive: DriveId) -> DriveState {
-        let stripes = self.stripes.availability.stripes_to_rebuild(drive);
+        let stripes = self.stripes.places.availability.stripes_to_rebuild(drive);
         match stripes {
-            _ if self.stripes.availability.is_absent(drive) => DriveState::Failed,
+            _ if self.stripes.places.availability.is_absent(drive) => DriveState::Failed,
             0 => DriveState::Serving,
             _ if self.jobs.has_rebuild(drive) => DriveState::Rebuilding { stripes },
             _ => DriveState::Incomplete { stripes },
@@ -201,7 +205,7 @@ impl<O: Observe> Array<O> {
     /// Whether every member of every stripe can be read.
     #[must_use]
     pub fn is_optimal(&self) -> bool {
-        self.stripes.availability.is_optimal()
+        self.stripes.places.availability.is_optimal()
     }
 
     /// Who may collect when.
@@ -237,14 +241,18 @@ impl<O: Observe> Array<O> {
     /// Bytes of the map of relocated chunks, when it was largest.
     #[must_use]
     pub fn map_bytes(&self) -> u64 {
-        self.stripes.relocation.bytes()
+        self.stripes.places.relocation.bytes()
     }
 
     /// The drive and the block where row `row` of the chunk of `member` is, a member of `stripe`.
     #[must_use]
     pub fn locate(&self, stripe: u64, row: u32, member: DriveId) -> (DriveId, Lba) {
-        let Place { drive, block } =
-            self.stripes.relocation.locate(&self.stripes.layout, stripe, row, member.0);
+        let Place { drive, block } = self.stripes.places.relocation.locate(
+            &self.stripes.places.layout,
+            stripe,
+            row,
+            member.0,
+        );
         (drive, block)
     }
 
@@ -288,7 +296,7 @@ impl<O: Observe> Array<O> {
         if self.sending.permits.next_deadline() <= now {
             self.sending.permits.handle_deadline(now);
             self.sending.emit_notices(now);
-            self.sending.answer_for_absent(now, self.stripes.availability.absent());
+            self.sending.answer_for_absent(now, self.stripes.places.availability.absent());
         }
         if self.sending.rules.next_deadline() <= now {
             self.sending.rules.policy().handle_deadline(now);
@@ -395,15 +403,15 @@ impl<O: Observe> Array<O> {
         }
         let slot = self.requests.begin(now, arrived, request);
         if pages == 1 {
-            let segment = self.stripes.layout.segment_of(first);
+            let segment = self.stripes.places.layout.segment_of(first);
             let is_partial = cut_first || cut_last;
             let partial = match is_partial {
-                true => self.stripes.member_at(&segment, first),
+                true => self.stripes.places.member_at(&segment, first),
                 false => MemberSet::EMPTY,
             };
             return self.open(now, slot, request, &segment, partial);
         }
-        let mut segments = self.stripes.layout.segments(first, pages);
+        let mut segments = self.stripes.places.layout.segments(first, pages);
         let mut next = segments.next();
         while let Some(segment) = next {
             next = segments.next();
@@ -413,10 +421,10 @@ impl<O: Observe> Array<O> {
             }
             let mut partial = MemberSet::EMPTY;
             if cut_first {
-                partial |= self.stripes.member_at(&segment, first);
+                partial |= self.stripes.places.member_at(&segment, first);
             }
             if cut_last {
-                partial |= self.stripes.member_at(&segment, end - 1);
+                partial |= self.stripes.places.member_at(&segment, end - 1);
             }
             self.open(now, slot, request, &segment, partial);
         }
@@ -428,8 +436,8 @@ impl<O: Observe> Array<O> {
         let page_bytes = self.constants.page_bytes;
         let first = request.offset_bytes.div_ceil(page_bytes);
         let end = (request.offset_bytes + request.size_bytes) / page_bytes;
-        let chunks = self.stripes.layout.data_chunks();
-        let segments = self.stripes.layout.segments(first, end.saturating_sub(first));
+        let chunks = self.stripes.places.layout.data_chunks();
+        let segments = self.stripes.places.layout.segments(first, end.saturating_sub(first));
         // It has one part more than stripes, so that it does not end before all have begun.
         let slot = self.requests.begin(now, now, request);
         for segment in segments.filter(move |segment| segment.chunks == chunks) {
@@ -498,7 +506,7 @@ impl<O: Observe> Array<O> {
             self.end_write_of_member(now, op, member);
             return;
         }
-        if self.stripes.availability.is_absent(drive) {
+        if self.stripes.places.availability.is_absent(drive) {
             status = Status::Unrecovered;
         }
         self.take_answer(now, &record, completion, status);
@@ -516,7 +524,7 @@ impl<O: Observe> Array<O> {
         });
         if record.opcode == Opcode::Read {
             if self.sending.judge(now, record, status, latency) {
-                let (incomplete, parities) = self.stripes.incomplete();
+                let (incomplete, parities) = self.stripes.places.incomplete();
                 self.sending.tell_verdicts(now, incomplete, parities);
             }
         }
@@ -549,12 +557,12 @@ impl<O: Observe> Array<O> {
     ///
     /// If the drive is absent already, or there is none, nothing happens.
     pub fn fail_drive(&mut self, now: Instant, drive: DriveId) {
-        let is_there = u32::from(drive.0) < self.stripes.layout.width();
-        if !is_there || !self.stripes.availability.drive_failed(drive) {
+        let is_there = u32::from(drive.0) < self.stripes.places.layout.width();
+        if !is_there || !self.stripes.places.availability.drive_failed(drive) {
             return;
         }
         self.jobs.cancel_rebuild(drive);
-        let (incomplete, parities) = self.stripes.incomplete();
+        let (incomplete, parities) = self.stripes.places.incomplete();
         if let Some(trust) = self.sending.rules.trust_mut() {
             trust.drive_failed(now, drive);
             self.sending.tell_verdicts(now, incomplete, parities);
@@ -562,7 +570,7 @@ impl<O: Observe> Array<O> {
         self.sending.out.emit_event(now, || Event::DriveFailed { drive });
         self.sending.out.emit(Action::DriveFailed { drive });
         self.sending.note_missing(now, incomplete, parities);
-        self.sending.answer_for_absent(now, self.stripes.availability.absent());
+        self.sending.answer_for_absent(now, self.stripes.places.availability.absent());
         self.abandon_cache(now, drive);
         self.begin_stripes(now);
         self.sending.refresh_deadline();
@@ -575,7 +583,7 @@ impl<O: Observe> Array<O> {
     ///
     /// If the drive is not absent, or commands to the one before it are still out.
     pub fn replace_drive(&mut self, now: Instant, drive: DriveId) -> Result<(), CannotReplace> {
-        self.resume_rebuild(now, drive, core::iter::once(0..self.stripes.layout.stripes()))
+        self.resume_rebuild(now, drive, core::iter::once(0..self.stripes.places.layout.stripes()))
     }
 
     /// As [`Array::replace_drive`] with a drive that lacks only these stripes. To be called before
@@ -591,9 +599,9 @@ impl<O: Observe> Array<O> {
         stripes: impl IntoIterator<Item = Range<u64>>,
     ) -> Result<(), CannotReplace> {
         self.can_replace(drive)?;
-        let all = self.stripes.layout.stripes();
+        let all = self.stripes.places.layout.stripes();
         let stripes = stripes.into_iter().map(|Range { start, end }| start.min(all)..end.min(all));
-        let stripes = self.stripes.availability.drive_replaced(drive, stripes);
+        let stripes = self.stripes.places.availability.drive_replaced(drive, stripes);
         self.sending.permits.drive_replaced(drive);
         if let Some(trust) = self.sending.rules.trust_mut() {
             trust.drive_replaced(drive);
@@ -628,11 +636,11 @@ impl<O: Observe> Array<O> {
     ///
     /// Those of [`Array::replace_drive`].
     pub fn can_replace(&self, drive: DriveId) -> Result<(), CannotReplace> {
-        let width = self.stripes.layout.width();
+        let width = self.stripes.places.layout.width();
         if u32::from(drive.0) >= width {
             return Err(CannotReplace::NoSuchDrive { drive, width });
         }
-        if !self.stripes.availability.is_absent(drive) {
+        if !self.stripes.places.availability.is_absent(drive) {
             return Err(CannotReplace::Present { drive });
         }
         if self.sending.commands.queues().of(drive).blocks() > 0 {
@@ -651,10 +659,10 @@ impl<O: Observe> Array<O> {
     /// Data that becomes unreadable before its stripe is done cannot be reconstructed: reads of it
     /// and all writes of the stripe fail.
     pub fn resync(&mut self, now: Instant, stripes: impl IntoIterator<Item = Range<u64>>) {
-        if self.stripes.layout.level().is_redundant() {
-            let stripes = self.stripes.availability.begin_resync(
-                &self.stripes.layout,
-                &self.stripes.relocation,
+        if self.stripes.places.layout.level().is_redundant() {
+            let stripes = self.stripes.places.availability.begin_resync(
+                &self.stripes.places.layout,
+                &self.stripes.places.relocation,
                 stripes,
             );
             self.add_job(now, JobKind::Resync, stripes);
@@ -666,7 +674,7 @@ impl<O: Observe> Array<O> {
     /// ([`Action::ParityMismatch`]), and with `rewrites` written again. [`Action::JobEnded`] ends it.
     pub fn scrub(&mut self, now: Instant, rewrites: bool) {
         let job = if rewrites { JobKind::ScrubRepair } else { JobKind::Scrub };
-        self.add_job(now, job, self.stripes.layout.stripes());
+        self.add_job(now, job, self.stripes.places.layout.stripes());
     }
 
     fn add_job(&mut self, now: Instant, job: JobKind, stripes: u64) {
@@ -714,26 +722,27 @@ impl<O: Observe> Array<O> {
         self.handle_deadline(now);
         self.may_switch(policy)?;
         let about = policy.about();
-        let width = self.stripes.layout.width();
+        let width = self.stripes.places.layout.width();
         self.sending.rules = Rules::of(
             policy,
             &PolicySetup {
                 drives: width,
-                parities: self.stripes.layout.parities(),
+                parities: self.stripes.places.layout.parities(),
                 reconstruct_compute: self.constants.reconstruct_time,
                 settings,
             },
-            self.stripes.availability.absent(),
+            self.stripes.places.availability.absent(),
         );
         let (cache, page_bytes) =
             (self.sending.rules.view().write_cache(), self.constants.page_bytes);
         self.sending.cache = cache.map(|cache| Box::new(WriteCache::new(cache, width, page_bytes)));
         self.sending.timers.forget_late();
-        let relocates =
-            self.sending.rules.view().relocates_chunks() && self.stripes.layout.chunk_pages() == 1;
-        if relocates && !self.stripes.relocation.can_move() {
+        let relocates = self.sending.rules.view().relocates_chunks()
+            && self.stripes.places.layout.chunk_pages() == 1;
+        if relocates && !self.stripes.places.relocation.can_move() {
             let Range { start, end } = self.constants.spare;
-            self.stripes.relocation = Relocation::new(&self.stripes.layout, start, end - start);
+            self.stripes.places.relocation =
+                Relocation::new(&self.stripes.places.layout, start, end - start);
         }
         // What the drives were told under the policy before is void.
         self.sending
@@ -747,7 +756,7 @@ impl<O: Observe> Array<O> {
     }
 
     fn may_switch(&self, policy: PolicyKind) -> Result<(), CannotSwitch> {
-        let level = self.stripes.layout.level();
+        let level = self.stripes.places.layout.level();
         if !policy.is_possible(level) {
             let (policy, level) = (policy.name(), level.name());
             return Err(CannotSwitch::Impossible { policy, level });
@@ -768,7 +777,7 @@ impl<O: Observe> Array<O> {
 
     /// Panics if the state of the array contradicts itself. May be called between any two inputs.
     pub fn check_invariants(&self) {
-        self.stripes.availability.check_invariants();
+        self.stripes.places.availability.check_invariants();
         self.stripes.queues.check_invariants();
         self.sending.commands.check_invariants();
         self.jobs.repairs.check_invariants();

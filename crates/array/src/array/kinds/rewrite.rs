@@ -1,36 +1,36 @@
 //! Pages that a drive could not read: reconstructed and written again.
 
-use super::{Input, Next};
-use crate::action::OpId;
-use crate::array::stripes::Stripes;
+use super::next::{At, Input, Next};
 use crate::members::MemberSet;
-use crate::operation::Phase;
+use crate::read_repairs::Waiter;
 
-pub(super) fn step(stripes: &mut Stripes, op: OpId, input: Input, members: MemberSet) -> Next {
-    match input {
-        Input::Turn => plan(stripes, op, members),
-        Input::Known => commit(stripes, op),
-        Input::Compared { .. } => Next::Wait,
+/// A row of a stripe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Rewrite {
+    /// Members that could not be read.
+    pub(crate) members: MemberSet,
+    /// An operation that waits for it. One that has its turn on the row lends it that.
+    pub(crate) waiter: Option<Waiter>,
+}
+
+impl Rewrite {
+    pub(super) fn step(&self, input: Input, at: &At<'_>) -> Next {
+        match input {
+            Input::Turn => self.plan(at),
+            Input::Known if at.rewritten().is_empty() => Next::DONE,
+            // Those that had to be reconstructed.
+            Input::Known => Next::Write(at.rewritten()),
+            Input::Compared { .. } => Next::Wait,
+        }
     }
-}
 
-/// Reads the members again, because a write may have replaced them since.
-fn plan(stripes: &mut Stripes, op: OpId, members: MemberSet) -> Next {
-    let wanted = match stripes.availability.is_in_doubt(stripes.ops[op].stripe) {
-        // A resync writes them.
-        true => MemberSet::EMPTY,
-        false => members - stripes.note_unreadable(op),
-    };
-    let target = &mut stripes.ops[op];
-    target.phase = Phase::Fetch;
-    target.fetch.begin(wanted);
-    if wanted.is_empty() { Next::Finish } else { Next::Read(wanted) }
-}
-
-/// Writes those that had to be reconstructed.
-fn commit(stripes: &mut Stripes, op: OpId) -> Next {
-    let target = &mut stripes.ops[op];
-    target.phase = Phase::Commit;
-    let members = target.rewritten();
-    if members.is_empty() { Next::Finish } else { Next::Write(members) }
+    /// Reads the members again, because a write may have replaced them since.
+    fn plan(&self, at: &At<'_>) -> Next {
+        let wanted = match at.places.availability.is_in_doubt(at.stripe) {
+            // A resync writes them.
+            true => MemberSet::EMPTY,
+            false => self.members - at.fetch.unreadable(),
+        };
+        if wanted.is_empty() { Next::DONE } else { Next::Read(wanted) }
+    }
 }

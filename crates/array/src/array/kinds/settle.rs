@@ -9,81 +9,89 @@
 //! The resync settles whole stripes. An operation that comes earlier has its rows settled one by
 //! one.
 
-use super::{Around, Input, Next};
-use crate::action::OpId;
-use crate::array::stripes::Stripes;
+use super::compare::Comparison;
+use super::next::{At, Input, Next};
 use crate::members::MemberSet;
-use crate::operation::{Comparison, Phase, Work};
+use crate::read_repairs::Waiter;
 
-pub(super) fn step(stripes: &mut Stripes, op: OpId, input: Input, around: &Around<'_>) -> Next {
-    match input {
-        Input::Turn => plan(stripes, op),
-        Input::Known => compare(stripes, op, around.has_data),
-        Input::Compared { member, fits } => {
-            let Work::Settle { compared, .. } = &mut stripes.ops[op].work else {
-                return Next::Wait;
-            };
-            match compared.note(member, fits) {
-                Some(_) => write(stripes, op),
+/// Rows of a mirror.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Settle {
+    pub(crate) owner: Settler,
+    /// How often a drive had been given up when it was planned.
+    pub(crate) drive_failures: u32,
+    compared: Comparison,
+}
+
+/// Who has copies settled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Settler {
+    /// A resync, of a stripe.
+    Job(u32),
+    /// The repair of a row, and the operation that waits for it, if one does.
+    Repairs(Option<Waiter>),
+}
+
+impl Settle {
+    pub(crate) const fn by(owner: Settler) -> Self {
+        Self { owner, drive_failures: 0, compared: Comparison::NONE }
+    }
+
+    /// Whether copies were different.
+    pub(crate) const fn differs(&self) -> bool {
+        !self.compared.wrong.is_empty()
+    }
+
+    pub(super) fn step(&mut self, input: Input, at: &At<'_>) -> Next {
+        match input {
+            Input::Turn => self.plan(at),
+            Input::Known => self.compare(at),
+            Input::Compared { member, fits } => match self.compared.note(member, fits) {
+                Some(_) => self.write(at),
                 None => Next::Wait,
-            }
+            },
+        }
+    }
+
+    /// Reads all copies.
+    fn plan(&mut self, at: &At<'_>) -> Next {
+        self.drive_failures = at.places.availability.drive_failures();
+        self.compared = Comparison::NONE;
+        let copies = at.places.copies(at.stripe);
+        match copies.len() {
+            0 | 1 => Next::Finish { failed: copies.is_empty() },
+            _ => Next::Read(copies),
+        }
+    }
+
+    /// All copies are read that can be: has those compared with the first.
+    fn compare(&mut self, at: &At<'_>) -> Next {
+        let (with, others) = kept(at);
+        let broken = at.rewritten();
+        let wrong = if at.has_data { broken } else { broken | others };
+        self.compared = Comparison::of(others, wrong);
+        if !at.has_data || others.is_empty() {
+            return self.write(at);
+        }
+        Next::CompareCopies { members: others, with }
+    }
+
+    /// Writes the copies that are not as the one that is kept.
+    fn write(&self, at: &At<'_>) -> Next {
+        let members = self.compared.wrong;
+        match members.is_empty() {
+            true => Next::DONE,
+            false => Next::Copy { from: kept(at).0, members },
         }
     }
 }
 
-/// Reads all copies.
-fn plan(stripes: &mut Stripes, op: OpId) -> Next {
-    let copies = stripes.copies(stripes.ops[op].stripe);
-    let failures = stripes.availability.drive_failures();
-    let target = &mut stripes.ops[op];
-    target.phase = Phase::Fetch;
-    target.fetch.begin(copies);
-    if let Work::Settle { drive_failures, compared, .. } = &mut target.work {
-        (*drive_failures, *compared) = (failures, Comparison::NONE);
-    }
-    if copies.len() < 2 {
-        target.failed = copies.is_empty();
-        return Next::Finish;
-    }
-    Next::Read(copies)
-}
-
 /// The copy that is kept, the datum if it can be, and the others that could be read.
-fn kept(stripes: &Stripes, op: OpId) -> (u8, MemberSet) {
-    let target = &stripes.ops[op];
-    let mut read = target.fetch.wanted() - target.rewritten();
-    let datum = stripes.layout.member_of(target.stripe, 0).0;
+fn kept(at: &At<'_>) -> (u8, MemberSet) {
+    let mut read = at.fetch.wanted() - at.rewritten();
+    let datum = at.places.layout.member_of(at.stripe, 0).0;
     let first = if read.contains(datum) { Some(datum) } else { read.first() };
     let kept = first.expect("a stripe without any copy has failed before");
     read.remove(kept);
     (kept, read)
-}
-
-/// All copies are read that can be: has those compared with the first.
-fn compare(stripes: &mut Stripes, op: OpId, compares: bool) -> Next {
-    let (with, others) = kept(stripes, op);
-    let target = &mut stripes.ops[op];
-    target.phase = Phase::Compute;
-    let broken = target.rewritten();
-    if let Work::Settle { compared, .. } = &mut target.work {
-        let wrong = if compares { broken } else { broken | others };
-        *compared = Comparison::of(others, wrong);
-    }
-    if !compares || others.is_empty() {
-        return write(stripes, op);
-    }
-    Next::CompareCopies { members: others, with }
-}
-
-/// Writes the copies that are not as the one that is kept.
-fn write(stripes: &mut Stripes, op: OpId) -> Next {
-    let Work::Settle { compared: Comparison { wrong, .. }, .. } = stripes.ops[op].work else {
-        return Next::Wait;
-    };
-    if wrong.is_empty() {
-        return Next::Finish;
-    }
-    let (from, _) = kept(stripes, op);
-    stripes.ops[op].phase = Phase::Commit;
-    Next::Copy { from, members: wrong }
 }
