@@ -125,11 +125,11 @@ enum CtlCommand {
     /// Show the last events of the array and its drives, some ten thousand of which are kept
     #[command(after_help = "Example:\n  ioda ctl trace --drive 2 --last 50")]
     Trace {
-        /// Those of the requests with this number only; a number is used again when its request is
-        /// done
+        /// Those of the requests with this number only, 0 or more, such as 3; a number is used
+        /// again when its request is done [default: all]
         #[arg(long, value_name = "N")]
         request: Option<u64>,
-        /// Those that name this drive only, by its position, counted from 0
+        /// Those that name this drive only, by its position, counted from 0 [default: all]
         #[arg(long, value_name = "DRIVE")]
         drive: Option<u8>,
         /// Events at most, the last ones, 1 to 32768

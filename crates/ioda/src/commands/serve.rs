@@ -4,7 +4,7 @@ use crate::arguments::{ArrayArgs, SERVED_DRIVE};
 use crate::exit::{Code, Failure};
 use crate::output::remark;
 use crate::quantity::{PolicyName, Text};
-use crate::serving::{self, Addresses, Built, EXPORT, Paths, Warning, Watched};
+use crate::serving::{self, Addresses, Built, EXPORT, Paths, Warning};
 use crate::settings::{
     DriveSettings, HostSettings, NetworkSettings, RunSettings, ServeSettings, Settings,
 };
@@ -16,7 +16,7 @@ use live::durable::Claimed;
 use live::nbd::uri::Uri;
 use live::nbd::{Acceptor, Export};
 use live::operate;
-use live::server::Server;
+use live::server::{Server, Watched};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 

@@ -8,7 +8,7 @@ use engine::durability;
 use engine::volume::Repairs;
 use live::durable::{self, Assembly, Claimed, Geometry, OpenArray, Refusal, Uuid};
 use live::nvme_tcp::TargetSetup;
-use live::server::{Durable, Setup};
+use live::server::{Durable, Setup, Watched};
 use live::storage::{
     AddressError, Backing, IoMethod, Memory, Place, RemoteAddress, RemoteLocation, Storage,
     StoredDrive,
@@ -19,15 +19,6 @@ use units::{DriveId, Duration};
 
 /// How long a region of the drives is quiet before it counts as in order.
 pub(super) const QUIET_FOR: Duration = Duration::from_secs(5);
-
-/// How a server is watched while it serves.
-#[derive(Debug, Default)]
-pub(crate) struct Watched {
-    /// File that gets the last events when the array stops.
-    pub(crate) trace_path: Option<PathBuf>,
-    /// Whether the state is checked again and again.
-    pub(crate) checks_invariants: bool,
-}
 
 /// An array whose drives are open.
 pub(crate) struct Opened {
@@ -482,8 +473,7 @@ impl Opened {
             client_memory_bytes: built.client_memory_bytes - for_hosts_bytes,
             hosts,
             switch,
-            trace_path: watched.trace_path,
-            checks_invariants: watched.checks_invariants,
+            watched,
         })
     }
 }

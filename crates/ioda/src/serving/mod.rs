@@ -12,7 +12,7 @@ mod hosts;
 mod network;
 
 pub(crate) use addresses::{Addresses, EXPORT};
-pub(crate) use bytes::{Opened, Watched, open};
+pub(crate) use bytes::{Opened, open};
 pub(crate) use degraded::Warning;
 pub(crate) use hosts::Paths;
 

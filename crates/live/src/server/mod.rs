@@ -29,6 +29,7 @@ pub use client_memory::{
     CLIENT_MEMORY_BYTES_MIN, default_client_memory_bytes, split_client_memory,
 };
 pub use members::Durable;
+pub use trace::Watched;
 
 use crate::clock::{Event, Interest, Spin, Waiter};
 use crate::control::{Inbox, Message};
@@ -54,7 +55,6 @@ use members::Members;
 use memory::PageMemory;
 use requests::Requests;
 use std::io;
-use std::path::PathBuf;
 use thiserror::Error;
 use turn::Turn;
 use units::{Instant, Traced};
@@ -86,10 +86,8 @@ pub struct Setup {
     pub hosts: Option<TargetSetup>,
     /// What each policy gets when it is switched to.
     pub switch: SwitchTable,
-    /// File that gets the last events when the array stops, if one is to.
-    pub trace_path: Option<PathBuf>,
-    /// Check the state of array and durability after each turn of the loop: for tests.
-    pub checks_invariants: bool,
+    /// How it is watched.
+    pub watched: Watched,
 }
 
 /// Why an array's thread ended early.
@@ -150,8 +148,7 @@ pub struct Server {
     busy_poll: BusyPoll,
     turn: Turn,
     claims: Claims,
-    trace_path: Option<PathBuf>,
-    checks_invariants: bool,
+    watched: Watched,
 }
 
 impl Server {
@@ -167,7 +164,7 @@ impl Server {
     pub fn new(setup: Setup, inbox: Inbox) -> Result<Self, ServerError> {
         let Setup { array: config, drives, mut storage, durable, drive_bytes, .. } = setup;
         let Setup { repairs, spin, client_memory_bytes, hosts, .. } = setup;
-        let Setup { switch, checksums_in_memory, trace_path, checks_invariants, .. } = setup;
+        let Setup { switch, checksums_in_memory, watched, .. } = setup;
         let mut waiter = Waiter::new(spin)?;
         waiter.add(inbox.wake_fd(), BELL, Interest::READ)?;
         if let Some(descriptor) = storage.fd() {
@@ -203,8 +200,7 @@ impl Server {
             busy_poll: BusyPoll::new(),
             turn: Turn::new(),
             claims,
-            trace_path,
-            checks_invariants,
+            watched,
         };
         server.settle(Instant::ZERO);
         let mut new = Vec::new();
@@ -234,7 +230,7 @@ impl Server {
     }
 
     fn save_trace(&mut self) {
-        if let Some(path) = self.trace_path.take() {
+        if let Some(path) = self.watched.trace_path.take() {
             trace::save(&self.io, &path);
         }
     }
@@ -301,7 +297,7 @@ impl Server {
         // Flushes and answers may have been asked for by what was received just now.
         self.settle(self.io.present());
         self.io.kick()?;
-        if self.checks_invariants {
+        if self.watched.checks_invariants {
             self.io.volume.check_invariants();
         }
         Ok(Some(answered))

@@ -8,8 +8,17 @@ use engine::Event;
 use nvme::CommandId;
 use std::collections::{BTreeSet, VecDeque};
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use units::{DriveId, Instant, TRACED_EVENTS};
+
+/// How a server is watched while it serves.
+#[derive(Clone, Debug, Default)]
+pub struct Watched {
+    /// File that gets the last events when the array stops, if one is to.
+    pub trace_path: Option<PathBuf>,
+    /// Check the state of array and durability after each turn of the loop: for tests.
+    pub checks_invariants: bool,
+}
 
 /// Which events are shown.
 #[derive(Clone, Copy, Debug, Default)]

@@ -12,7 +12,7 @@ use live::control::{self, AdminCommand, Answer, ArrayHandle, Message, Status};
 use live::nbd::client::Client;
 use live::nbd::uri::Uri;
 use live::nbd::{Acceptor, Export, Listen, Tls};
-use live::server::Server;
+use live::server::{Server, Watched};
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -105,7 +105,7 @@ pub(super) fn serve(
     let (handle, inbox) =
         control::channel().map_err(|error| Failure::internal(format!("cannot serve: {error}")))?;
     // The clock of the array starts here.
-    let engine = Server::new(opened.into_setup(None, serving::Watched::default())?, inbox)
+    let engine = Server::new(opened.into_setup(None, Watched::default())?, inbox)
         .map_err(Failure::internal)?;
     let listen = [Listen::Unix(socket.clone())];
     let acceptor = Acceptor::open(

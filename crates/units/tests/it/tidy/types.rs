@@ -95,7 +95,22 @@ fn implemented(line: &str) -> Option<&str> {
     path.rsplit("::").next()
 }
 
-/// By crate and type: the files that have an `impl` block of it.
+/// The types that a free function of a file may change: those of its parameters behind `&mut`.
+fn changed(code: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    for (start, _) in [(0, "")].into_iter().chain(code.match_indices('\n')) {
+        let line = code[start..].trim_start_matches('\n');
+        if without_visibility(line).starts_with("fn ") {
+            let parameters = line.split(['{', ';']).next().unwrap_or_default();
+            let names = parameters.split("&mut ").skip(1).map(identifier);
+            found.extend(names.filter(|name| name.starts_with(char::is_uppercase)));
+        }
+    }
+    found
+}
+
+/// By crate and type: the files that have an `impl` block of it, or a free function that may change
+/// it, which is a method in another place.
 pub(super) fn files_with_impls() -> BTreeMap<(&'static str, String), BTreeSet<PathBuf>> {
     let files = machines();
     let mut declaring: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -107,7 +122,7 @@ pub(super) fn files_with_impls() -> BTreeMap<(&'static str, String), BTreeSet<Pa
     let mut found: BTreeMap<_, BTreeSet<PathBuf>> = BTreeMap::new();
     for (room, path, code) in &files {
         let own = declared(code);
-        for name in code.lines().filter_map(implemented) {
+        for name in code.lines().filter_map(implemented).chain(changed(code)) {
             let declarations = declaring.get(&(room, name)).copied().unwrap_or(0);
             // Where several files each have a type of this name, it is the one of the same file.
             if declarations == 1 || (declarations > 1 && !own.contains(name)) {
@@ -124,6 +139,13 @@ fn structs_and_their_fields_are_found() {
                 d: u8,\n}\nstruct Unit;\nstruct Pair(u8, u8);\nstruct None {}\n";
     assert_eq!(structs(code), [(String::from("A"), 3)]);
     assert!(declared(code).contains("Pair") && declared("pub enum E {").contains("E"));
+}
+
+#[test]
+fn functions_that_may_change_a_type_are_found() {
+    let code = "pub(super) fn step<O>(\n    a: &mut Array<O>,\n    b: &mut u8,\n) {\n    c(&mut D);\n}\n\nimpl E {\n    \
+                fn f(&mut self, g: &mut G) {}\n}\nfn h(i: &mut I) {}\n";
+    assert_eq!(changed(code), ["Array", "I"]);
 }
 
 #[test]
