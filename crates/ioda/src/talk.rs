@@ -1,8 +1,8 @@
-//! How much a command says.
+//! Output of a command besides its results.
 
 use crate::progress::Show;
 
-/// How much is said besides results.
+/// Output besides results.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Talk {
     /// Whether and how progress is shown.

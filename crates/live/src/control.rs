@@ -69,11 +69,11 @@ pub enum AdminCommand {
     },
     /// Show the last events of the array and its drives.
     Trace {
-        /// Those of this request only.
+        /// Only events of requests with this number.
         request: Option<u64>,
-        /// Those that name this drive only.
+        /// Only events that name this drive.
         drive: Option<u8>,
-        /// Events at most, the last ones.
+        /// Number of events at most, the last ones.
         last: u32,
     },
     /// Shut down cleanly: end requests in flight, make the state durable, and end.

@@ -1,9 +1,9 @@
 //! Whether a machine tells what it does.
 //!
-//! A machine has a typed event for each step that a person would want to see. Its type says whether
-//! anybody watches: of an [`Unobserved`] machine the compiler removes every event, and the code
-//! that would have made it; a [`Recorded`] one keeps them until its driver takes them; a [`Traced`]
-//! one keeps the last [`TRACED_EVENTS`].
+//! A machine has a typed event for each step that a person would want to see. The type of the
+//! machine says what becomes of events. Of an [`Unobserved`] machine the compiler removes them, and
+//! the code that would have made them. A [`Recorded`] machine keeps them until its driver takes
+//! them. A [`Traced`] machine keeps the last [`TRACED_EVENTS`].
 
 use crate::Instant;
 use alloc::collections::VecDeque;

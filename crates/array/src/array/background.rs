@@ -1,4 +1,4 @@
-//! Which operations jobs and repairs begin, and what becomes of them.
+//! Operations that jobs and repairs begin, and their ends.
 
 use super::kinds::{Check, Repair, Rewrite, Settle, Settler};
 use super::places::Places;
@@ -227,9 +227,9 @@ impl Jobs {
         }
     }
 
-    /// Whether the rows of an operation are to be repaired one by one, because media errors are in
-    /// its way, so that it can begin again. It is no help to fail a single row either, because a
-    /// drive may have an error once, and the repair asks it again. Each member is waited for once.
+    /// Whether an operation that met media errors can wait for repairs of its rows and begin again.
+    /// A single row is repaired as well: a drive may have an error once, and the repair asks it
+    /// again. Each member is waited for once.
     pub(super) fn can_repair_for(&self, op: OpId, stripes: &Stripes) -> bool {
         let target = &stripes.ops[op];
         let is_repair = matches!(

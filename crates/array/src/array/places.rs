@@ -1,4 +1,4 @@
-//! Where things are: chunks on drives, and members that are missing.
+//! Places of chunks on drives, and members that are missing.
 
 use crate::availability::Availability;
 use crate::layout::{Layout, Segment};

@@ -1,4 +1,4 @@
-//! What is out, what goes out, and when the array wants to be called.
+//! Commands in flight, and the machines that decide about them: policy, permits, timers, cache.
 
 use crate::action::{Action, DataAction};
 use crate::commands::{CommandRecord, Commands, Purpose, ReadFlag};

@@ -1,4 +1,4 @@
-//! What is where in the stripes, and whose turn it is.
+//! Stripe operations with the places that they work on and the queues that they wait in.
 
 use super::places::Places;
 use crate::action::OpId;

@@ -1,4 +1,4 @@
-//! What coordinations say to drives, and what they hear of those that are missing.
+//! Messages of a coordination to drives, and the drives that are missing.
 
 use crate::members::MemberSet;
 use nvme::CollectionRight;
@@ -36,8 +36,8 @@ impl Missing {
         !self.drives.is_empty() && self.parities_left == 0
     }
 
-    /// How many of the other drives may be busy at once, of so many if none is missing. Where
-    /// nothing is left, one: drives must collect, and reads wait for as few of them as can be.
+    /// Number of other drives that may be busy at once: `whole` while no drive is missing, and 1
+    /// where no parity is left. Drives must collect, and reads wait for as few of them as can be.
     pub(crate) fn busy_drives(self, whole: u32) -> u32 {
         match self.drives.is_empty() {
             true => whole,

@@ -1,5 +1,4 @@
-//! What there is to know about a policy before it runs: what it is called, what it needs, how it is
-//! made.
+//! Description of a policy: its names, its needs, and how it is made for an array.
 
 use super::{Policy, PolicySettings};
 use crate::layout::Level;

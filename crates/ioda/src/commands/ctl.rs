@@ -125,14 +125,14 @@ enum CtlCommand {
     /// Show the last events of the array and its drives, some ten thousand of which are kept
     #[command(after_help = "Example:\n  ioda ctl trace --drive 2 --last 50")]
     Trace {
-        /// Those of the requests with this number only, 0 or more, such as 3; a number is used
-        /// again when its request is done [default: all]
+        /// Only events of requests with this number, 0 or more, such as 3; numbers are used again
+        /// [default: all]
         #[arg(long, value_name = "N")]
         request: Option<u64>,
-        /// Those that name this drive only, by its position, counted from 0 [default: all]
+        /// Only events that name this drive, by its position, counted from 0 [default: all]
         #[arg(long, value_name = "DRIVE")]
         drive: Option<u8>,
-        /// Events at most, the last ones, 1 to 32768
+        /// Number of events, the last ones, 1 to 32768
         #[arg(long, value_name = "N", default_value_t = 200)]
         #[arg(value_parser = clap::value_parser!(u32).range(1..=TRACED_EVENTS as i64))]
         last: u32,

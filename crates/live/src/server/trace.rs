@@ -20,18 +20,18 @@ pub struct Watched {
     pub checks_invariants: bool,
 }
 
-/// Which events are shown.
+/// Choice of events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wanted {
-    /// Those of this request only.
+    /// Only events of requests with this number.
     pub(super) request: Option<RequestId>,
-    /// Those that name this drive only.
+    /// Only events that name this drive.
     pub(super) drive: Option<DriveId>,
-    /// Events at most, the last ones.
+    /// Number of events at most, the last ones.
     pub(super) last: usize,
 }
 
-/// What is under way for the wanted request. Numbers of operations and commands are used again.
+/// Operations and commands under way for the wanted request. Their numbers are used again.
 #[derive(Default)]
 struct Open {
     operations: BTreeSet<OpId>,

@@ -1,5 +1,5 @@
-//! What a stripe operation does next, by its kind. A kind owns its work, looks at the places alone
-//! and answers with [`Next`]. The executor carries that out.
+//! Kinds of stripe operations. A kind owns its work, looks at the places alone and answers with
+//! [`Next`]. The executor carries that out.
 
 mod check;
 mod compare;
@@ -18,7 +18,7 @@ pub(crate) use write::Write;
 
 use crate::operation::Work;
 
-/// The next thing that an operation does.
+/// Gives an operation its input.
 #[inline]
 pub(super) fn step(work: &mut Work, input: Input, at: &At<'_>) -> Next {
     match work {

@@ -1,4 +1,4 @@
-//! What happens to an operation, what its kind may look at, and what it does next.
+//! Inputs of an operation, the view that its kind has of the array, and its answers.
 
 use crate::array::places::Places;
 use crate::coordinate::Coordinator;
@@ -8,7 +8,7 @@ use crate::policy::Rules;
 use crate::relocation::Place;
 use units::Instant;
 
-/// What has happened to an operation.
+/// Input of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Input {
     /// Nothing else that changes the stripe is ahead of it. A read has begun.
@@ -24,7 +24,7 @@ pub(crate) enum Input {
     },
 }
 
-/// What an operation does next.
+/// Answer of an operation: its next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
     /// Nothing before it hears more.
@@ -87,7 +87,7 @@ impl Next {
     pub(crate) const DONE: Self = Self::Finish { failed: false };
 }
 
-/// What the kind of an operation may look at.
+/// View that the kind of an operation has of the array.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'a> {
     pub(crate) now: Instant,

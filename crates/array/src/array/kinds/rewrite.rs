@@ -9,7 +9,7 @@ use crate::read_repairs::Waiter;
 pub(crate) struct Rewrite {
     /// Members that could not be read.
     pub(crate) members: MemberSet,
-    /// An operation that waits for it. One that has its turn on the row lends it that.
+    /// An operation that waits for it, and lends it its turn if it has one.
     pub(crate) waiter: Option<Waiter>,
 }
 
@@ -18,7 +18,6 @@ impl Rewrite {
         match input {
             Input::Turn => self.plan(at),
             Input::Known if at.rewritten().is_empty() => Next::DONE,
-            // Those that had to be reconstructed.
             Input::Known => Next::Write(at.rewritten()),
             Input::Compared { .. } => Next::Wait,
         }
