@@ -1,6 +1,6 @@
 //! What the array asks its driver to do.
 
-use crate::members::MemberSet;
+use crate::happening::Happening;
 use crate::request::{RequestId, RequestKind};
 use alloc::vec::Vec;
 use nvme::{Blocked, CollectionRight, Command, CommandId, Delays};
@@ -10,19 +10,6 @@ use units::{DriveId, Instant, Lba};
 /// is used again after [`DataAction::Close`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct OpId(pub u32);
-
-/// What is done to all stripes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum JobKind {
-    /// All members on a drive that was replaced are written again.
-    Rebuild(DriveId),
-    /// Parity that may not fit is computed anew.
-    Resync,
-    /// Parity is compared with its data.
-    Scrub,
-    /// Parity is compared with its data, and written again where it does not fit.
-    ScrubRepair,
-}
 
 /// The next thing to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,24 +68,10 @@ pub enum Action {
         /// The copy that is right.
         with: u8,
     },
-    /// A page that a drive could not read was repaired, or could not be.
-    PageRepaired(PageRepair),
-    /// A scrub found parities of a stripe that do not fit its data.
-    ParityMismatch {
-        /// The stripe.
-        stripe: u64,
-        /// The parities, by the drives that the layout gives them.
-        members: MemberSet,
-    },
     /// A request is done.
     Complete(Outcome),
-    /// The array treats a drive as failed: nothing is sent to it from now on, and all later actions
-    /// rely on the other drives alone. A driver that writes down which drives are missing does so
-    /// before it goes on with the actions behind this one.
-    DriveFailed {
-        /// The drive.
-        drive: DriveId,
-    },
+    /// Something has happened.
+    Happened(Happening),
     /// All stripes of a drive before this one hold their data. Comes now and then while it is
     /// rebuilt.
     RebuiltBefore {
@@ -107,26 +80,6 @@ pub enum Action {
         /// The first stripe that may not.
         stripe: u64,
     },
-    /// A background job has ended: it has tried all of its stripes.
-    JobEnded {
-        /// The job.
-        job: JobKind,
-        /// Stripes that could not be rebuilt, resynced or compared, because too many of their
-        /// members are unreadable. They stay as they are: a read or write that needs an unreadable
-        /// member fails.
-        skipped: u64,
-    },
-}
-
-/// What has become of a page that a drive could not read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PageRepair {
-    /// The drive.
-    pub drive: DriveId,
-    /// Its logical block.
-    pub lba: Lba,
-    /// Whether it was written again; if not, too much else of its row cannot be read either.
-    pub repaired: bool,
 }
 
 /// Where a page of a stripe operation is held in memory.

@@ -3,7 +3,8 @@
 //! Events explain, actions order: nothing may depend on an event. An array without an observer
 //! ([`units::Unobserved`]) makes none of them.
 
-use crate::action::{Ended, JobKind, OpId, PageRepair};
+use crate::action::{Ended, OpId};
+use crate::happening::{JobKind, PageRepair};
 use crate::members::MemberSet;
 use crate::request::{RequestId, RequestKind};
 use nvme::{CollectionRight, CommandId, Opcode, PlFlag, Status};

@@ -1,7 +1,8 @@
 //! Events of an array as lines of a trace. Operations, commands and requests have their numbers.
 
-use crate::action::{JobKind, OpId, PageRepair};
+use crate::action::OpId;
 use crate::event::{Event, OperationKind, Origin, Why};
+use crate::happening::{JobKind, PageRepair};
 use crate::members::MemberSet;
 use crate::request::RequestKind;
 use core::fmt;

@@ -8,8 +8,8 @@
 //! A stripe with more unreadable members than parities can replace is left as it is and counted;
 //! the job goes on with the next. A read error makes a stripe such a one if no parity is left.
 
-use crate::action::JobKind;
 use crate::availability::Availability;
+use crate::happening::JobKind;
 use crate::read_repairs::ReadRepairs;
 use alloc::collections::VecDeque;
 use units::DriveId;

@@ -45,6 +45,7 @@ mod event_text;
 mod fence;
 mod fetch;
 pub mod gf;
+mod happening;
 mod jobs;
 mod last_writers;
 mod layout;
@@ -66,7 +67,7 @@ mod timers;
 mod trust;
 mod write_cache;
 
-pub use action::{Action, DataAction, Ended, JobKind, OpId, Outcome, PageRepair, Slot, Term};
+pub use action::{Action, DataAction, Ended, OpId, Outcome, Slot, Term};
 pub use array::Array;
 pub use availability::{CannotReplace, DriveState};
 pub use cache_config::{WriteCacheConfig, WriteCacheCounters};
@@ -78,6 +79,7 @@ pub use coordinate::{
 pub use counters::Counters;
 pub use drive_queues::{Queue, Queues};
 pub use event::{Event, OperationKind, Origin, Why};
+pub use happening::{FailReason, Happening, JobKind, PageRepair};
 pub use jobs::JobProgress;
 pub use layout::{Layout, LayoutError, Level, Role, Segment};
 pub use members::{MemberSet, Members};

@@ -10,8 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use array::policy::{PolicyKind, PolicySettings};
 use array::{
-    Action, Array, CannotReplace, CannotSwitch, Coordination, JobKind, MemberSet, Outcome,
-    PageRepair, Request,
+    Action, Array, CannotReplace, CannotSwitch, Coordination, Happening, JobKind, Outcome, Request,
 };
 use nvme::{
     CollectionReport, CollectionRight, Command, Completion, DriveStatus, Status, WindowSchedule,
@@ -47,27 +46,8 @@ pub enum Output {
         /// When it may collect.
         right: CollectionRight,
     },
-    /// The array has given up a drive.
-    DriveFailed {
-        /// The drive.
-        drive: DriveId,
-    },
-    /// A page that a drive could not read was repaired, or could not be.
-    PageRepaired(PageRepair),
-    /// A scrub found parities of a stripe that do not fit its data.
-    ParityMismatch {
-        /// The stripe.
-        stripe: u64,
-        /// The parities, by the drives that the layout gives them.
-        members: MemberSet,
-    },
-    /// A background job has ended.
-    JobEnded {
-        /// The job.
-        job: JobKind,
-        /// Stripes that could not be rebuilt, resynced or compared, and stay as they were.
-        skipped: u64,
-    },
+    /// Something has happened.
+    Happened(Happening),
 }
 
 /// How far the clock of a drive is from that of the host.
@@ -324,8 +304,8 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
             if self.hand_over_completion(now) {
                 continue;
             }
-            if let Some(drive) = self.plane.poll_failed_drive() {
-                self.array.fail_drive(now, drive);
+            if let Some((drive, reason)) = self.plane.poll_failed_drive() {
+                self.array.fail_drive_for(now, drive, reason);
             } else {
                 break;
             }
@@ -372,31 +352,36 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
                 self.array.handle_checked(now, op, member, fits);
                 self.note_array();
             }
-            Action::PageRepaired(repair) => return Some(Output::PageRepaired(repair)),
-            Action::ParityMismatch { stripe, members } => {
-                return Some(Output::ParityMismatch { stripe, members });
-            }
             Action::Complete(outcome) => return Some(Output::Complete(outcome)),
-            Action::DriveFailed { drive } => {
-                if self.plane.drive_failed(now, drive) {
-                    self.drives[drive.index()] = Drive::Plain;
-                    self.sources.set(drive.index(), Instant::NEVER);
-                }
-                return Some(Output::DriveFailed { drive });
+            Action::Happened(happening) => {
+                self.note(now, &happening);
+                return Some(Output::Happened(happening));
             }
             Action::RebuiltBefore { drive, stripe } => {
                 self.plane.rebuilt_before(now, drive, stripe)
             }
-            Action::JobEnded { job, skipped } => {
-                match (job, skipped) {
-                    (JobKind::Rebuild(drive), 0) => self.plane.drive_rebuilt(now, drive),
-                    (JobKind::Resync, _) => self.plane.parity_resynced(now),
-                    (JobKind::Rebuild(_) | JobKind::Scrub | JobKind::ScrubRepair, _) => {}
-                }
-                return Some(Output::JobEnded { job, skipped });
-            }
         }
         None
+    }
+
+    /// Has the data plane note what has happened.
+    fn note(&mut self, now: Instant, happening: &Happening) {
+        match *happening {
+            Happening::DriveFailed { drive, .. } => {
+                if self.plane.drive_failed(now, drive) {
+                    self.drives[drive.index()] = Drive::Plain;
+                    self.sources.set(drive.index(), Instant::NEVER);
+                }
+            }
+            Happening::JobEnded { job: JobKind::Rebuild(drive), skipped: 0 } => {
+                self.plane.drive_rebuilt(now, drive);
+            }
+            Happening::JobEnded { job: JobKind::Resync, .. } => self.plane.parity_resynced(now),
+            Happening::JobEnded { .. }
+            | Happening::PageRepaired(_)
+            | Happening::ParityMismatch { .. }
+            | Happening::ChecksumMismatch { .. } => {}
+        }
     }
 
     #[inline]

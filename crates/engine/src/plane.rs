@@ -5,7 +5,7 @@
 //! for arrays that serve. The engine is compiled once for each, so that a plane pays for nothing
 //! that another needs.
 
-use array::{DataAction, OpId, Slot, Term};
+use array::{DataAction, FailReason, OpId, Slot, Term};
 use nvme::{Command, Completion};
 use ssd::Ssd;
 use units::{DriveId, Instant, Observe};
@@ -61,7 +61,7 @@ pub trait DataPlane {
     fn poll_completion(&mut self) -> Option<Completion>;
 
     /// A drive whose storage failed a write or a sync: the array must treat it as failed.
-    fn poll_failed_drive(&mut self) -> Option<DriveId>;
+    fn poll_failed_drive(&mut self) -> Option<(DriveId, FailReason)>;
 
     /// This completion goes to the array next. The data that the command has read is kept until the
     /// next call, for a [`DataAction::Keep`].
@@ -113,7 +113,7 @@ impl DataPlane for NoData {
     }
 
     #[inline]
-    fn poll_failed_drive(&mut self) -> Option<DriveId> {
+    fn poll_failed_drive(&mut self) -> Option<(DriveId, FailReason)> {
         None
     }
 

@@ -11,7 +11,7 @@ use crate::stripe_memory::StripeMemory;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
-use array::{DataAction, OpId, Request, RequestId, Slot, Term};
+use array::{DataAction, FailReason, OpId, Request, RequestId, Slot, Term};
 use nvme::{Command, CommandId, Completion, Opcode};
 use ssd::{Media, Ssd};
 use units::{DriveId, Instant, Lba, Observe};
@@ -342,7 +342,7 @@ impl DataPlane for Tags {
         None
     }
 
-    fn poll_failed_drive(&mut self) -> Option<DriveId> {
+    fn poll_failed_drive(&mut self) -> Option<(DriveId, FailReason)> {
         None
     }
 

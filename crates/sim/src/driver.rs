@@ -16,7 +16,7 @@ use crate::sub_reads::SubReadWatch;
 use crate::timeline::Recorder;
 use crate::verify::{MaybeTags, Mismatch, Reference};
 use crate::watch::{Both, Nobody, Watch};
-use array::{CannotReplace, Outcome, RequestId, RequestKind};
+use array::{CannotReplace, Happening, Outcome, RequestId, RequestKind};
 use engine::{Drive, Engine, Event, NoData, Output, Tags};
 use nvme::{CollectionRight, WindowSchedule};
 use ssd::Ssd;
@@ -444,10 +444,10 @@ where
             Output::Command { .. } | Output::AskStatus { .. } => {
                 unreachable!("all drives of a run are emulated")
             }
-            Output::JobEnded { job, .. } => self.degraded.end(now, job, self.engine.array()),
-            Output::DriveFailed { .. }
-            | Output::PageRepaired(_)
-            | Output::ParityMismatch { .. } => {}
+            Output::Happened(Happening::JobEnded { job, .. }) => {
+                self.degraded.end(now, job, self.engine.array());
+            }
+            Output::Happened(_) => {}
         }
         Ok(())
     }

@@ -4,8 +4,9 @@ use super::kinds::{Check, Repair, Rewrite, Settle, Settler};
 use super::places::Places;
 use super::sending::Sending;
 use super::stripes::Stripes;
-use crate::action::{Action, JobKind, OpId, PageRepair};
+use crate::action::{Action, OpId};
 use crate::event::{Event, Origin};
+use crate::happening::{Happening, JobKind, PageRepair};
 use crate::jobs::{Jobs, Step};
 use crate::layout::Segment;
 use crate::members::MemberSet;
@@ -46,7 +47,7 @@ impl Jobs {
                     let (incomplete, parities) = stripes.places.incomplete();
                     sending.note_missing(now, incomplete, parities);
                     sending.out.emit_event(now, || Event::JobEnded { job, lost: skipped });
-                    sending.out.emit(Action::JobEnded { job, skipped });
+                    sending.out.emit(Action::Happened(Happening::JobEnded { job, skipped }));
                 }
                 Step::Stripe { job, kind, stripe } => {
                     if is_passed_over(stripes, kind, stripe) {
@@ -204,7 +205,7 @@ impl Jobs {
             let repair = PageRepair { drive: place.drive, lba: place.block, repaired: !failed };
             *if failed { &mut counts.lost } else { &mut counts.rewritten } += 1;
             sending.out.emit_event(now, || Event::PageRepaired(repair));
-            sending.out.emit(Action::PageRepaired(repair));
+            sending.out.emit(Action::Happened(Happening::PageRepaired(repair)));
         }
         self.repairs.end(Row { stripe, row }, waiter, &counts)
     }

@@ -9,6 +9,7 @@ use crate::action::{Action, DataAction, OpId, Slot, Term};
 use crate::commands::{CommandRecord, Purpose, ReadFlag};
 use crate::event::{Event, OperationKind, Why};
 use crate::fetch::Fetch;
+use crate::happening::Happening;
 use crate::members::MemberSet;
 use crate::operation::{Phase, Work};
 use crate::parity;
@@ -153,7 +154,8 @@ impl<O: Observe> Array<O> {
         let target = &mut self.stripes.ops[op];
         let stripe = target.stripe;
         self.sending.out.emit_event(now, || Event::ParityMismatch { stripe, members });
-        self.sending.out.emit(Action::ParityMismatch { stripe, members });
+        let happening = Happening::ParityMismatch { stripe, members };
+        self.sending.out.emit(Action::Happened(happening));
         if !rewrites {
             return self.leave_and_finish(now, op, &Delays::ZERO);
         }

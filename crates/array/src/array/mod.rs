@@ -11,7 +11,6 @@ pub(crate) mod places;
 mod sending;
 mod stripes;
 
-use crate::action::JobKind;
 use crate::action::{Action, Ended, OpId};
 use crate::availability::{Availability, CannotReplace, DriveState};
 use crate::cache_config::WriteCacheCounters;
@@ -22,6 +21,7 @@ use crate::coordinate::{Coordination, Coordinator};
 use crate::counters::Counters;
 use crate::drive_queues::Queues;
 use crate::event::Event;
+use crate::happening::{FailReason, Happening, JobKind};
 use crate::jobs::{JobProgress, Jobs};
 use crate::layout::Layout;
 use crate::members::MemberSet;
@@ -552,11 +552,16 @@ impl<O: Observe> Array<O> {
         self.fail_drive(now, drive);
     }
 
-    /// Gives a drive up: [`Action::DriveFailed`], and nothing is sent to it from now on. Commands
+    /// Gives a drive up: [`Happening::DriveFailed`], and nothing is sent to it from now on. Commands
     /// that are out to it must still be answered, with any status; they count for nothing.
     ///
     /// If the drive is absent already, or there is none, nothing happens.
     pub fn fail_drive(&mut self, now: Instant, drive: DriveId) {
+        self.fail_drive_for(now, drive, FailReason::GivenUp);
+    }
+
+    /// As [`Array::fail_drive`], for a reason that comes from elsewhere.
+    pub fn fail_drive_for(&mut self, now: Instant, drive: DriveId, reason: FailReason) {
         let is_there = u32::from(drive.0) < self.stripes.places.layout.width();
         if !is_there || !self.stripes.places.availability.drive_failed(drive) {
             return;
@@ -568,7 +573,7 @@ impl<O: Observe> Array<O> {
             self.sending.tell_verdicts(now, incomplete, parities);
         }
         self.sending.out.emit_event(now, || Event::DriveFailed { drive });
-        self.sending.out.emit(Action::DriveFailed { drive });
+        self.sending.out.emit(Action::Happened(Happening::DriveFailed { drive, reason }));
         self.sending.note_missing(now, incomplete, parities);
         self.sending.answer_for_absent(now, self.stripes.places.availability.absent());
         self.abandon_cache(now, drive);
@@ -577,7 +582,7 @@ impl<O: Observe> Array<O> {
     }
 
     /// An empty drive has replaced one that is absent: rebuilds all its stripes in the background,
-    /// until [`Action::JobEnded`]. The drive is told when it may collect.
+    /// until [`Happening::JobEnded`]. The drive is told when it may collect.
     ///
     /// # Errors
     ///
@@ -651,7 +656,7 @@ impl<O: Observe> Array<O> {
 
     /// Resyncs these stripes in the background: after a crash their parity may not match their
     /// data, and copies of a mirror may differ. Until a stripe is done nothing is reconstructed
-    /// with its parity, and its copies are made equal before they are read. [`Action::JobEnded`]
+    /// with its parity, and its copies are made equal before they are read. [`Happening::JobEnded`]
     /// when all are done. To be called before the first request.
     ///
     /// Parity of a stripe with missing data stays as it is and is assumed to match. A driver that
@@ -671,7 +676,7 @@ impl<O: Observe> Array<O> {
 
     /// Scrubs: has the parity of each stripe compared with its data ([`Action::Check`]). Pages that
     /// cannot be read are repaired ([`Config::read_repair`]). Parity that does not fit is reported
-    /// ([`Action::ParityMismatch`]), and with `rewrites` written again. [`Action::JobEnded`] ends it.
+    /// ([`Happening::ParityMismatch`]), and with `rewrites` written again. [`Happening::JobEnded`] ends it.
     pub fn scrub(&mut self, now: Instant, rewrites: bool) {
         let job = if rewrites { JobKind::ScrubRepair } else { JobKind::Scrub };
         self.add_job(now, job, self.stripes.places.layout.stripes());

@@ -19,8 +19,8 @@ pub use work::{StorageWork, Work};
 use crate::cached_pages::CachedPages;
 use crate::checksums::{ChecksumCounters, ChecksumSetup, Key};
 use crate::durability::{
-    AnswerId, Change, ChangeId, Durability, End, FailReason, Intent, IoId, IoResult, Journal,
-    OperationId, Output as Gate, Records, Sizes, StopReason, Superblock, Transitions, WantedChange,
+    AnswerId, Change, ChangeId, Durability, End, Intent, IoId, IoResult, Journal, OperationId,
+    Output as Gate, Records, Sizes, StopReason, Superblock, Transitions, WantedChange,
 };
 use crate::memory::Memory;
 use crate::plane::{DataPlane, Target};
@@ -29,7 +29,7 @@ use crate::stripe_memory::StripeMemory;
 use accepted::Accepted;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use array::{DataAction, OpId, Slot, Term};
+use array::{DataAction, FailReason, Happening, OpId, Slot, Term};
 use commands::{Commands, Outstanding};
 use nvme::{Command, CommandId, Completion, Opcode};
 use request::Requests;
@@ -44,17 +44,10 @@ pub enum Notice {
     Answer(AnswerId),
     /// A client waits in vain: the array has stopped.
     Refuse(AnswerId),
-    /// The storage of a drive failed a write or a sync: the drive counts as failed.
-    DriveFailed(DriveId, FailReason),
     /// The array must take no requests any more.
     Stop(StopReason),
-    /// What was read of a drive does not fit its checksum.
-    Mismatch {
-        /// The drive.
-        drive: DriveId,
-        /// The first byte of the block among the data of the drive.
-        offset_bytes: u64,
-    },
+    /// Something has happened.
+    Happened(Happening),
     /// The clean shutdown is over.
     Ended(End),
 }
@@ -125,7 +118,7 @@ pub struct Bytes<M: Memory> {
     durability: Option<Durability<HeldWork<M>>>,
     notices: VecDeque<Notice>,
     /// Drives that the array must give up.
-    failed: VecDeque<DriveId>,
+    failed: VecDeque<(DriveId, FailReason)>,
     /// Parities that were compared and found wrong.
     mismatches: u64,
     /// None if data have no checksums.
@@ -540,10 +533,7 @@ impl<M: Memory> Bytes<M> {
                 }
                 Gate::Answer { answer } => self.notices.push_back(Notice::Answer(answer)),
                 Gate::Refuse { answer } => self.notices.push_back(Notice::Refuse(answer)),
-                Gate::FailDrive { drive, reason } => {
-                    self.failed.push_back(drive);
-                    self.notices.push_back(Notice::DriveFailed(drive, reason));
-                }
+                Gate::FailDrive { drive, reason } => self.failed.push_back((drive, reason)),
                 Gate::Stop { reason } => self.notices.push_back(Notice::Stop(reason)),
                 Gate::Ended { end } => self.notices.push_back(Notice::Ended(end)),
             }
@@ -722,7 +712,7 @@ impl<M: Memory> DataPlane for Bytes<M> {
         self.ready.pop_front()
     }
 
-    fn poll_failed_drive(&mut self) -> Option<DriveId> {
+    fn poll_failed_drive(&mut self) -> Option<(DriveId, FailReason)> {
         self.failed.pop_front()
     }
 

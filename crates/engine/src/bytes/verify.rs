@@ -8,11 +8,12 @@ use super::{Bytes, Purpose, StorageWork, Transfer, Work};
 use crate::checksums::{
     ChecksumCounters, ChecksumSetup, Checksums, Key, SUMMED_BYTES, Stamp, TableIo, Verdict, crc32c,
 };
-use crate::durability::{FailReason, IoId, IoResult, MemberState};
+use crate::durability::{IoId, IoResult, MemberState};
 use crate::memory::Memory;
 use crate::planted::Bug;
 use alloc::vec;
 use alloc::vec::Vec;
+use array::{FailReason, Happening};
 use core::ops::Range;
 use nvme::PlFlag;
 use units::DriveId;
@@ -221,7 +222,8 @@ impl<M: Memory> Bytes<M> {
                     self.end_recovery(Some(check), era, true);
                 }
                 let offset_bytes = block * SUMMED_BYTES as u64;
-                self.notices.push_back(super::Notice::Mismatch { drive, offset_bytes });
+                let happening = Happening::ChecksumMismatch { drive, offset_bytes };
+                self.notices.push_back(super::Notice::Happened(happening));
                 Some((IoResult::Failed, Some(buffer)))
             }
         }

@@ -1,9 +1,10 @@
 //! Writes into heads and syncs that are under way.
 
 use super::drive_set::DriveSet;
-use super::output::{FailReason, IoId};
+use super::output::IoId;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use array::FailReason;
 use units::DriveId;
 
 /// What several drives are doing at once, each its part.

@@ -6,7 +6,7 @@ use super::head_io::{HeadIo, Task};
 use super::intent::Intent;
 use super::journal::{Batch, HeadWrite, HeaderUse, Journal, JournalError};
 use super::output::{
-    AnswerId, Change, ChangeId, End, FailReason, IoId, IoResult, Output, StopReason, WantedChange,
+    AnswerId, Change, ChangeId, End, IoId, IoResult, Output, StopReason, WantedChange,
 };
 use super::recorder::{Recorder, Recording, SuperblockWrite};
 use super::setup::Setup;
@@ -19,6 +19,7 @@ use crate::planted::{Bug, Planted};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use array::FailReason;
 use units::{DriveId, Duration, Instant};
 
 /// Time between two checks of which regions have become quiet.

@@ -70,8 +70,7 @@ pub use missed::MissedRegions;
 pub use open::{Opening, find, find_forced, open};
 pub use opened::{Contents, OpenError, Opened};
 pub use output::{
-    AnswerId, Change, ChangeId, End, FailReason, IoId, IoResult, OperationId, Output, StopReason,
-    WantedChange,
+    AnswerId, Change, ChangeId, End, IoId, IoResult, OperationId, Output, StopReason, WantedChange,
 };
 pub use refusal::{Note, Refusal};
 pub use setup::{Setup, Sizes};

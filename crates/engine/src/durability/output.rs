@@ -3,6 +3,7 @@
 use super::journal::JournalError;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use array::FailReason;
 use core::fmt;
 use units::DriveId;
 
@@ -132,36 +133,6 @@ pub enum Output<C> {
         /// How.
         end: End,
     },
-}
-
-/// What a drive that has to be given up did not do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FailReason {
-    /// Write data.
-    Change,
-    /// Bring to stable storage what it was given.
-    Sync,
-    /// Write its superblock.
-    Superblock,
-    /// Write a block of the write-intent record.
-    Intent,
-    /// Write into the journal.
-    Journal,
-    /// Write checksums.
-    Checksums,
-}
-
-impl fmt::Display for FailReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Change => "it cannot write data",
-            Self::Sync => "it cannot bring data to stable storage",
-            Self::Superblock => "it cannot write its superblock",
-            Self::Intent => "it cannot write the write-intent record",
-            Self::Journal => "it cannot write the journal",
-            Self::Checksums => "it cannot write checksums",
-        })
-    }
 }
 
 /// Why an array cannot go on.

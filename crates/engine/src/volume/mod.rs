@@ -23,14 +23,14 @@ pub use opening::{Rebuild, Repairs};
 pub use requests::TurnBudget;
 
 use crate::bytes::{ByteRequest, Bytes, EndedSlice, Notice, Progress, RequestSlot, StorageWork};
-use crate::durability::{AnswerId, End, FailReason, IoResult, StopReason};
+use crate::durability::{AnswerId, End, IoResult, StopReason};
 use crate::engine::{self, Engine};
 use crate::planted::Bug;
 use crate::{Drive, Memory, Origin};
 use administration::{Administration, Step, Switching};
 use alloc::collections::VecDeque;
 use array::policy::{PolicyKind, PolicySettings};
-use array::{CannotReplace, Coordination, DriveState, JobKind, MemberSet, Outcome, PageRepair};
+use array::{CannotReplace, Coordination, DriveState, Happening, Outcome};
 use core::ops::Range;
 use requests::{Asked, Requests};
 use units::{DriveId, Duration, Instant, Observe, Unobserved};
@@ -65,36 +65,8 @@ pub enum Output {
     },
     /// A part of a request is done: where its time went.
     Part(Outcome),
-    /// The array has given up a drive.
-    DriveFailed {
-        /// The drive.
-        drive: DriveId,
-        /// What its storage did not do; none if the array or an administrator gave it up.
-        reason: Option<FailReason>,
-    },
-    /// A background job has ended.
-    JobEnded {
-        /// The job.
-        job: JobKind,
-        /// Stripes that could not be rebuilt, resynced or compared, and stay as they were.
-        skipped: u64,
-    },
-    /// What was read of a drive does not fit its checksum. The array repairs it.
-    ChecksumMismatch {
-        /// The drive.
-        drive: DriveId,
-        /// The first byte of the block among the data of the drive.
-        offset_bytes: u64,
-    },
-    /// A page that a drive could not read was repaired, or could not be.
-    PageRepaired(PageRepair),
-    /// A scrub found parities of a stripe that do not fit its data.
-    ParityMismatch {
-        /// The stripe.
-        stripe: u64,
-        /// The parities, by the drives that the layout gives them.
-        members: MemberSet,
-    },
+    /// Something has happened.
+    Happened(Happening),
     /// The failure of a drive that was ordered is written down: it stays failed whatever happens.
     FailureRecorded {
         /// The drive.
@@ -353,12 +325,7 @@ impl<M: Memory, O: Observe> Volume<M, O> {
                 self.end_part(now, &outcome);
                 Output::Part(outcome)
             }
-            engine::Output::DriveFailed { drive } => Output::DriveFailed { drive, reason: None },
-            engine::Output::JobEnded { job, skipped } => Output::JobEnded { job, skipped },
-            engine::Output::PageRepaired(repair) => Output::PageRepaired(repair),
-            engine::Output::ParityMismatch { stripe, members } => {
-                Output::ParityMismatch { stripe, members }
-            }
+            engine::Output::Happened(happening) => Output::Happened(happening),
             remote @ (engine::Output::Command { .. }
             | engine::Output::AskStatus { .. }
             | engine::Output::Permitted { .. }) => Output::Remote(remote),
@@ -371,9 +338,7 @@ impl<M: Memory, O: Observe> Volume<M, O> {
             Notice::Refuse(answer) => {
                 Output::Reply { token: Token(answer.0), reply: Reply::Refused }
             }
-            Notice::DriveFailed(drive, reason) => {
-                Output::DriveFailed { drive, reason: Some(reason) }
-            }
+            Notice::Happened(happening) => Output::Happened(happening),
             Notice::Stop(reason) => {
                 let end = self.administration.stop(reason);
                 for token in self.requests.take_all() {
@@ -381,9 +346,6 @@ impl<M: Memory, O: Observe> Volume<M, O> {
                 }
                 self.outputs.extend(end.map(Output::ShutDown));
                 Output::Stopped(reason)
-            }
-            Notice::Mismatch { drive, offset_bytes } => {
-                Output::ChecksumMismatch { drive, offset_bytes }
             }
             Notice::Ended(end) => Output::ShutDown(self.administration.ended(end)),
         }

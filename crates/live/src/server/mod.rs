@@ -38,7 +38,7 @@ use crate::release::Releaser;
 use crate::storage::Storage;
 use admin::Admin;
 use array::policy::{PolicyKind, PolicySettings};
-use array::{Coordination, RequestKind};
+use array::{Coordination, Happening, RequestKind};
 use array_io::{ArrayIo, StorageErrors};
 use busy_poll::BusyPoll;
 use claims::Claims;
@@ -415,37 +415,7 @@ impl Server {
                     self.measures.record_causes(&outcome);
                 }
             }
-            Output::DriveFailed { drive, reason: Some(reason) } => {
-                tracing::error!(drive = drive.0, %reason, "a drive has failed: the array goes on without it");
-                self.members.await_return(&mut self.io, drive);
-            }
-            Output::DriveFailed { drive, reason: None }
-                if self.admin.has_ordered_failure(drive) =>
-            {
-                tracing::info!(
-                    drive = drive.0,
-                    "drive {} has failed, as was ordered: the array goes on without it",
-                    drive.0
-                );
-            }
-            Output::DriveFailed { drive, reason: None } => {
-                tracing::error!(drive = drive.0, "a drive is given up");
-                self.members.await_return(&mut self.io, drive);
-            }
-            Output::JobEnded { job, skipped } => {
-                // What it has met belongs to its result.
-                self.integrity.tell_now(self.io.present());
-                self.jobs.end(&self.io, job, skipped);
-            }
-            Output::ChecksumMismatch { drive, offset_bytes } => {
-                self.integrity.note_checksum(self.io.present(), drive, offset_bytes);
-            }
-            Output::PageRepaired(repair) => {
-                self.integrity.note_repair(self.io.present(), repair, self.io.page_bytes());
-            }
-            Output::ParityMismatch { stripe, members } => {
-                self.integrity.note_mismatch(self.io.present(), stripe, members);
-            }
+            Output::Happened(happening) => self.take_happening(happening),
             Output::FailureRecorded { drive } => self.end_failing(drive),
             Output::ReadyToReplace { drive } => self.replace(drive),
             Output::Switched(result) => self.end_switch(result),
@@ -463,6 +433,39 @@ impl Server {
                 self.io.permit(drive, right);
             }
             Output::Remote(output) => unreachable!("the storage has all drives: {output:?}"),
+        }
+    }
+
+    fn take_happening(&mut self, happening: Happening) {
+        match happening {
+            Happening::DriveFailed { drive, .. } if self.admin.has_ordered_failure(drive) => {
+                tracing::info!(
+                    drive = drive.0,
+                    "drive {} has failed, as was ordered: the array goes on without it",
+                    drive.0
+                );
+            }
+            Happening::DriveFailed { drive, reason } => {
+                tracing::error!(
+                    drive = drive.0, %reason,
+                    "a drive has failed: the array goes on without it"
+                );
+                self.members.await_return(&mut self.io, drive);
+            }
+            Happening::JobEnded { job, skipped } => {
+                // What it has met belongs to its result.
+                self.integrity.tell_now(self.io.present());
+                self.jobs.end(&self.io, job, skipped);
+            }
+            Happening::ChecksumMismatch { drive, offset_bytes } => {
+                self.integrity.note_checksum(self.io.present(), drive, offset_bytes);
+            }
+            Happening::PageRepaired(repair) => {
+                self.integrity.note_repair(self.io.present(), repair, self.io.page_bytes());
+            }
+            Happening::ParityMismatch { stripe, members } => {
+                self.integrity.note_mismatch(self.io.present(), stripe, members);
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use super::model::Moment;
 use super::powered::{Fuse, PoweredDisk};
 use super::transition::{Transition, count_cut, count_opened, count_running};
 use super::world::{PendingCut, Waiting, World};
-use array::{JobKind, PageRepair};
+use array::{Happening, JobKind, PageRepair};
 use engine::Drive;
 use engine::durability::{DriveSet, OpenError, Opened, Refusal, StopReason, open};
 use engine::volume::{Output, Repairs, Reply, ShutdownEnd, Token};
@@ -422,14 +422,10 @@ impl World {
         }
     }
 
-    fn output(&mut self, output: Output) -> Done<Option<ShutdownEnd>> {
-        match output {
-            Output::Reply { token, reply } => self.reply(token, reply)?,
-            Output::DriveFailed { drive, reason } => {
-                self.tell(|| match reason {
-                    Some(reason) => format!("drive {} is given up: {reason}", drive.0),
-                    None => format!("drive {} is given up", drive.0),
-                });
+    fn note_happening(&mut self, happening: Happening) {
+        match happening {
+            Happening::DriveFailed { drive, reason } => {
+                self.tell(|| format!("drive {} is given up: {reason}", drive.0));
                 self.count(Transition::DriveRetired);
                 self.array.iter_mut().for_each(|array| array.looks.crowd());
                 self.doomed &= !(1 << drive.0);
@@ -438,7 +434,7 @@ impl World {
                 self.forget_read_errors();
                 self.note_other_copies();
             }
-            Output::JobEnded { job, skipped } => {
+            Happening::JobEnded { job, skipped } => {
                 self.tell(|| format!("{job:?} has ended, {skipped} stripes left as they were"));
                 self.scrub_ended(job, skipped);
                 if let (JobKind::Rebuild(drive), 0) = (job, skipped) {
@@ -455,17 +451,24 @@ impl World {
                     self.model.drives_lost();
                 }
             }
-            Output::PageRepaired(PageRepair { drive, lba, repaired }) => {
+            Happening::PageRepaired(PageRepair { drive, lba, repaired }) => {
                 self.report.coverage.count(Transition::PageRepaired, u64::from(repaired));
                 let end = if repaired { "is repaired" } else { "cannot be repaired" };
                 self.tell(|| format!("page {} of drive {} {end}", lba.0, drive.0));
             }
-            Output::ChecksumMismatch { drive, offset_bytes } => {
+            Happening::ChecksumMismatch { drive, offset_bytes } => {
                 self.tell(|| format!("byte {offset_bytes} of drive {} has a wrong sum", drive.0));
             }
-            Output::ParityMismatch { stripe, members } => {
+            Happening::ParityMismatch { stripe, members } => {
                 self.tell(|| format!("parity {members:?} of stripe {stripe} does not fit"));
             }
+        }
+    }
+
+    fn output(&mut self, output: Output) -> Done<Option<ShutdownEnd>> {
+        match output {
+            Output::Reply { token, reply } => self.reply(token, reply)?,
+            Output::Happened(happening) => self.note_happening(happening),
             Output::Stopped(StopReason::NoRoom { drive }) => self.make_room(drive)?,
             Output::Stopped(reason) => {
                 self.tell(|| format!("the array has stopped: {reason}"));

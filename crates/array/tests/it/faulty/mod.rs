@@ -4,7 +4,9 @@
 
 mod plane;
 
-use array::{Config, Ended, JobKind, Outcome, Request, RequestId, RequestKind, Role, gf};
+use array::{
+    Config, Ended, Happening, JobKind, Outcome, Request, RequestId, RequestKind, Role, gf,
+};
 use engine::{Drive, Engine, Output};
 use nvme::{Cause, Command, Completion, Delays, DriveStatus, Opcode, PlFlag, Status};
 use plane::Pages;
@@ -276,27 +278,30 @@ impl Host {
                     self.engine.handle_status(self.now, drive, &status);
                 }
                 Output::Complete(outcome) => self.complete(&outcome),
-                Output::DriveFailed { drive } => {
+                Output::Happened(Happening::DriveFailed { drive, .. }) => {
                     assert_eq!(self.gone >> drive.0 & 1, 0, "{drive:?} failed twice");
                     self.gone |= 1 << drive.0;
                     let garbage = self.rng.next_u64().to_le_bytes();
                     self.drives[drive.index()].fill(garbage);
                     assert_eq!(self.engine.array().absent(), self.gone);
                 }
-                Output::PageRepaired(repair) => {
+                Output::Happened(Happening::PageRepaired(repair)) => {
                     self.repaired += u64::from(repair.repaired);
                     self.lost += u64::from(!repair.repaired);
                 }
-                Output::ParityMismatch { .. } => self.mismatched += 1,
-                Output::JobEnded { job: JobKind::Scrub | JobKind::ScrubRepair, skipped } => {
-                    self.scrubbed += 1;
-                    self.skipped += skipped;
+                Output::Happened(Happening::ParityMismatch { .. }) => self.mismatched += 1,
+                Output::Happened(Happening::ChecksumMismatch { .. }) => {
+                    unreachable!("no checksums")
                 }
-                Output::JobEnded { job: JobKind::Rebuild(drive), skipped: 0 } => {
-                    self.restored.push(Some(drive));
-                }
-                Output::JobEnded { job: JobKind::Resync, skipped: 0 } => self.restored.push(None),
-                Output::JobEnded { skipped, .. } => self.not_restored += skipped,
+                Output::Happened(Happening::JobEnded { job, skipped }) => match (job, skipped) {
+                    (JobKind::Scrub | JobKind::ScrubRepair, _) => {
+                        self.scrubbed += 1;
+                        self.skipped += skipped;
+                    }
+                    (JobKind::Rebuild(drive), 0) => self.restored.push(Some(drive)),
+                    (JobKind::Resync, 0) => self.restored.push(None),
+                    _ => self.not_restored += skipped,
+                },
             }
         }
         self.engine.check_invariants();

@@ -1,7 +1,7 @@
 //! A data plane of eight bytes a page for remote drives that a test plays.
 
 use super::{PAGE, Page};
-use array::{DataAction, OpId, Request, RequestId, Slot, Term};
+use array::{DataAction, FailReason, OpId, Request, RequestId, Slot, Term};
 use engine::{CachedPages, DataPlane, Heap, StripeMemory, Target};
 use nvme::{Command, CommandId, Completion, Opcode};
 use ssd::Ssd;
@@ -172,7 +172,7 @@ impl DataPlane for Pages {
         None
     }
 
-    fn poll_failed_drive(&mut self) -> Option<DriveId> {
+    fn poll_failed_drive(&mut self) -> Option<(DriveId, FailReason)> {
         None
     }
 

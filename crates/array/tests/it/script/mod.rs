@@ -5,8 +5,8 @@
 
 use array::policy::{PolicyKind, PolicySettings};
 use array::{
-    Action, Array, Config, Coordination, DataAction, Ended, JobKind, Layout, Level, Outcome,
-    Request, RequestId, RequestKind, WindowConfig,
+    Action, Array, Config, Coordination, DataAction, Ended, Happening, JobKind, Layout, Level,
+    Outcome, Request, RequestId, RequestKind, WindowConfig,
 };
 use nvme::{Cause, CollectionRight, Command, Completion, Delays, Opcode, PlFlag, Status};
 use std::fmt::Write as _;
@@ -161,8 +161,10 @@ impl Script {
                     };
                     self.log.push_str(ended);
                 }
-                Action::DriveFailed { drive } => write!(self.log, "gone{} ", drive.0).unwrap(),
-                Action::JobEnded { job, skipped } => {
+                Action::Happened(Happening::DriveFailed { drive, .. }) => {
+                    write!(self.log, "gone{} ", drive.0).unwrap();
+                }
+                Action::Happened(Happening::JobEnded { job, skipped }) => {
                     self.skipped += skipped;
                     self.log.push_str(match (job, skipped) {
                         (JobKind::Scrub | JobKind::ScrubRepair, _) => "scrubbed ",
@@ -170,7 +172,7 @@ impl Script {
                         (_, _) => "not-restored ",
                     });
                 }
-                Action::PageRepaired(repair) => {
+                Action::Happened(Happening::PageRepaired(repair)) => {
                     let end = if repair.repaired { "repaired" } else { "lost" };
                     write!(self.log, "{end}{} ", repair.drive.0).unwrap();
                 }
@@ -180,7 +182,10 @@ impl Script {
                     write!(self.log, "{with}={member} ").unwrap();
                     self.array.handle_checked(self.now, op, member, !self.differ);
                 }
-                Action::Check { .. } | Action::ParityMismatch { .. } => {
+                Action::Check { .. }
+                | Action::Happened(
+                    Happening::ParityMismatch { .. } | Happening::ChecksumMismatch { .. },
+                ) => {
                     unreachable!("nothing is scrubbed with data actions on")
                 }
             }

@@ -1,11 +1,11 @@
 //! The order of steps, one by one, as a trace of what the machine asks for.
 
 use super::world::{QUIET_FOR, REGION_BYTES, UUID, geometry};
-use array::Level;
+use array::{FailReason, Level};
 use engine::durability::journal::JOURNAL_OFFSET_BYTES;
 use engine::durability::{
-    AnswerId, Change, ChangeId, Durability, FailReason, Intent, IoId, IoResult, Journal,
-    MemberState, OperationId, Output, Past, Records, Setup, Superblock, WantedChange,
+    AnswerId, Change, ChangeId, Durability, Intent, IoId, IoResult, Journal, MemberState,
+    OperationId, Output, Past, Records, Setup, Superblock, WantedChange,
 };
 use units::{DriveId, Duration, Instant};
 
