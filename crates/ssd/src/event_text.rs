@@ -3,6 +3,7 @@
 use crate::event::{Event, Origin, PageOperation};
 use core::fmt;
 use nvme::Opcode;
+use units::Instant;
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -85,7 +86,7 @@ impl fmt::Display for Event {
             Self::CollectionEnded { collection } => write!(f, "collection {collection} ends"),
             Self::RightChanged { right } => write!(f, "may collect: {right:?}"),
             Self::WindowOpened { range, until } => {
-                write!(f, "busy window of range {range} until {until:?}")
+                write!(f, "busy window of range {range} until {}", until.since(Instant::ZERO))
             }
             Self::Buffered { id, block } => write!(f, "block {block} of command {} buffered", id.0),
             Self::Stalled { id, block } => write!(f, "block {block} of command {} stalled", id.0),

@@ -45,7 +45,7 @@ pub struct Recorded;
 pub struct Traced;
 
 /// Events that a [`Traced`] machine keeps at most.
-pub const TRACED_EVENTS: usize = 1 << 15;
+pub const TRACED_EVENTS: usize = 1 << 13;
 
 impl Observe for Unobserved {
     type Log<E: Clone + Debug + Send> = NoEvents;

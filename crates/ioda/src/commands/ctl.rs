@@ -122,7 +122,7 @@ enum CtlCommand {
         #[arg(long)]
         repair: bool,
     },
-    /// Show the last events of the array and its drives, some ten thousand of which are kept
+    /// Show the last events of the array and its drives, of which some thousand are kept
     #[command(after_help = "Example:\n  ioda ctl trace --drive 2 --last 50")]
     Trace {
         /// Only events of requests with this number, 0 or more, such as 3; numbers are used again
@@ -132,7 +132,7 @@ enum CtlCommand {
         /// Only events that name this drive, by its position, counted from 0 [default: all]
         #[arg(long, value_name = "DRIVE")]
         drive: Option<u8>,
-        /// Number of events, the last ones, 1 to 32768
+        /// Number of events, the last ones, 1 to 8192
         #[arg(long, value_name = "N", default_value_t = 200)]
         #[arg(value_parser = clap::value_parser!(u32).range(1..=TRACED_EVENTS as i64))]
         last: u32,

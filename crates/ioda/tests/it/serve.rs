@@ -295,7 +295,7 @@ fn the_last_events_are_shown() {
         shown.stdout.lines().map(str::to_owned).collect()
     };
     assert_eq!(trace("--last 7").len(), 7);
-    let arrived = trace("--last 32768");
+    let arrived = trace("--last 8192");
     let arrived = arrived.iter().rev().find(|line| line.contains(" arrived: ")).unwrap();
     let number = arrived.split("request ").nth(1).unwrap().split(' ').next().unwrap();
     let life = trace(&format!("--request {number}"));

@@ -66,7 +66,6 @@ fn every_trace_replays_on_an_array_that_collects() {
                     "--resize-write",
                     "0.25",
                     "--json",
-                    "-",
                 ][..],
                 typed(&trace),
             ]
@@ -202,7 +201,7 @@ fn standard_input_is_a_trace_wherever_one_is_taken() {
     assert_eq!(code, 0, "{stderr}");
     assert!(stdout.contains("187 µs"), "{stdout}");
     for command in ["run", "compare"] {
-        let mut arguments = vec![command, "-", "--policy", "base", "--json", "-"];
+        let mut arguments = vec![command, "-", "--policy", "base", "--json"];
         arguments.extend(crate::common::TINY);
         let (code, stdout, stderr) = piped(&arguments, SNOOP);
         assert_eq!(code, 0, "{stderr}");
