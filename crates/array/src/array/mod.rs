@@ -12,9 +12,9 @@ mod sending;
 mod stripes;
 
 use crate::action::{Action, Ended, OpId};
-use crate::availability::{Availability, CannotReplace, DriveState};
+use crate::availability::{CannotReplace, DriveState};
 use crate::cache_config::WriteCacheCounters;
-use crate::commands::{CommandRecord, Commands, Purpose};
+use crate::commands::{CommandRecord, Purpose};
 use crate::config::Config;
 use crate::contract::Contract;
 use crate::coordinate::{Coordination, Coordinator};
@@ -25,17 +25,14 @@ use crate::happening::{FailReason, Happening, JobKind};
 use crate::jobs::{JobProgress, Jobs};
 use crate::layout::Layout;
 use crate::members::MemberSet;
-use crate::operation::Operations;
-use crate::outbox::Outbox;
 use crate::permits::Permits;
 use crate::policy::{Answered, Asked, PolicyKind, PolicySettings, PolicySetup, Rules, Tally};
 use crate::read_repairs::RepairCounters;
 use crate::relocation::{Place, Relocation};
 use crate::request::{Request, RequestKind};
 use crate::requests::{PartEnded, RequestSlot, Requests};
-use crate::stripe_queues::StripeQueues;
 use crate::switch::CannotSwitch;
-use crate::timers::{Computation, Timers};
+use crate::timers::Computation;
 use crate::trust::Trust;
 use crate::write_cache::WriteCache;
 use alloc::boxed::Box;
@@ -44,7 +41,6 @@ use constants::Constants;
 use core::ops::Range;
 use kinds::Input;
 use nvme::{Blocked, CollectionReport, Completion, Delays, DriveStatus, Opcode, Status};
-use places::Places;
 use sending::Sending;
 use stripes::Stripes;
 use units::{DriveId, Duration, Instant, Lba, Observe, Unobserved};
@@ -103,24 +99,8 @@ impl<O: Observe> Array<O> {
             },
             requests: Requests::default(),
             jobs: Jobs::new(config.job_depth, config.read_repair),
-            sending: Sending {
-                rules,
-                permits,
-                commands: Commands::new(width),
-                timers: Timers::new(),
-                cache,
-                counters: Counters::new(width as usize),
-                out: Outbox::new(config.data_actions),
-            },
-            stripes: Stripes {
-                places: Places {
-                    relocation: Relocation::new(&layout, spare.start, spare_blocks),
-                    availability: Availability::new(absent),
-                    layout,
-                },
-                queues: StripeQueues::new(),
-                ops: Operations::default(),
-            },
+            sending: Sending::new(rules, permits, cache, width, config.data_actions),
+            stripes: Stripes::new(layout, absent, spare.start, spare_blocks),
         };
         array.sending.emit_notices(Instant::ZERO);
         array.sending.refresh_deadline();

@@ -30,6 +30,25 @@ pub(super) struct Sending<O: Observe> {
 }
 
 impl<O: Observe> Sending<O> {
+    /// Nothing is out yet.
+    pub(super) fn new(
+        rules: Rules,
+        permits: Permits,
+        cache: Option<Box<WriteCache>>,
+        width: u32,
+        data_actions: bool,
+    ) -> Self {
+        Self {
+            rules,
+            permits,
+            commands: Commands::new(width),
+            timers: Timers::new(),
+            cache,
+            counters: Counters::new(width as usize),
+            out: Outbox::new(data_actions),
+        }
+    }
+
     /// Says to the drives what the coordination has for them.
     pub(super) fn emit_notices(&mut self, now: Instant) {
         while let Some(notice) = self.permits.poll_notice() {

@@ -2,10 +2,11 @@
 
 use super::places::Places;
 use crate::action::OpId;
-use crate::layout::Role;
+use crate::availability::Availability;
+use crate::layout::{Layout, Role};
 use crate::members::MemberSet;
 use crate::operation::{Operations, Work};
-use crate::relocation::Place;
+use crate::relocation::{Place, Relocation};
 use crate::stripe_queues::{Access, StripeQueues};
 use units::DriveId;
 
@@ -17,6 +18,24 @@ pub(super) struct Stripes {
 }
 
 impl Stripes {
+    /// Idle stripes; `spare_blocks` from `spare_start` on take chunks that move.
+    pub(super) fn new(
+        layout: Layout,
+        absent: MemberSet,
+        spare_start: u64,
+        spare_blocks: u64,
+    ) -> Self {
+        Self {
+            places: Places {
+                relocation: Relocation::new(&layout, spare_start, spare_blocks),
+                availability: Availability::new(absent),
+                layout,
+            },
+            queues: StripeQueues::new(),
+            ops: Operations::default(),
+        }
+    }
+
     /// How a reconstruction may go on. Writers have the stripe to themselves already.
     pub(super) fn access(&self, op: OpId) -> Access {
         let target = &self.ops[op];

@@ -6,6 +6,7 @@ mod dependencies;
 mod fields;
 mod files;
 mod impls;
+mod journeys;
 mod offenders;
 mod types;
 
