@@ -502,11 +502,9 @@ impl<O: Observe> Array<O> {
             status,
             latency,
         });
-        if record.opcode == Opcode::Read {
-            if self.sending.judge(now, record, status, latency) {
-                let (incomplete, parities) = self.stripes.places.incomplete();
-                self.sending.tell_verdicts(now, incomplete, parities);
-            }
+        if record.opcode == Opcode::Read && self.sending.judge(now, record, status, latency) {
+            let (incomplete, parities) = self.stripes.places.incomplete();
+            self.sending.tell_verdicts(now, incomplete, parities);
         }
         if record.opcode == Opcode::Write && status == Status::Unrecovered {
             self.give_up(now, record.drive);

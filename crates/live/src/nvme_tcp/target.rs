@@ -54,7 +54,7 @@ pub struct TargetSetup {
     /// What of it the discovery subsystem tells.
     pub listings: Vec<Listing>,
     /// Bound on the data of commands that all hosts together have it hold, at least
-    /// [`COMMAND_MEMORY_BYTES_MIN`].
+    /// [`COMMAND_MEMORY_BYTES_MIN`](super::COMMAND_MEMORY_BYTES_MIN).
     pub memory_bytes: u64,
     /// Reservations that were kept.
     pub reservations: ReservationState,
