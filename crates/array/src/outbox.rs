@@ -89,4 +89,8 @@ impl<O: Observe> Outbox<O> {
     pub(crate) fn drain_events(&mut self, take: impl FnMut(Instant, Event)) {
         self.events.drain(take);
     }
+
+    pub(crate) fn each_event(&self, see: impl FnMut(Instant, &Event)) {
+        self.events.each(see);
+    }
 }

@@ -491,14 +491,28 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         self.events.drain(take);
     }
 
-    /// Shows the events that are kept to `see`, in the same order.
-    pub fn events(&self, see: impl FnMut(Instant, &Event)) {
-        self.events.each(see);
+    /// The events that array and drives keep ([`units::Traced`]), by time: of each machine in the
+    /// order in which they happened, of the same moment those of the array first.
+    #[must_use]
+    pub fn kept_events(&self) -> Vec<(Instant, Event)> {
+        let mut events = Vec::new();
+        self.array.each_event(|at, event| events.push((at, Event::Array(event.clone()))));
+        for (ssd, number) in self.drives.iter().map(Drive::ssd).zip(0..) {
+            if let Some(ssd) = ssd {
+                let drive = DriveId(number);
+                ssd.each_event(|at, event| events.push((at, Event::Drive(drive, *event))));
+            }
+        }
+        events.sort_by_key(|(at, _)| *at);
+        events
     }
 
     /// Takes what the array has told, before another machine tells what came of it.
     #[inline]
     fn note_array(&mut self) {
+        if !<O::Log<Event> as EventLog<Event>>::IS_TAKEN {
+            return;
+        }
         let events = &mut self.events;
         self.array.drain_events(|at, event| events.emit(at, || Event::Array(event)));
     }
@@ -506,6 +520,9 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
     /// Takes what a drive has told.
     #[inline]
     fn note_drive(&mut self, drive: DriveId) {
+        if !<O::Log<Event> as EventLog<Event>>::IS_TAKEN {
+            return;
+        }
         let events = &mut self.events;
         if let Some(ssd) = self.drives[drive.index()].ssd_mut() {
             ssd.drain_events(|at, event| events.emit(at, || Event::Drive(drive, event)));

@@ -103,8 +103,6 @@ pub enum Answer {
 /// The last events of an array and its drives, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trace {
-    /// Whether the array still has all events since its start.
-    pub is_from_start: bool,
     /// The events.
     pub events: Vec<TracedEvent>,
 }

@@ -83,6 +83,11 @@ impl<O: Observe> Ssd<O> {
         self.flash.journal.drain_events(take);
     }
 
+    /// Shows the events that are kept to `see`, in their order.
+    pub fn each_event(&self, see: impl FnMut(Instant, &Event)) {
+        self.flash.journal.each_event(see);
+    }
+
     /// What the drive is made of.
     #[must_use]
     pub fn config(&self) -> &Config {

@@ -138,6 +138,10 @@ impl<O: Observe> Journal<O> {
     pub(crate) fn drain_events(&mut self, take: impl FnMut(Instant, Event)) {
         self.log.drain(take);
     }
+
+    pub(crate) fn each_event(&self, see: impl FnMut(Instant, &Event)) {
+        self.log.each(see);
+    }
 }
 
 fn name(names: &mut Vec<CommandId>, slot: u32, id: CommandId) {

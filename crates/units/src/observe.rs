@@ -21,6 +21,9 @@ pub trait EventLog<E>: Clone + Debug + Default + Send {
     /// Whether events are kept: a constant, so that the code behind a test of it costs nothing
     /// where they are not.
     const ENABLED: bool;
+    /// Whether the driver of the machine is to take the events ([`EventLog::drain`]). Otherwise they
+    /// stay with the machine, to be shown ([`EventLog::each`]).
+    const IS_TAKEN: bool;
 
     /// Keeps what `event` makes; never calls it where events are not kept.
     fn emit(&mut self, at: Instant, event: impl FnOnce() -> E);
@@ -65,6 +68,7 @@ pub struct NoEvents;
 
 impl<E> EventLog<E> for NoEvents {
     const ENABLED: bool = false;
+    const IS_TAKEN: bool = false;
 
     #[inline(always)]
     fn emit(&mut self, _: Instant, _: impl FnOnce() -> E) {}
@@ -78,6 +82,7 @@ impl<E> EventLog<E> for NoEvents {
 
 impl<E: Clone + Debug + Send> EventLog<E> for Vec<(Instant, E)> {
     const ENABLED: bool = true;
+    const IS_TAKEN: bool = true;
 
     fn emit(&mut self, at: Instant, event: impl FnOnce() -> E) {
         self.push((at, event()));
@@ -108,6 +113,7 @@ impl<E> Default for Ring<E> {
 
 impl<E: Clone + Debug + Send> EventLog<E> for Ring<E> {
     const ENABLED: bool = true;
+    const IS_TAKEN: bool = false;
 
     #[inline]
     fn emit(&mut self, at: Instant, event: impl FnOnce() -> E) {

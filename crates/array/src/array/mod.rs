@@ -253,6 +253,11 @@ impl<O: Observe> Array<O> {
         self.sending.out.drain_events(take);
     }
 
+    /// Shows `see` the events that are kept, in order.
+    pub fn each_event(&self, see: impl FnMut(Instant, &Event)) {
+        self.sending.out.each_event(see);
+    }
+
     /// When [`Array::handle_deadline`] should be called if nothing else happens.
     #[inline]
     #[must_use]

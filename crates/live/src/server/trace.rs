@@ -6,10 +6,10 @@ use crate::control::{Trace, TracedEvent};
 use array::{Event as ArrayEvent, OpId, Origin, RequestId};
 use engine::Event;
 use nvme::CommandId;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use units::{DriveId, Instant, TRACED_EVENTS};
+use units::{DriveId, Instant};
 
 /// How a server is watched while it serves.
 #[derive(Clone, Debug, Default)]
@@ -90,33 +90,27 @@ fn drive_of(event: &Event) -> Option<DriveId> {
 
 /// The wanted events among those that are kept.
 pub(super) fn trace(io: &ArrayIo, wanted: &Wanted) -> Trace {
-    let (mut kept, mut open) = (0, Open::default());
-    let mut events: VecDeque<(Instant, Event)> = VecDeque::new();
-    io.engine().events(|at, event| {
-        kept += 1;
+    let mut open = Open::default();
+    let is_wanted = |(_, event): &(Instant, Event)| {
         let is_of_request = match (wanted.request, event) {
             (None, _) => true,
             (Some(request), Event::Array(event)) => open.is_of(request, event),
             (Some(_), Event::Drive(..)) => false,
         };
-        let is_of_drive = wanted.drive.is_none_or(|drive| drive_of(event) == Some(drive));
-        if is_of_request && is_of_drive {
-            if events.len() == wanted.last.max(1) {
-                events.pop_front();
-            }
-            events.push_back((at, event.clone()));
-        }
-    });
-    let told = |(at, event): (Instant, Event)| TracedEvent {
+        is_of_request && wanted.drive.is_none_or(|drive| drive_of(event) == Some(drive))
+    };
+    let events: Vec<_> = io.engine().kept_events().into_iter().filter(is_wanted).collect();
+    let told = |(at, event): &(Instant, Event)| TracedEvent {
         nanoseconds: at.as_nanos(),
         text: event.to_string(),
     };
-    Trace { is_from_start: kept < TRACED_EVENTS, events: events.into_iter().map(told).collect() }
+    let last = &events[events.len().saturating_sub(wanted.last)..];
+    Trace { events: last.iter().map(told).collect() }
 }
 
 /// Writes all events that are kept to a file, because the array stops.
 pub(super) fn save(io: &ArrayIo, path: &Path) {
-    let wanted = Wanted { last: TRACED_EVENTS, ..Wanted::default() };
+    let wanted = Wanted { last: usize::MAX, ..Wanted::default() };
     let trace = trace(io, &wanted);
     let written = std::fs::File::create(path).map(std::io::BufWriter::new).and_then(|mut file| {
         trace.events.iter().try_for_each(|event| writeln!(file, "{event}"))?;
