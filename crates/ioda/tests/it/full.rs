@@ -37,6 +37,10 @@ fn a_full_file_system_stops_the_array_and_the_next_start_goes_on() {
         assert!(checker.errors > 0 && files.counts().full > 0, "{:?}", files.counts());
         let stopped = served.status().stopped.expect("it takes no more");
         assert!(stopped.contains("no room"), "{stopped}");
+        let trace = folder.path().join("s.ctl.trace");
+        let events = std::fs::read_to_string(&trace).unwrap();
+        assert!(events.contains(" arrived: write of ") && events.contains(" answered by drive "));
+        assert!(served.said().contains(&trace.display().to_string()), "{}", served.said());
         drop(client);
         assert!(!served.terminate(), "that was no clean end");
 
