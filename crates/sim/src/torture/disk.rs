@@ -154,9 +154,12 @@ pub(super) struct SimDisk {
 }
 
 impl SimDisk {
-    /// A write begins.
+    /// A write begins. A dead disk takes nothing any more; what was under way when it died may be
+    /// torn.
     pub(super) fn begin(&mut self, tag: u64, write: Write) {
-        self.in_flight.insert(tag, write);
+        if !self.faults.dead {
+            self.in_flight.insert(tag, write);
+        }
     }
 
     /// A write ends.

@@ -109,3 +109,11 @@ fn a_record_of_zeros_fits_where_it_was_lost() {
 fn a_read_that_began_before_the_resync_is_reconstructed_behind_it() {
     survive_seed(Level::Raid4, 11_034_263);
 }
+
+/// A drive dies in the moment of a cut, without a journal, and is found again. It holds nothing
+/// that was written to it after its death: no lost checksums stand for those that it could not
+/// read.
+#[test]
+fn a_dead_drive_that_is_found_again_has_taken_nothing_since_its_death() {
+    survive_seed(Level::Raid4, 13_054_141);
+}
