@@ -227,6 +227,11 @@ impl<C: Change> WriteGate<C> {
     /// The batch in which these writes are is not to be: they wait as if they had not been let in.
     /// None of them was released.
     pub(super) fn withdraw_batch(&mut self, sequence: u64, journal: &mut Journal) {
+        let is_of_it = |change: &InFlight| change.record == Some(sequence);
+        assert!(
+            !self.in_flight.values().any(is_of_it) || self.planted.has(Bug::BatchNotAwaited),
+            "batch {sequence} is withdrawn, and part of it was released"
+        );
         self.withdrawn += 1;
         self.unstable.retain(|(other, _)| *other != sequence);
         for (&write, pending) in &mut self.pending {
@@ -406,6 +411,10 @@ impl<C: Change> WriteGate<C> {
         self.cached.remove(&id);
         for write in self.order.leave(extent.drive, extent.blocks(), id) {
             if let Some(pending) = self.pending.get_mut(&write) {
+                assert!(
+                    pending.behind > 0,
+                    "{write:?} waits for nothing, and {id:?} was before it"
+                );
                 pending.behind -= 1;
             }
             self.changed.insert(write);
@@ -414,6 +423,7 @@ impl<C: Change> WriteGate<C> {
 
     fn leave_record(&mut self, sequence: u64, journal: &mut Journal) {
         let Some(left) = self.record_left.get_mut(&sequence) else { return };
+        assert!(*left > 0, "batch {sequence} has ended before its last change");
         *left -= 1;
         if *left == 0 {
             self.record_left.remove(&sequence);

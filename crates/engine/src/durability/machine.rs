@@ -365,7 +365,7 @@ impl<C: Change> Durability<C> {
         self.io.check_invariants(present);
         self.gate.check_invariants(present, &self.intent);
         assert!(self.over || self.syncs.is_running() == self.io.is_under_way(Task::Sync));
-        match self.recorder.step {
+        match self.recorder.step() {
             Recording::Idle | Recording::Draining => {}
             Recording::Syncing
             | Recording::PreparingSuperblocks
@@ -386,7 +386,7 @@ impl<C: Change> Durability<C> {
     }
 
     fn is_clearing(&self) -> bool {
-        self.recorder.step == Recording::ClearingJournal
+        self.recorder.step() == Recording::ClearingJournal
     }
 
     fn note(&mut self, now: Instant) {
@@ -399,7 +399,7 @@ impl<C: Change> Durability<C> {
 impl<C: Change> Durability<C> {
     fn advance(&mut self) {
         self.advance_recording();
-        if self.recorder.step == Recording::Idle {
+        if self.recorder.step() == Recording::Idle {
             self.gate.admit(self.journalled);
         }
         self.write_intent();
@@ -447,16 +447,16 @@ impl<C: Change> Durability<C> {
             self.intent.forget_missed(drive);
         }
         if self.recorder.must_begin() {
-            self.recorder.step = Recording::Draining;
+            self.recorder.begin_step(Recording::Draining);
             self.gate.withdraw();
         }
         // What was journalled or released before goes on to its end.
         let is_drained = self.gate.is_drained() && self.journal.is_stable();
-        if self.recorder.step == Recording::Draining && is_drained {
+        if self.recorder.step() == Recording::Draining && is_drained {
             if self.has(Bug::SuperblocksUnsynced) {
                 return self.prepare_superblocks();
             }
-            self.recorder.step = Recording::Syncing;
+            self.recorder.begin_step(Recording::Syncing);
             self.syncs.next().recording = true;
         }
     }
@@ -484,7 +484,7 @@ impl<C: Change> Durability<C> {
         if self.recorder.ends_unclean(end) {
             return self.finish(end);
         }
-        self.recorder.step = Recording::PreparingSuperblocks;
+        self.recorder.begin_step(Recording::PreparingSuperblocks);
         let blocks = self.recorder.prepare(end);
         if self.has(Bug::SuperblocksUnprepared) {
             return self.commit_superblocks();
@@ -493,7 +493,7 @@ impl<C: Change> Durability<C> {
     }
 
     fn commit_superblocks(&mut self) {
-        self.recorder.step = Recording::CommittingSuperblocks;
+        self.recorder.begin_step(Recording::CommittingSuperblocks);
         let blocks = self.recorder.commit();
         self.write_superblocks(blocks);
     }
@@ -512,12 +512,11 @@ impl<C: Change> Durability<C> {
         if !self.has(Bug::DegradedJournalNotBegun) {
             self.choose_journalled();
         }
-        self.recorder.step = Recording::Idle;
         let is_unused = self.journal.is_empty() && self.journalled.is_empty();
         if is_unused || self.has(Bug::JournalNotCleared) {
-            return;
+            return self.recorder.begin_step(Recording::Idle);
         }
-        self.recorder.step = Recording::ClearingJournal;
+        self.recorder.begin_step(Recording::ClearingJournal);
         // Two headers must not be torn at once.
         if !self.journal.is_header_in_flight() {
             self.write_clear();
@@ -610,7 +609,7 @@ impl<C: Change> Durability<C> {
                 self.journal.written(sequence);
                 self.gate.note_stable(self.journal.stable());
             }
-            Task::Superblocks if self.recorder.step == Recording::PreparingSuperblocks => {
+            Task::Superblocks if self.recorder.step() == Recording::PreparingSuperblocks => {
                 self.commit_superblocks();
             }
             Task::Superblocks => {
@@ -621,7 +620,7 @@ impl<C: Change> Durability<C> {
                 self.clear_journal();
             }
             Task::JournalHeader => match self.journal.header_written() {
-                Some(HeaderUse::Clear) => self.recorder.step = Recording::Idle,
+                Some(HeaderUse::Clear) => self.recorder.begin_step(Recording::Idle),
                 Some(HeaderUse::Retire { .. }) if self.is_clearing() => self.write_clear(),
                 Some(HeaderUse::Retire { .. }) | None => self.full = false,
             },

@@ -46,6 +46,22 @@ pub(super) enum Recording {
     ClearingJournal,
 }
 
+impl Recording {
+    /// Whether a step may come right after another.
+    fn may_follow(self, before: Self, planted: Planted) -> bool {
+        match (before, self) {
+            (Self::Idle, Self::Draining)
+            | (Self::Draining, Self::Syncing)
+            | (Self::Syncing, Self::PreparingSuperblocks)
+            | (Self::PreparingSuperblocks, Self::CommittingSuperblocks)
+            | (Self::CommittingSuperblocks, Self::ClearingJournal | Self::Idle)
+            | (Self::ClearingJournal, Self::Idle) => true,
+            (Self::Draining, Self::PreparingSuperblocks) => planted.has(Bug::SuperblocksUnsynced),
+            _ => false,
+        }
+    }
+}
+
 /// A superblock for a drive: where it goes, and its bytes.
 pub(super) type SuperblockWrite = (DriveId, u64, Vec<u8>);
 
@@ -70,7 +86,7 @@ enum Rebuilt {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    pub(super) step: Recording,
+    step: Recording,
     /// What was written last, or is being written; the member is that of the last drive.
     superblock: Superblock,
     /// What is to be committed.
@@ -105,6 +121,22 @@ impl Recorder {
             ending: false,
             planted,
         }
+    }
+
+    /// The step that is under way.
+    pub(super) const fn step(&self) -> Recording {
+        self.step
+    }
+
+    /// The next step begins.
+    ///
+    /// # Panics
+    ///
+    /// If another step has to come first.
+    pub(super) fn begin_step(&mut self, step: Recording) {
+        let before = self.step;
+        assert!(step.may_follow(before, self.planted), "{step:?} came right after {before:?}");
+        self.step = step;
     }
 
     pub(super) fn superblock(&self) -> &Superblock {
@@ -240,6 +272,7 @@ impl Recorder {
     /// Decides what is to be said, and gives the superblocks that prepare all present drives for
     /// it.
     pub(super) fn prepare(&mut self, end: End) -> Vec<SuperblockWrite> {
+        assert!(self.prepared.is_none(), "superblocks are prepared before the last were committed");
         self.superblock.generation += 1;
         let mut joined = self.superblock.joined.clone();
         let joining = core::mem::take(&mut self.joining);
@@ -260,6 +293,7 @@ impl Recorder {
 
     /// All drives are prepared: gives the superblocks that commit it.
     pub(super) fn commit(&mut self) -> Vec<SuperblockWrite> {
+        assert!(self.prepared.is_some(), "superblocks are committed that were not prepared");
         let Some(prepared) = self.prepared.take() else { return Vec::new() };
         self.superblock.commit(prepared.states, prepared.joined, prepared.clean);
         self.superblocks(prepared.drives)
