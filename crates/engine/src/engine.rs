@@ -416,6 +416,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
     #[inline]
     fn hand_over_completion(&mut self, now: Instant) -> bool {
         loop {
+            self.plane.advance();
             if let Some(completion) = self.plane.poll_completion() {
                 self.deliver(now, &completion);
                 return true;

@@ -56,6 +56,10 @@ pub trait DataPlane {
     /// there yet; returns whether it is.
     fn join(&mut self, now: Instant, completion: &mut Completion) -> bool;
 
+    /// Has the records go on as far as they may. The polls give out what came of it.
+    #[inline]
+    fn advance(&mut self) {}
+
     /// A completion of which the data was the last part. Those of [`DataPlane::join`] do not come
     /// again.
     fn poll_completion(&mut self) -> Option<Completion>;

@@ -265,14 +265,12 @@ impl<M: Memory> Bytes<M> {
     /// The next thing for the storage to do.
     #[inline]
     pub fn poll_work(&mut self) -> Option<StorageWork<M::Buffer>> {
-        self.pass_gate();
         self.works.pop_front()
     }
 
     /// The next thing that clients or people wait for.
     #[inline]
     pub fn poll_notice(&mut self) -> Option<Notice> {
-        self.pass_gate();
         self.notices.pop_front()
     }
 
@@ -538,8 +536,6 @@ impl<M: Memory> Bytes<M> {
                 Gate::Ended { end } => self.notices.push_back(Notice::Ended(end)),
             }
         }
-        self.recover();
-        self.serve_tables();
     }
 
     /// Has the storage do what a command says.
@@ -707,8 +703,16 @@ impl<M: Memory> DataPlane for Bytes<M> {
         joined.is_some()
     }
 
-    fn poll_completion(&mut self) -> Option<Completion> {
+    fn advance(&mut self) {
+        if let Some(durability) = &mut self.durability {
+            durability.advance();
+        }
         self.pass_gate();
+        self.recover();
+        self.serve_tables();
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
         self.ready.pop_front()
     }
 

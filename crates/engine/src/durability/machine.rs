@@ -42,8 +42,8 @@ pub struct Records {
 
 /// What must be on stable storage before what, in an array that outlives its process.
 ///
-/// Inputs are `handle_*`; what is to be done is said by [`Durability::poll_output`] until it is
-/// empty. Nothing blocks. These rules hold whenever the power goes:
+/// Inputs are `handle_*`. [`Durability::advance`] is called after them, and
+/// [`Durability::poll_output`] says what is to be done until it is empty. Nothing blocks. These rules hold whenever the power goes:
 ///
 /// * A change is released when its regions are marked on stable storage on all present drives:
 ///   after a crash parity is resynced there.
@@ -290,12 +290,17 @@ impl<C: Change> Durability<C> {
         self.tidy_at
     }
 
-    /// What is to be done next.
-    pub fn poll_output(&mut self) -> Option<Output<C>> {
+    /// Goes on as far as the inputs so far allow: called after them, before
+    /// [`Durability::poll_output`]. Changes of an operation that come later are another write.
+    pub fn advance(&mut self) {
         self.gate.seal();
         while core::mem::take(&mut self.changed) && !self.over {
-            self.advance();
+            self.go_on();
         }
+    }
+
+    /// The next thing to do that came of [`Durability::advance`].
+    pub fn poll_output(&mut self) -> Option<Output<C>> {
         self.outputs.pop_front()
     }
 
@@ -397,7 +402,7 @@ impl<C: Change> Durability<C> {
 
 /// What happens as soon as it may.
 impl<C: Change> Durability<C> {
-    fn advance(&mut self) {
+    fn go_on(&mut self) {
         self.advance_recording();
         if self.recorder.step() == Recording::Idle {
             self.gate.admit(self.journalled);

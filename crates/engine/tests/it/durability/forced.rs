@@ -44,6 +44,7 @@ impl Array {
     }
 
     fn run(&mut self) {
+        self.machine.advance();
         while let Some(output) = self.machine.poll_output() {
             let id = match output {
                 Output::WriteHead { id, drive, offset_bytes, bytes } => {

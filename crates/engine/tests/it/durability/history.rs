@@ -320,6 +320,7 @@ impl Shelf {
     ) -> Vec<(DriveId, u64, Vec<u8>)> {
         let mut under_way = VecDeque::new();
         loop {
+            machine.advance();
             while let Some(output) = machine.poll_output() {
                 match output {
                     Output::WriteHead { id, drive, offset_bytes, bytes } => {
@@ -349,6 +350,7 @@ impl Shelf {
         let mut under_way = Vec::new();
         let cut_at = if rng.below(6) == 0 { rng.below(30) } else { u64::MAX };
         for step in 0.. {
+            machine.advance();
             while let Some(output) = machine.poll_output() {
                 match output {
                     Output::WriteHead { id, drive, offset_bytes, bytes } => {

@@ -85,6 +85,7 @@ impl Bench {
     /// What the machine asks for now, a word for each, drives in brackets.
     pub(super) fn asked(&mut self) -> String {
         let mut words: Vec<String> = Vec::new();
+        self.machine.advance();
         while let Some(output) = self.machine.poll_output() {
             words.push(match output {
                 Output::WriteHead { id, drive, offset_bytes, .. } => {

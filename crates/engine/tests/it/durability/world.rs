@@ -443,6 +443,7 @@ impl World {
             if rng.below(40) == 0 {
                 self.cut(rng);
             }
+            self.machine.advance();
             let output = self.machine.poll_output();
             self.machine.check_invariants();
             let Some(output) = output else { break };
