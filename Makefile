@@ -44,7 +44,7 @@ check:
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --profile dev --workspace --lib --bins --locked --quiet
-	cargo test --profile dev -p units --test it --locked --quiet
+	cargo test --profile dev -p ioda-units --test it --locked --quiet
 
 # Every test, with the clients and in the browser too where they can be installed.
 test:
@@ -54,7 +54,7 @@ test:
 lint:
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy -p engine -p sim -p ioda --features ioda/planted --all-targets --locked -- -D warnings
+	cargo clippy -p ioda-engine -p ioda-sim -p ioda --features ioda/planted --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	scripts/check-purity
 

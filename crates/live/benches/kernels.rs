@@ -1,10 +1,10 @@
-//! Adding and multiplying data; `cargo bench -p live --bench kernels`, `-- --quick` for a smoke.
+//! Adding and multiplying data; `cargo bench -p ioda-live --bench kernels`, `-- --quick` for a smoke.
 //!
 //! Bytes of sources per nanosecond, and ratios to the naive version within one run.
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 use array::gf;
-use live::kernel::Kernel;
+use ioda_live::kernel::Kernel;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

@@ -8,10 +8,10 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot be run ends")]
 
-use live::buffer::Buffer;
-use live::nbd::client::Client;
-use live::nbd::uri::Uri;
-use live::storage::{
+use ioda_live::buffer::Buffer;
+use ioda_live::nbd::client::Client;
+use ioda_live::nbd::uri::Uri;
+use ioda_live::storage::{
     Backing, Ending, IoMethod, RemoteAddress, RemoteDrive, RemoteOptions, Storage, Work,
 };
 use nvme::PlFlag;
@@ -48,7 +48,7 @@ impl Device {
         let mut drive = RemoteDrive::open(&address.parse().unwrap(), &options).unwrap();
         let facts = drive.facts();
         let bytes = facts.blocks << facts.block_shift;
-        drive.set_bytes(bytes - live::storage::DATA_OFFSET_BYTES).unwrap();
+        drive.set_bytes(bytes - ioda_live::storage::DATA_OFFSET_BYTES).unwrap();
         let mut storage = Storage::new(IoMethod::Best);
         storage.add(DRIVE, Backing::Remote(Box::new(drive))).unwrap();
         Self::Nvme(Box::new(storage))

@@ -8,7 +8,7 @@
 //! the constant has a bit, which compilers make vectors of.
 //!
 //! A sum of several sources is made in one pass, so that the target is written once and never read:
-//! `cargo bench -p live --bench kernels` shows P twice as fast by that as in steps, and Q about as
+//! `cargo bench -p ioda-live --bench kernels` shows P twice as fast by that as in steps, and Q about as
 //! fast. It shows AVX2 at some thirty times the byte-wise tables of [`array::gf`], and the portable
 //! words at twice to ten times. Wider registers and the Galois instructions of newer processors
 //! would double the speed of P and Q together once more (`rusty_erasure` 0.4.3 has them): a third

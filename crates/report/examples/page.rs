@@ -1,8 +1,8 @@
 //! Writes an invented comparison as a page, to look at, or what a second argument names: `survey`,
 //! `windows`, `story`, `sweep`, `heat-maps`, `lab`, or a file that `ioda compare --json` wrote:
-//! `cargo run -p report --example page -- page.html survey`.
+//! `cargo run -p ioda-report --example page -- page.html survey`.
 
-use report::{html, json, sample};
+use ioda_report::{html, json, sample};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -1,9 +1,9 @@
 //! What does not depend on the drive model: requests that wait, prepared drives, a trace file;
-//! `cargo bench -p sim --bench loading`, `-- --quick` for a smoke.
+//! `cargo bench -p ioda-sim --bench loading`, `-- --quick` for a smoke.
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 use array::{Level, policy::PolicyKind};
-use sim::{Plan, Preparation, bench_preparation, bench_trace, bench_waiting};
+use ioda_sim::{Plan, Preparation, bench_preparation, bench_trace, bench_waiting};
 use units::{Bytes, Duration, Ratio};
 
 /// Stripes that all requests of the first table go to.
@@ -23,13 +23,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         spare: Ratio::ZERO,
         policy: PolicyKind::BASE,
         policy_settings: array::policy::PolicySettings::default(),
-        windows: sim::WindowPlan::default(),
+        windows: ioda_sim::WindowPlan::default(),
         reconstruct_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
         seed: 1,
         verify: false,
         timeline: None,
-        measured: sim::Measured::default(),
+        measured: ioda_sim::Measured::default(),
     };
     waiting(&standard, quick)?;
     preparation(&standard, quick)?;
@@ -50,7 +50,7 @@ fn waiting(plan: &Plan, quick: bool) -> Result<(), Box<dyn std::error::Error>> {
         }
         let requests = if quick { 20_000 } else { 200_000 };
         let rounds = 3;
-        let best = |stripes| -> Result<f64, sim::PlanError> {
+        let best = |stripes| -> Result<f64, ioda_sim::PlanError> {
             let mut best = f64::INFINITY;
             for _ in 0..rounds {
                 let nanos = bench_waiting(plan, waiting, stripes, requests)?;

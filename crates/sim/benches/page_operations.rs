@@ -1,11 +1,11 @@
-//! Page operations simulated per second and core; `cargo bench -p sim`, `-- --quick` for a smoke.
+//! Page operations simulated per second and core; `cargo bench -p ioda-sim`, `-- --quick` for a smoke.
 //!
 //! The same measurements as `ioda bench`, as ratios within one run: speed by drive size and by
 //! array width, each against the first row of its table.
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 use array::{Level, policy::PolicyKind};
-use sim::{Plan, Preparation, bench_array, bench_drive, with_every_feature};
+use ioda_sim::{Plan, Preparation, bench_array, bench_drive, with_every_feature};
 use units::{Bytes, Duration};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -105,12 +105,12 @@ fn raid5(drive: &ssd::Config, width: u32) -> Plan {
         chunk_bytes: 4096,
         policy: PolicyKind::BASE,
         policy_settings: array::policy::PolicySettings::default(),
-        windows: sim::WindowPlan::default(),
+        windows: ioda_sim::WindowPlan::default(),
         reconstruct_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
         seed: 1,
         verify: false,
         timeline: None,
-        measured: sim::Measured::default(),
+        measured: ioda_sim::Measured::default(),
     }
 }

@@ -1,9 +1,9 @@
-//! Processor time of array and policy per request, without any drive model; `cargo bench -p sim
+//! Processor time of array and policy per request, without any drive model; `cargo bench -p ioda-sim
 //! --bench policies`, `-- --quick` for a smoke. The same measurement as `ioda bench policies`.
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 use array::{Level, policy::PolicyKind};
-use sim::{Plan, Preparation, bench_policies};
+use ioda_sim::{Plan, Preparation, bench_policies};
 use units::{Duration, Ratio};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,13 +18,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         spare: Ratio::ZERO,
         policy: PolicyKind::BASE,
         policy_settings: array::policy::PolicySettings::default(),
-        windows: sim::WindowPlan::default(),
+        windows: ioda_sim::WindowPlan::default(),
         reconstruct_compute: Duration::from_micros(3),
         preparation: Preparation::Fresh,
         seed: 1,
         verify: false,
         timeline: None,
-        measured: sim::Measured::default(),
+        measured: ioda_sim::Measured::default(),
     };
     let plans: Vec<Plan> = PolicyKind::ALL.iter().map(|&policy| standard.under(policy)).collect();
     let (requests, rounds) = if quick { (5_000, 2) } else { (200_000, 7) };

@@ -3,7 +3,7 @@
 //! A few that are found soon stand for all here. `ioda torture --planted` measures all of them.
 
 use engine::planted::{Bug, Planted, Site};
-use sim::torture::{Demands, History, torture};
+use ioda_sim::torture::{Demands, History, torture};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const PROMISED: Demands = Demands { write_hole: false };

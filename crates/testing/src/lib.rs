@@ -5,7 +5,7 @@
 //! see the failure again:
 //!
 //! ```text
-//! repeat with: IODA_SEED=17 cargo test -p array -- --exact faults::drives_fail
+//! repeat with: IODA_SEED=17 cargo test -p ioda-array -- --exact faults::drives_fail
 //! ```
 //!
 //! `IODA_SEED` chooses the one seed to run, `IODA_SEEDS` how many to run instead of the usual

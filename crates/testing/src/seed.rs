@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn the_line_names_the_seed_the_package_and_the_test() {
         let line = seed(17).with("IODA_KILLS", 4).line();
-        let expected = "repeat with: IODA_SEED=17 IODA_KILLS=4 cargo test -p testing -- --exact \
+        let expected = "repeat with: IODA_SEED=17 IODA_KILLS=4 cargo test -p ioda-testing -- --exact \
                         seed::tests::the_line_names_the_seed_the_package_and_the_test";
         assert!(is_repeat() || line == expected, "{line}");
     }

@@ -2,12 +2,12 @@
 
 #![allow(clippy::print_stdout)]
 
-use std::hint::black_box;
-use std::time::Instant;
-use workload::{
+use ioda_workload::{
     Generator, ReadOptions, Statistics, Synthetic, TraceError, TraceReader, TraceWriter,
     WriteFormat, preset, presets,
 };
+use std::hint::black_box;
+use std::time::Instant;
 
 fn measure(name: &str, generator: Generator) {
     let started = Instant::now();

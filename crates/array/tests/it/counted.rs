@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{Script, config, named};
-use array::policy::{DriveProfile, PolicySettings};
-use array::{Array, Counters, Layout, Level, RequestKind};
+use ioda_array::policy::{DriveProfile, PolicySettings};
+use ioda_array::{Array, Counters, Layout, Level, RequestKind};
 use nvme::{Blocked, Cause, CollectionReport, Status};
 use units::{DriveId, Duration};
 

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{Script, config, fail, lost, named, told};
-use array::policy::PolicySettings;
-use array::{
+use ioda_array::policy::PolicySettings;
+use ioda_array::{
     Array, CannotReplace, CannotSwitch, Config, Coordination, DriveState, JobKind, JobProgress,
     Layout, Level, RequestKind,
 };

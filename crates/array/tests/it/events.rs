@@ -1,8 +1,10 @@
 //! What an array that is watched tells of its work.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use array::policy::PolicyKind;
-use array::{Action, Array, Config, Event, Layout, Level, Request, RequestId, RequestKind, Why};
+use ioda_array::policy::PolicyKind;
+use ioda_array::{
+    Action, Array, Config, Event, Layout, Level, Request, RequestId, RequestKind, Why,
+};
 use nvme::{Cause, Command, Completion, Delays, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Observe, Recorded, Unobserved};
 

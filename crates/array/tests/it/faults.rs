@@ -5,11 +5,11 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::faulty::{Faults, Host, PAGE};
-use array::policy::{
+use ioda_array::policy::{
     About, Attempt, DriveChanges, HedgeSettings, Needs, Policy, PolicyKind, PolicySettings,
     SitOutSettings, View, WindowUse, WriteCacheSettings,
 };
-use array::{
+use ioda_array::{
     Config, Coordination, Layout, Level, Role, SynchronizedConfig, TokenConfig, WindowConfig,
 };
 use nvme::Untimed;

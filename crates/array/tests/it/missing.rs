@@ -2,8 +2,8 @@
 //! rebuilt.
 
 use crate::script::{Script, config, fail, told, windows};
-use array::policy::PolicyKind;
-use array::{
+use ioda_array::policy::PolicyKind;
+use ioda_array::{
     Array, Config, Contract, Coordination, Layout, Level, RequestKind, TokenConfig, WindowConfig,
 };
 use nvme::{CollectionRight, DriveStatus};

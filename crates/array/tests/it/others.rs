@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{Script, config, named, windows};
-use array::policy::{
+use ioda_array::policy::{
     About, Asked, Attempt, DriveChanges, DriveProfile, Needs, Policy, PolicyKind, PolicySettings,
     View, WindowUse,
 };
-use array::{
+use ioda_array::{
     Action, AdaptiveConfig, Array, Config, Coordination, Layout, Level, RequestKind,
     SynchronizedConfig, TokenConfig, WindowConfig,
 };

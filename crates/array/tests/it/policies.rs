@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{PAGE, Script, named};
-use array::policy::{ParityReads, PolicyKind, PolicySettings};
-use array::{Level, Request, RequestId, RequestKind};
+use ioda_array::policy::{ParityReads, PolicyKind, PolicySettings};
+use ioda_array::{Level, Request, RequestId, RequestKind};
 use units::{Duration, Instant};
 
 // In stripe 0 of a RAID-5 of four, data is on drives 0, 1, 2 and parity on drive 3.

@@ -1,8 +1,8 @@
 //! Drives whose rebuild waits until that of another has ended.
 
 use crate::faulty::{Host, PAGE};
-use array::policy::{PolicyKind, PolicySettings};
-use array::{Config, Coordination, DriveState, JobKind, Layout, Level};
+use ioda_array::policy::{PolicyKind, PolicySettings};
+use ioda_array::{Config, Coordination, DriveState, JobKind, Layout, Level};
 use units::{DriveId, Duration, Rng};
 
 fn host(seed: u64) -> Host {

@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{PAGE, Script, config, named};
-use array::policy::{
+use ioda_array::policy::{
     About, DriveChanges, Needs, Policy, PolicyKind, PolicySettings, View, WindowUse,
 };
-use array::{Array, Config, Coordination, Layout, Level, Request, RequestId, RequestKind};
+use ioda_array::{Array, Config, Coordination, Layout, Level, Request, RequestId, RequestKind};
 use nvme::{Opcode, Untimed};
 use units::{DriveId, Instant, Lba};
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{Script, config, fail, lost, named, told};
-use array::{Array, Config, Layout, Level, RequestKind};
+use ioda_array::{Array, Config, Layout, Level, RequestKind};
 use units::DriveId;
 
 const READ: RequestKind = RequestKind::Read;

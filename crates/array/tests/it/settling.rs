@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{PAGE, Script, config, fail, lost, named, told};
-use array::{Array, Config, Layout, Level, Request, RequestId, RequestKind};
+use ioda_array::{Array, Config, Layout, Level, Request, RequestId, RequestKind};
 use units::DriveId;
 
 const READ: RequestKind = RequestKind::Read;

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{Script, named};
-use array::policy::{Needs, PolicyKind};
-use array::{Level, RequestKind};
+use ioda_array::policy::{Needs, PolicyKind};
+use ioda_array::{Level, RequestKind};
 use units::{Duration, Instant};
 
 /// The policy; what it sends for page 0 of a RAID-5 of four drives (of a mirror of two, where it

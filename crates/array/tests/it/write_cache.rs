@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{PAGE, Script, config, fail, named, told};
-use array::policy::{PlmLightSettings, PolicySettings, WriteCacheSettings};
-use array::{
+use ioda_array::policy::{PlmLightSettings, PolicySettings, WriteCacheSettings};
+use ioda_array::{
     Action, Array, CannotSwitch, Config, Coordination, Layout, Level, Request, RequestId,
     RequestKind,
 };

@@ -301,7 +301,12 @@ impl<C: Change> Durability<C> {
 
     /// The next thing to do that came of [`Durability::advance`].
     pub fn poll_output(&mut self) -> Option<Output<C>> {
-        self.outputs.pop_front()
+        let output = self.outputs.pop_front();
+        debug_assert!(
+            output.is_some() || !self.changed || self.over,
+            "the caller polls until there is nothing and has not called `advance`"
+        );
+        output
     }
 
     /// Whether no change is held or in flight, no record is being written and no flush waits.

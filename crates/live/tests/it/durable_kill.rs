@@ -88,7 +88,9 @@ impl Running {
 
     /// Does what the machine says until it says nothing more.
     fn settle(&mut self) {
-        while let Some(output) = self.durability.poll_output() {
+        loop {
+            self.durability.advance();
+            let Some(output) = self.durability.poll_output() else { return };
             match output {
                 Output::WriteHead { id, drive, offset_bytes, bytes } => {
                     let mut buffer = Buffer::zeroed(bytes.len());
@@ -117,14 +119,16 @@ impl Running {
         }
     }
 
-    /// Lets time pass until the machine wants it.
-    fn tick(&mut self) {
+    /// Lets time pass until the machine wants it. Returns whether it wants anything.
+    fn tick(&mut self) -> bool {
         let due = self.durability.next_deadline();
-        if due != Instant::NEVER {
-            self.now = self.now.max(due);
-            self.durability.handle_deadline(self.now);
-            self.settle();
+        if due == Instant::NEVER {
+            return false;
         }
+        self.now = self.now.max(due);
+        self.durability.handle_deadline(self.now);
+        self.settle();
+        true
     }
 
     /// One stripe write.
@@ -144,7 +148,7 @@ impl Running {
         }
         self.settle();
         while !self.durability.is_idle() {
-            self.tick();
+            assert!(self.tick(), "the machine waits for nothing and is not idle");
         }
     }
 }
@@ -190,12 +194,14 @@ fn child() {
     let mut value = (0..REGIONS).map(|region| value_of(first, region)).max().unwrap();
     loop {
         match rng.below(40) {
-            0 => array.tick(),
+            0 => {
+                array.tick();
+            }
             1 => {
                 array.durability.handle_end(array.now);
                 array.settle();
                 while !array.ended {
-                    array.tick();
+                    assert!(array.tick(), "the machine waits for nothing and has not ended");
                 }
                 say("end");
                 return;

@@ -1,5 +1,8 @@
 //! The integration tests of `live`: one program, because each test program is linked separately.
 
+// `ioda` has some of these files in its own tests, and knows the crate by this name.
+extern crate ioda_live as live;
+
 mod claims;
 mod durable;
 mod durable_kill;

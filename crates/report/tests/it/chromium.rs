@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
-use report::{Comparison, WindowReport, html, sample};
+use ioda_report::{Comparison, WindowReport, html, sample};
 use std::time::Duration;
 use testing::browser::Browser;
 
@@ -224,7 +224,7 @@ fn a_survey_can_be_worked_with_keys_and_read_aloud() {
     assert_eq!((noted(&page, "unlabelled"), noted(&page, "unreachable")), ("0", "0"));
     assert_eq!((noted(&page, "controls"), noted(&page, "rows")), ("18", "6"));
     assert!(noted(&page, "said").starts_with("p99.9 of reads under tpcc"));
-    let empty = html::render_survey(&report::survey::Survey::default());
+    let empty = html::render_survey(&ioda_report::survey::Survey::default());
     assert_drawn(&opened_page(&mut browser, &empty), 0);
 }
 

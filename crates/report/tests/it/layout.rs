@@ -4,7 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
-use report::{
+use ioda_report::{
     AskedLoad, Band, Comparison, Finding, Weight, WindowCurve, WindowReport, html, sample,
 };
 use std::path::Path;

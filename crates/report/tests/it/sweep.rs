@@ -1,7 +1,7 @@
 //! Opens the page of a sweep in a headless Chromium.
 
 use crate::chromium::{assert_drawn, noted, opened_page};
-use report::{html, sample, sweep::Sweep};
+use ioda_report::{html, sample, sweep::Sweep};
 use testing::browser::Browser;
 
 #[test]

@@ -5,8 +5,8 @@
 //! sixteenth and changes nothing else.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
+use ioda_sim::{AtRest, Burst, breaks_contract, burst, longest_simulated_window};
 use nvme::ArrayDescription;
-use sim::{AtRest, Burst, breaks_contract, burst, longest_simulated_window};
 use units::Duration;
 
 const MODELS: [&str; 6] = ["sim", "ocssd", "femu", "970", "p4600", "sn260"];

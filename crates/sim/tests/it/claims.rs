@@ -3,7 +3,7 @@
 
 use crate::common::plan;
 use array::{Level, policy::PolicyKind};
-use sim::{
+use ioda_sim::{
     Compared, Plan, Progress, RunProgress, RunResult, Side, first_difference, prepare_drives, run,
     run_all,
 };
@@ -173,8 +173,11 @@ fn runs_under_several_seeds_are_one_longer_run_together() {
         .map(|&seed| {
             let mut plan = plan(quarter_artifact(), Level::Raid5, 4, PolicyKind::BASE);
             plan.seed = seed;
-            plan.measured =
-                sim::Measured { intervals: true, sub_reads: true, ..sim::Measured::default() };
+            plan.measured = ioda_sim::Measured {
+                intervals: true,
+                sub_reads: true,
+                ..ioda_sim::Measured::default()
+            };
             let source = sustainable(&plan, "azure", 4_000 + 1_000 * seed, 0.9);
             compare(&[plan], &source, 1).remove(0)
         })

@@ -4,7 +4,7 @@ use array::{
     Level,
     policy::{PolicyKind, PolicySettings},
 };
-use sim::{Measured, Plan, Preparation, WindowPlan};
+use ioda_sim::{Measured, Plan, Preparation, WindowPlan};
 use std::convert::Infallible;
 use units::{Duration, Instant, Ratio};
 use workload::{Op, Request};

@@ -5,7 +5,7 @@
 use crate::random::random_plan;
 use array::Level;
 use array::policy::PolicyKind;
-use sim::{Fault, Plan, RunProgress, RunResult, prepare_drives, run_with_faults};
+use ioda_sim::{Fault, Plan, RunProgress, RunResult, prepare_drives, run_with_faults};
 use std::convert::Infallible;
 use units::{DriveId, Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};

@@ -4,7 +4,7 @@
 
 use crate::common;
 use array::{Level, policy::PolicyKind};
-use sim::{Plan, Preparation, RunProgress, RunResult, WindowPlan, prepare_drives, run};
+use ioda_sim::{Plan, Preparation, RunProgress, RunResult, WindowPlan, prepare_drives, run};
 use units::Duration;
 use workload::{BlockSizes, RandomDistribution, Rw, Source, Synthetic};
 

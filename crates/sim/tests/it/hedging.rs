@@ -4,7 +4,7 @@
 
 use crate::common;
 use array::{Level, policy::PolicyKind};
-use sim::{Plan, RunProgress, RunResult, prepare_drives, run};
+use ioda_sim::{Plan, RunProgress, RunResult, prepare_drives, run};
 use units::{Duration, Instant, Rng};
 use workload::{Arrival, Op};
 

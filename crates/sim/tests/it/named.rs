@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use array::Level;
-use sim::torture::{Case, Demands, History, torture};
+use ioda_sim::torture::{Case, Demands, History, torture};
 
 /// What is promised: where the journal is always on, drives may be lost in the moment of a cut.
 const PROMISED: Demands = Demands { write_hole: false };

@@ -6,7 +6,7 @@ use array::{
     Level,
     policy::{PolicyKind, WindowUse},
 };
-use sim::{Plan, RunProgress, prepare_drives, run};
+use ioda_sim::{Plan, RunProgress, prepare_drives, run};
 use std::convert::Infallible;
 use units::{Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
@@ -40,7 +40,7 @@ fn every_drive_works_under_every_policy() {
                 continue;
             }
             let plan = Plan {
-                windows: sim::WindowPlan::fixed(Duration::from_millis(100)),
+                windows: ioda_sim::WindowPlan::fixed(Duration::from_millis(100)),
                 seed: 3,
                 verify: true,
                 ..common::plan(drive.clone(), Level::Raid5, 4, policy)

@@ -3,7 +3,7 @@
 
 use crate::common;
 use array::{Level, policy::PolicyKind};
-use sim::{Plan, RunProgress, RunResult, TimelineConfig, WindowPlan, prepare_drives, run};
+use ioda_sim::{Plan, RunProgress, RunResult, TimelineConfig, WindowPlan, prepare_drives, run};
 use ssd::{Blocking, RangeConfig, RangePlacement};
 use units::{Duration, Instant, Rng};
 use workload::{Arrival, Op};

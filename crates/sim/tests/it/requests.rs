@@ -5,11 +5,11 @@
 use crate::random::random_plan;
 use array::policy::PolicyKind;
 use array::{Level, RequestKind};
-use nvme::{Blocked, Cause};
-use sim::{
+use ioda_sim::{
     Fault, Plan, Progress, REQUESTS_AT_ONCE, RequestColumns, RunResult, SimError, run_all,
     run_all_recorded,
 };
+use nvme::{Blocked, Cause};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Mutex;

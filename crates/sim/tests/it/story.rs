@@ -4,7 +4,7 @@
 use crate::common;
 use array::policy::PolicyKind;
 use array::{Level, RequestKind};
-use sim::{
+use ioda_sim::{
     Compared, Explained, Fault, PathSums, Plan, RunProgress, Side, Story, explain,
     first_difference, prepare_drives, slowest,
 };
@@ -76,7 +76,7 @@ fn check(story: &Story) {
     }
     assert_eq!(at, story.completed, "{name}");
     assert!(story.sentences.is_sorted_by_key(|told| told.at), "{name}: {:#?}", story.sentences);
-    let unknown = story.path.iter().find(|segment| segment.activity == sim::Activity::Other);
+    let unknown = story.path.iter().find(|segment| segment.activity == ioda_sim::Activity::Other);
     assert_eq!(unknown, None, "{name}: {:#?}", story.path);
     if story.kind != RequestKind::Read {
         return;

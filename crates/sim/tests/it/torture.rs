@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use array::Level;
-use sim::torture::{
+use ioda_sim::torture::{
     Access, Case, Counts, Coverage, Cutting, Demands, Event, Fault, History, State, Step,
     Transition, shrink, torture,
 };

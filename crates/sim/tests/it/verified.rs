@@ -6,8 +6,8 @@
 use crate::random::random_plan;
 use array::policy::{About, Attempt, DriveChanges, Needs, Policy, PolicyKind, View, WindowUse};
 use array::{Level, WriteCacheCounters};
+use ioda_sim::{Plan, RunProgress, RunResult, prepare_drives, run};
 use nvme::{PlFlag, Untimed};
-use sim::{Plan, RunProgress, RunResult, prepare_drives, run};
 use std::convert::Infallible;
 use units::{DriveId, Duration, Instant, Lba, Ratio, Rng};
 use workload::{Arrival, Op, Request};

@@ -4,7 +4,7 @@
 
 use crate::common;
 use array::{Contract, Level, policy::PolicyKind};
-use sim::{
+use ioda_sim::{
     Coordinate, Fault, Plan, RunProgress, RunResult, WindowPlan, prepare_drives, run,
     run_with_faults,
 };

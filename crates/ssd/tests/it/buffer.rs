@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::common::{Host, any_drive, come_to_rest, worn_out};
+use ioda_ssd::{
+    Allocation, Blocking, CollectionUnit, Config, FlushRule, Ssd, WriteBufferConfig, presets,
+};
 use nvme::{
     ArrayDescription, Cause, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag,
     Status, WindowSchedule,
 };
 use proptest::prelude::*;
-use ssd::{
-    Allocation, Blocking, CollectionUnit, Config, FlushRule, Ssd, WriteBufferConfig, presets,
-};
 use units::{Duration, Instant, Lba, Ratio, Rng};
 
 fn small(buffer: WriteBufferConfig) -> Config {

@@ -4,12 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::common::{any_drive, come_to_rest, worn_out};
-use nvme::{Command, CommandId, Opcode, PlFlag};
-use proptest::prelude::*;
-use ssd::{
+use ioda_ssd::{
     Blocking, CellConfig, CollectionUnit, Config, FlushRule, PageTime, PreemptionScope,
     RangeConfig, SchedulingConfig, Ssd, Suspendable, SuspensionConfig, WriteBufferConfig, presets,
 };
+use nvme::{Command, CommandId, Opcode, PlFlag};
+use proptest::prelude::*;
 use units::{Duration, Instant, Lba, Ratio};
 
 pub(crate) fn page(read: u64, program: u64) -> PageTime {

@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common::{Host, any_drive, worn_out};
+use ioda_ssd::{Blocking, CollectionUnit, Config, Ssd, presets};
 use nvme::{
     ArrayDescription, Cause, CollectionRight, Command, CommandId, Opcode, PlFlag, Status,
     WindowSchedule,
 };
 use proptest::prelude::*;
-use ssd::{Blocking, CollectionUnit, Config, Ssd, presets};
 use units::{Duration, Instant, Lba};
 
 fn small(unit: CollectionUnit, blocking: Blocking, transfer_micros: u64) -> Config {

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::common::any_drive;
+use ioda_ssd::{Config, Ssd, presets};
 use nvme::{Command, CommandId, Opcode, PlFlag};
 use proptest::prelude::*;
-use ssd::{Config, Ssd, presets};
 use std::collections::BTreeSet;
 use units::{Duration, Instant, Lba, Ratio, Rng};
 

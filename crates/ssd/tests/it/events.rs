@@ -2,9 +2,9 @@
 //! and behind what; and nothing that changes what the drive does.
 
 use crate::common::{any_drive, any_rain_drive};
+use ioda_ssd::{Completed, Config, Event, Origin, PageOperation, Ssd};
 use nvme::{Cause, Command, CommandId, Completion, Opcode, PlFlag, Status};
 use proptest::prelude::*;
-use ssd::{Completed, Config, Event, Origin, PageOperation, Ssd};
 use std::collections::BTreeMap;
 use units::{Duration, Instant, Lba, Observe, Recorded, Rng, Unobserved};
 

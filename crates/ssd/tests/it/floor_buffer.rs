@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::common::Host;
+use ioda_ssd::{Ssd, WriteBufferConfig, presets};
 use nvme::Untimed;
-use ssd::{Ssd, WriteBufferConfig, presets};
 
 /// Pages programmed per page of the host, in a run of writes at random.
 fn write_amplification(untimed: Untimed, buffer_slots: u32) -> f64 {

@@ -4,13 +4,13 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::common::Host;
+use ioda_ssd::{
+    CollectionUnit, Config, FlushRule, PreemptionScope, Promise, SchedulingConfig, Ssd,
+    Suspendable, SuspensionConfig, Verdict, WriteBufferConfig, presets,
+};
 use nvme::{
     ArrayDescription, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag, Status,
     WindowSchedule, WindowScope,
-};
-use ssd::{
-    CollectionUnit, Config, FlushRule, PreemptionScope, Promise, SchedulingConfig, Ssd,
-    Suspendable, SuspensionConfig, Verdict, WriteBufferConfig, presets,
 };
 use units::{Duration, Instant, Lba, Ratio, Rng};
 

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common::{Host, any_rain_drive, worn_out};
+use ioda_ssd::{Blocking, CollectionSpan, Config, Media, RainConfig, Rotation, Ssd, presets};
 use nvme::{Cause, Command, CommandId, Completion, Opcode, PlFlag};
 use proptest::prelude::*;
-use ssd::{Blocking, CollectionSpan, Config, Media, RainConfig, Rotation, Ssd, presets};
 use units::{Duration, Instant, Lba, MIB, Ratio, Rng};
 
 /// A drive like that of the article, with few and small blocks.
@@ -328,7 +328,7 @@ fn drives_that_cannot_do_it_are_refused() {
     assert!(refused(|c| c.ranges.count = 2).contains("lba_ranges"));
     assert!(refused(|c| c.rain.as_mut().unwrap().wear_leveling = Some(0)).contains("at least 1"));
     assert!(
-        refused(|c| c.collection.unit = ssd::CollectionUnit::Line)
+        refused(|c| c.collection.unit = ioda_ssd::CollectionUnit::Line)
             .contains("collection_unit to block")
     );
 }
@@ -390,7 +390,7 @@ proptest! {
     ) {
         config.collection.blocking = Blocking::Die;
         config.collection.copyback = true;
-        config.scheduling = ssd::SchedulingConfig::FIRST_COME;
+        config.scheduling = ioda_ssd::SchedulingConfig::FIRST_COME;
         let rain = config.rain.as_mut().unwrap();
         (rain.rotation, rain.tolerant_reads) = (Rotation::Forced, true);
         prop_assume!(config.validate().is_ok());

@@ -2,15 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common::{Host, any_drive};
+use ioda_ssd::{
+    Arbitration, Blocking, CollectionTrigger, CollectionUnit, Config, Event, PageOperation,
+    PreemptionScope, QueueConfig, SchedulingConfig, Ssd, Suspendable, SuspensionConfig, presets,
+};
 use nvme::{
     ArrayDescription, Blocked, Cause, CollectionRight, Command, CommandId, Opcode, PlFlag,
     WindowSchedule,
 };
 use proptest::prelude::*;
-use ssd::{
-    Arbitration, Blocking, CollectionTrigger, CollectionUnit, Config, Event, PageOperation,
-    PreemptionScope, QueueConfig, SchedulingConfig, Ssd, Suspendable, SuspensionConfig, presets,
-};
 use units::{Duration, Instant, Lba, Ratio, Recorded, Rng};
 
 const SUSPENSION: SuspensionConfig = SuspensionConfig {
@@ -355,7 +355,7 @@ fn no_operation_is_suspended_more_often_than_allowed() {
 #[test]
 fn drives_that_cannot_do_it_are_refused() {
     let mut config = small(with(false, true, false));
-    config.collection.blocking = ssd::Blocking::Channel;
+    config.collection.blocking = ioda_ssd::Blocking::Channel;
     assert!(config.validate().unwrap_err().to_string().contains("set blocking to die"));
     let config = small(with(false, false, true));
     assert!(config.validate().unwrap_err().to_string().contains("read_priority"));
@@ -391,9 +391,9 @@ fn copyback_leaves_the_channel_to_the_other_dies() {
         println!("{blocking:?}, copyback {copyback}: {all}, on the channel {channel}");
         (all, channel)
     };
-    let (_, held) = waits(ssd::Blocking::Channel, false);
-    let (die_blocking, shared) = waits(ssd::Blocking::Die, false);
-    let (plane_blocking, alone) = waits(ssd::Blocking::Die, true);
+    let (_, held) = waits(ioda_ssd::Blocking::Channel, false);
+    let (die_blocking, shared) = waits(ioda_ssd::Blocking::Die, false);
+    let (plane_blocking, alone) = waits(ioda_ssd::Blocking::Die, true);
     assert!(held.is_zero(), "whoever waits, waits for the collection itself");
     assert!(shared > Duration::from_millis(50), "copies on the channel delay other dies: {shared}");
     assert!(alone.is_zero(), "copies within the die do not: {alone}");
@@ -407,7 +407,7 @@ proptest! {
     /// its copies or the erase, of which suspension leaves the interruption.
     #[test]
     fn a_collection_that_gives_way_costs_one_step(mut config in any_drive(), seed in 0u64..1000) {
-        config.collection.blocking = ssd::Blocking::Die;
+        config.collection.blocking = ioda_ssd::Blocking::Die;
         config.collection.unit = CollectionUnit::Block;
         config.scrub = None;
         // One die, so that its free blocks are those of the drive.

@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common::{Host, any_drive, any_rain_drive, worn_out};
-use nvme::{Cause, Command, CommandId, Opcode, PlFlag, Status};
-use proptest::prelude::*;
-use ssd::{
+use ioda_ssd::{
     CollectionUnit, Config, Counters, Media, PreemptionScope, SchedulingConfig, ScrubConfig, Ssd,
     Suspendable, SuspensionConfig, presets,
 };
+use nvme::{Cause, Command, CommandId, Opcode, PlFlag, Status};
+use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Duration, Instant, Lba, Rng};
 

@@ -5,9 +5,9 @@
 
 use crate::cells::{any_drive_with_cells, finish, modern, one_die, page, send, tlc};
 use crate::common::{Host, come_to_rest, worn_out};
+use ioda_ssd::{CollectionUnit, Config, Media, SlcCacheConfig, SlcOverflow, Ssd};
 use nvme::{ArrayDescription, CollectionRight, Opcode, WindowSchedule};
 use proptest::prelude::*;
-use ssd::{CollectionUnit, Config, Media, SlcCacheConfig, SlcOverflow, Ssd};
 use std::collections::BTreeMap;
 use units::{Duration, Instant, Lba, Ratio, Rng};
 

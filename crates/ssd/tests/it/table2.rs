@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+use ioda_ssd::{Config, MODELS, Printed, Promise, Reason, Verdict, presets};
 use nvme::ArrayDescription;
-use ssd::{Config, MODELS, Printed, Promise, Reason, Verdict, presets};
 use units::{Duration, GIB, MIB};
 
 /// The published rows: S_blk, S_t, S_p, T_gc, S_r, B_gc, B_norm, B_burst, TW_norm, TW_burst.

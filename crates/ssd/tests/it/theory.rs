@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common::Host;
-use ssd::{Blocking, CollectionUnit, Config, Ssd, presets};
+use ioda_ssd::{Blocking, CollectionUnit, Config, Ssd, presets};
 use units::{Duration, Ratio};
 
 /// A drive with blocks as large as the analysis assumes and few enough of them to run quickly.

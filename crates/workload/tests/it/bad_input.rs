@@ -1,8 +1,8 @@
 //! Everything that can be wrong with a trace is one clear sentence, and never a panic.
 
 use crate::samples;
+use ioda_workload::{BlkparseEvent, Format, ReadOptions, TraceReader};
 use std::io::Cursor;
-use workload::{BlkparseEvent, Format, ReadOptions, TraceReader};
 
 /// The first error, which must exist and be the last thing that comes.
 fn error_of(bytes: &[u8], options: &ReadOptions) -> String {
@@ -382,7 +382,7 @@ fn wrong_options_are_refused() {
     for map in
         ["", "time=0", "time=0,op=1,offset=2,size=3:pages", "time=0:min,op=1,offset=2,size=3"]
     {
-        let message = map.parse::<workload::ColumnMap>().unwrap_err().to_string();
+        let message = map.parse::<ioda_workload::ColumnMap>().unwrap_err().to_string();
         assert!(
             message.starts_with(&format!("column map \"{map}\" is not a column map of the form"))
         );

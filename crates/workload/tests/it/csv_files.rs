@@ -6,9 +6,9 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+use ioda_workload::{Format, Op, ReadOptions, TraceReader};
 use std::fmt::Write as _;
 use std::io::{Cursor, Write as _};
-use workload::{Format, Op, ReadOptions, TraceReader};
 
 /// Nanoseconds, operation, offset, size, device.
 type Plain = (u64, char, u64, u64, u32);

@@ -1,7 +1,9 @@
 //! Writes that ask for stable storage, in every format that tells them, and flushes.
 
+use ioda_workload::{
+    Counts, Format, Op, ReadOptions, Request, TraceReader, TraceWriter, WriteFormat,
+};
 use std::io::Cursor;
-use workload::{Counts, Format, Op, ReadOptions, Request, TraceReader, TraceWriter, WriteFormat};
 
 fn read(bytes: &[u8]) -> (Vec<Request>, Format, Counts) {
     let options = ReadOptions::default();

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+use ioda_workload::{Op, ReadOptions, Request, TraceReader, TraceWriter, WriteFormat};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use units::Instant;
-use workload::{Op, ReadOptions, Request, TraceReader, TraceWriter, WriteFormat};
 
 /// Replays the log `name` in `folder`; when each of its writes ended, in ms since the start.
 fn replayed(folder: &Path, name: &str) -> Vec<u64> {

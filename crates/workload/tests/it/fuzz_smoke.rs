@@ -3,8 +3,8 @@
 //! A failure prints its seed and the line that repeats it. The real fuzzers are in `fuzz/`.
 
 use crate::samples;
+use ioda_workload::{Format, fuzz};
 use units::Rng;
-use workload::{Format, fuzz};
 
 /// Rounds per reader: well under a second with optimised tests.
 const ROUNDS: u64 = 20_000;
@@ -63,7 +63,7 @@ fn mutated(sample: &str, rng: &mut Rng) -> Vec<u8> {
 fn zip() {
     let sample =
         crate::opened::zip(b"", &[("a.csv", 8, false, samples::sample(Format::Csv).as_bytes())]);
-    workload::fuzz::check_zip(&sample);
+    ioda_workload::fuzz::check_zip(&sample);
     for seed in testing::seeds(0..ROUNDS).note("zip") {
         let mut rng = Rng::stream(seed, "zip");
         let mut bytes = sample.clone();

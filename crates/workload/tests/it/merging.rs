@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+use ioda_workload::{Align, Merge, MergeOptions, Op, ReadOptions, TraceReader};
 use std::fmt::Write as _;
 use std::io::Cursor;
 use units::{Duration, Rng};
-use workload::{Align, Merge, MergeOptions, Op, ReadOptions, TraceReader};
 
 /// Microseconds, operation, offset, device.
 type Plain = (u64, char, u64, u32);
@@ -20,7 +20,7 @@ fn open(texts: &[&str], options: &MergeOptions) -> Result<Merge, String> {
 }
 
 fn merged(merge: &mut Merge) -> Vec<Plain> {
-    let plain = |request: workload::Request| {
+    let plain = |request: ioda_workload::Request| {
         let op = if request.op == Op::Read { 'R' } else { 'W' };
         (request.at.as_nanos() / 1_000, op, request.offset_bytes, request.device)
     };

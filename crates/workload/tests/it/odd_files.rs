@@ -5,9 +5,9 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+use ioda_workload::{BlkparseEvent, Format, Op, ReadOptions, TimeUnit, TraceReader};
 use std::fmt::Write as _;
 use std::io::{Cursor, Write as _};
-use workload::{BlkparseEvent, Format, Op, ReadOptions, TimeUnit, TraceReader};
 
 /// Microseconds, operation, offset, size, device.
 pub(crate) type Plain = (u64, char, u64, u64, u32);

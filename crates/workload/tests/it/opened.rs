@@ -4,12 +4,14 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::odd_files::{self, ISSUED_READ, ISSUED_WRITE, described, event, gzip, xz};
+use ioda_workload::{
+    Compression, Keep, Merge, MergeOptions, ReadOptions, Request, Trace, TraceReader,
+};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use workload::{Compression, Keep, Merge, MergeOptions, ReadOptions, Request, Trace, TraceReader};
 
 /// A folder that is removed at the end.
 struct Folder(PathBuf);

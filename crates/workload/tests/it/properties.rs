@@ -1,9 +1,11 @@
 //! What is written is read back, and no bytes make a reader panic.
 
+use ioda_workload::{
+    Format, Op, ReadOptions, Request, TraceReader, TraceWriter, WriteFormat, fuzz,
+};
 use proptest::prelude::*;
 use std::io::Cursor;
 use units::Instant;
-use workload::{Format, Op, ReadOptions, Request, TraceReader, TraceWriter, WriteFormat, fuzz};
 
 /// Requests in order of time, the first at zero, times in multiples of `grain` nanoseconds and
 /// devices numbered in order of appearance, as a reader delivers them.

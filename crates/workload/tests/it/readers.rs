@@ -1,8 +1,8 @@
 //! Each reader against a small sample: detection, requests, and what is counted as skipped.
 
 use crate::samples;
+use ioda_workload::{BlkparseEvent, Compression, Format, Op, ReadOptions, TimeUnit, TraceReader};
 use std::io::Cursor;
-use workload::{BlkparseEvent, Compression, Format, Op, ReadOptions, TimeUnit, TraceReader};
 
 /// Nanoseconds, operation, offset, size, device.
 type Plain = (u64, char, u64, u64, u32);

@@ -5,12 +5,12 @@
 // What a trace was found to be is shown to whoever runs these tests with --nocapture.
 #![allow(clippy::print_stdout)]
 
-use std::path::PathBuf;
-use units::GIB;
-use workload::{
+use ioda_workload::{
     Compression, Fit, Format, Op, ReadOptions, Request, Source, Statistics, TimeUnit, Trace,
     TraceReader, TraceSource, Transform,
 };
+use std::path::PathBuf;
+use units::GIB;
 
 /// The folder of real traces: `IODA_TRACES`, or the place beside the project where they usually
 /// are; none, with a message, if it is missing.

@@ -1,11 +1,11 @@
 //! Opening any source for an array: what it says of itself, and that it is the same every time.
 
-use std::path::PathBuf;
-use units::GIB;
-use workload::{
+use ioda_workload::{
     Arrival, Cut, Fit, ReadOptions, Request, Source, Synthetic, Trace, TraceSource, Transform,
     presets,
 };
+use std::path::PathBuf;
+use units::GIB;
 
 /// A trace file of its own for one test.
 fn trace_file(name: &str, text: &str) -> PathBuf {

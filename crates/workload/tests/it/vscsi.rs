@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+use ioda_workload::{Format, Op, ReadOptions, TraceReader};
 use std::io::Cursor;
-use workload::{Format, Op, ReadOptions, TraceReader};
 
 /// Command, sector, length in bytes, time in microseconds.
 type Record = (u16, u64, u32, u64);

@@ -4,10 +4,10 @@
 
 mod plane;
 
-use array::{
+use engine::{Drive, Engine, Output};
+use ioda_array::{
     Config, Ended, Happening, JobKind, Outcome, Request, RequestId, RequestKind, Role, gf,
 };
-use engine::{Drive, Engine, Output};
 use nvme::{Cause, Command, Completion, Delays, DriveStatus, Opcode, PlFlag, Status};
 use plane::Pages;
 use std::collections::{BTreeMap, BTreeSet};

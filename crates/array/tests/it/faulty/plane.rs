@@ -1,8 +1,8 @@
 //! A data plane of eight bytes a page for remote drives that a test plays.
 
 use super::{PAGE, Page};
-use array::{DataAction, FailReason, OpId, Request, RequestId, Slot, Term};
 use engine::{CachedPages, DataPlane, Heap, StripeMemory, Target};
+use ioda_array::{DataAction, FailReason, OpId, Request, RequestId, Slot, Term};
 use nvme::{Command, CommandId, Completion, Opcode};
 use ssd::Ssd;
 use std::collections::BTreeMap;

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 #![allow(dead_code, reason = "each test uses what it needs")]
 
-use array::policy::{PolicyKind, PolicySettings};
-use array::{
+use ioda_array::policy::{PolicyKind, PolicySettings};
+use ioda_array::{
     Action, Array, Config, Coordination, DataAction, Ended, Happening, JobKind, Layout, Level,
     Outcome, Request, RequestId, RequestKind, WindowConfig,
 };
@@ -48,7 +48,7 @@ pub(crate) fn config(layout: Layout, policy: PolicyKind) -> Config {
         data_actions: false,
         spare: 0..0,
         absent: 0,
-        job_depth: array::JOB_DEPTH,
+        job_depth: ioda_array::JOB_DEPTH,
         read_repair: false,
     }
 }

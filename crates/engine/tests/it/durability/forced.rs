@@ -44,8 +44,9 @@ impl Array {
     }
 
     fn run(&mut self) {
-        self.machine.advance();
-        while let Some(output) = self.machine.poll_output() {
+        loop {
+            self.machine.advance();
+            let Some(output) = self.machine.poll_output() else { return };
             let id = match output {
                 Output::WriteHead { id, drive, offset_bytes, bytes } => {
                     self.disks[drive.index()].write(offset_bytes, &bytes).unwrap();

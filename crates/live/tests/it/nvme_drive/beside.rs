@@ -1,7 +1,7 @@
 //! A thousand strangers of each kind beside an authenticated host and an NBD client of a served
 //! array, measured.
 //!
-//! `IODA_PROGRAM=target/release/ioda cargo test --release -p live --test it -- --ignored --exact
+//! `IODA_PROGRAM=target/release/ioda cargo test --release -p ioda-live --test it -- --ignored --exact
 //! --nocapture nvme_drive::beside::a_thousand_strangers_of_each_kind_are_measured`
 //!
 //! Strangers are a process of their own that runs only while a processor is idle, so that the

@@ -6,7 +6,7 @@ use array::policy::{
     AllocationConfig, BaseRule, HedgeSettings, PlmLightSettings, PolicyKind, PolicySettings,
     SitOutSettings, WriteCacheSettings,
 };
-use sim::{Coordinate, Plan, Preparation, WindowPlan};
+use ioda_sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::{
     Allocation, Arbitration, Blocking, CellConfig, CollectionTrigger, CollectionUnit, FlushRule,
     PageTime, PreemptionScope, QueueConfig, RainConfig, RangeConfig, RangePlacement, RetryConfig,
@@ -291,6 +291,6 @@ pub(crate) fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
         seed,
         verify: true,
         timeline: None,
-        measured: sim::Measured::default(),
+        measured: ioda_sim::Measured::default(),
     }
 }

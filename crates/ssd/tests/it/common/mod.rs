@@ -7,16 +7,16 @@
     reason = "each test uses its part"
 )]
 
+use ioda_ssd::{
+    Arbitration, Blocking, CollectionTrigger, CollectionUnit, Config, PreemptionScope, QueueConfig,
+    RainConfig, RangeConfig, RangePlacement, Rotation, SchedulingConfig, ScrubConfig, Ssd,
+    Suspendable, SuspensionConfig, WriteBufferConfig, presets,
+};
 use nvme::{
     ArrayDescription, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag, Status,
     Untimed, WindowSchedule, WindowScope,
 };
 use proptest::prelude::*;
-use ssd::{
-    Arbitration, Blocking, CollectionTrigger, CollectionUnit, Config, PreemptionScope, QueueConfig,
-    RainConfig, RangeConfig, RangePlacement, Rotation, SchedulingConfig, ScrubConfig, Ssd,
-    Suspendable, SuspensionConfig, WriteBufferConfig, presets,
-};
 use units::{Duration, Instant, Lba, Ratio, Rng};
 
 /// A host in a closed loop of single-page commands at random addresses.

@@ -1,6 +1,6 @@
 //! One small sample of each format, written for these tests.
 
-use workload::{Format, ReadOptions, TimeUnit};
+use ioda_workload::{Format, ReadOptions, TimeUnit};
 
 const MSR: &str = "\
 128166372003061629,host,0,Read,8192,4096,1331

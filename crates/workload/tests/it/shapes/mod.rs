@@ -11,10 +11,10 @@ mod files;
 mod grid;
 mod impossible;
 
+use ioda_workload::{Op, ReadOptions, TraceReader};
 use std::fmt::Write as _;
 use std::io::Cursor;
 use units::Rng;
-use workload::{Op, ReadOptions, TraceReader};
 
 /// A request of the truth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -147,7 +147,7 @@ fn options(typed: &str) -> Result<ReadOptions, String> {
             continue;
         }
         let value = words.next().ok_or("a value is missing")?;
-        let said = |error: workload::OptionError| error.to_string();
+        let said = |error: ioda_workload::OptionError| error.to_string();
         match word {
             "--format" => options.format = Some(value.parse().map_err(said)?),
             "--time-unit" => options.time_unit = Some(value.parse().map_err(said)?),
