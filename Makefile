@@ -1,11 +1,11 @@
 # The commands of the README, and what they stand on.
 
-.PHONY: demo check test install docs lint ci python python-test python-docs
+.PHONY: demo check test install docs api lint ci python python-test python-docs
 
 # Where `make install` puts the command: PREFIX/bin. Its manual and its completions go below PREFIX/share.
 PREFIX ?= $(or $(CARGO_HOME),$(HOME)/.cargo)
 
-# Simulates the article's array under six policies and writes ioda-report.html.
+# Simulates the paper's array under six policies and writes ioda-report.html.
 demo:
 	cargo build --release --locked --bin ioda
 	./target/release/ioda compare --html
@@ -14,6 +14,11 @@ demo:
 install:
 	cargo install --path crates/ioda --locked --root "$(PREFIX)" --target-dir target
 	scripts/install-extras "$(PREFIX)/bin/ioda" "$(PREFIX)/share"
+
+# The documentation of the libraries in target/doc. The first page says which crate is for whom.
+api:
+	cargo doc --workspace --no-deps --locked
+	echo '<meta http-equiv="refresh" content="0; url=ioda/index.html">' > target/doc/index.html
 
 # The documents as a site in target/book.
 docs:
@@ -55,6 +60,7 @@ lint:
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy -p ioda-engine -p ioda-sim -p ioda --features ioda/planted --all-targets --locked -- -D warnings
+	cargo clippy -p ioda-engine --lib --no-default-features --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	scripts/check-purity
 

@@ -20,6 +20,7 @@ pub struct WriteCacheConfig {
 
 /// What a write cache has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WriteCacheCounters {
     /// Pages written into it, those that replaced an older version included.
     pub cached_pages: u64,

@@ -56,3 +56,25 @@ pub struct Config {
     /// read.
     pub read_repair: bool,
 }
+
+impl Config {
+    /// A whole array under `policy`, with the usual values: drives collect whenever they like,
+    /// computing takes no time, no blocks are spare, [`JOB_DEPTH`], pages that a drive could not
+    /// read are written again, and no data actions.
+    #[must_use]
+    pub fn new(layout: Layout, page_bytes: u32, policy: PolicyKind) -> Self {
+        Self {
+            layout,
+            page_bytes,
+            policy,
+            policy_settings: PolicySettings::default(),
+            coordination: Coordination::Free,
+            reconstruct_compute: Duration::ZERO,
+            data_actions: false,
+            spare: 0..0,
+            absent: 0,
+            job_depth: JOB_DEPTH,
+            read_repair: true,
+        }
+    }
+}

@@ -4,6 +4,7 @@ use units::Duration;
 
 /// What reads can count on as far as windows go.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Contract {
     /// Nothing: drives take no turns.
     None,

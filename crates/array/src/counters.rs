@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 /// Totals since the start.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Counters {
     /// Reads of (part of) a stripe that the host asked for.
     pub stripe_reads: u64,

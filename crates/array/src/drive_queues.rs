@@ -13,6 +13,7 @@ pub struct Queues {
 
 /// What is out at one drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Queue {
     /// Blocks to be read.
     pub read_blocks: u32,

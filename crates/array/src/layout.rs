@@ -116,6 +116,7 @@ pub(crate) const WIDTH_MAX: u32 = 64;
 
 /// Why a layout is impossible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum LayoutError {
     /// Too few or too many drives.
     Width {

@@ -92,3 +92,8 @@ pub use switch::CannotSwitch;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/writing-a-policy.md")]
 struct WritingAPolicy;
+
+/// The example of the README is compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

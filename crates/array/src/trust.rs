@@ -218,7 +218,7 @@ impl Trust {
             ("probes of distrusted drives", self.probes),
         ];
         let counts = counts.into_iter().filter(|&(_, count)| count > 0);
-        counts.map(|(name, count)| Tally { name, count })
+        counts.map(|(name, count)| Tally::new(name, count))
     }
 
     /// Whether a stripe on these drives lacks all the members that it can do without.

@@ -1,9 +1,9 @@
 //! A drive behind the engine: where its timing comes from.
 
+use crate::model::{Completed, Ssd};
 use alloc::boxed::Box;
 use array::policy::PolicyKind;
 use nvme::{CollectionReport, CollectionRight, DriveStatus};
-use ssd::{Completed, Ssd};
 use units::{Instant, Observe, Unobserved};
 
 /// How a drive behaves in time. Where its bytes are is the data plane's matter.

@@ -1,5 +1,6 @@
 //! What an engine tells whoever observes it: the events of its machines, in one order.
 
+use crate::model::DriveEvent;
 use core::fmt;
 use units::DriveId;
 
@@ -9,7 +10,7 @@ pub enum Event {
     /// Of the array.
     Array(array::Event),
     /// Of an emulated drive.
-    Drive(DriveId, ssd::Event),
+    Drive(DriveId, DriveEvent),
 }
 
 impl fmt::Display for Event {

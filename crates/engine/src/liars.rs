@@ -1,8 +1,8 @@
 //! Injected lies: drives that collect and program whenever they like, and say nothing of it.
 
+use crate::model::Ssd;
 use alloc::vec::Vec;
 use nvme::{CollectionRight, Command, PlFlag, WindowScope};
-use ssd::Ssd;
 use units::{DriveId, Instant, Observe};
 
 /// Drives that do not keep to what the host has told them.

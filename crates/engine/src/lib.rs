@@ -16,6 +16,13 @@
 //! * Same inputs, same outputs: bit for bit, on every machine.
 //!
 //! What becomes of the data is chosen by the type of the [`DataPlane`].
+//!
+//! # Features
+//!
+//! * `model` (on by default): drives may be emulated ([`Drive::Emulated`]), and `Tags` checks each
+//!   page of a simulated array. Without it the crate needs no drive model: drives are storage of
+//!   the driver ([`Drive::Plain`]) or answer by themselves ([`Drive::Remote`]).
+//! * `planted`: bugs for a tester to find ([`planted`]). Not for arrays that serve.
 #![no_std]
 
 extern crate alloc;
@@ -30,10 +37,12 @@ mod event;
 mod fair_queue;
 mod liars;
 mod memory;
+mod model;
 mod plane;
 pub mod planted;
 mod read_errors;
 mod stripe_memory;
+#[cfg(feature = "model")]
 mod tags;
 pub mod volume;
 
@@ -47,7 +56,14 @@ pub use engine::{ClockOffset, Engine, Output};
 pub use event::Event;
 pub use fair_queue::{FairQueue, Origin};
 pub use memory::{Heap, Memory};
+pub use model::Ssd;
 pub use plane::{DataPlane, NoData, Target};
 pub use stripe_memory::StripeMemory;
+#[cfg(feature = "model")]
 pub use tags::{Tag, TaggedRequest, Tags, ZERO, written_tag};
 pub use volume::Volume;
+
+/// The example of the README is compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

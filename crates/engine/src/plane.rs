@@ -5,9 +5,9 @@
 //! for arrays that serve. The engine is compiled once for each, so that a plane pays for nothing
 //! that another needs.
 
+use crate::model::Ssd;
 use array::{DataAction, FailReason, OpId, Slot, Term};
 use nvme::{Command, Completion};
-use ssd::Ssd;
 use units::{DriveId, Instant, Observe};
 
 /// The memory that a command reads into or writes from: a member of a stripe operation.

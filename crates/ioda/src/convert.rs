@@ -197,7 +197,7 @@ fn hedges(array: &array::Counters) -> Option<HedgeCounters> {
 }
 
 fn tally(tally: &array::policy::Tally) -> Tally {
-    Tally { name: tally.name.to_owned(), count: tally.count }
+    Tally { name: tally.name.clone().into_owned(), count: tally.count }
 }
 
 /// What became of an array whose drives failed.

@@ -4,6 +4,25 @@
 //! know: how a drive, an array or a simulation works; those rooms are called, never copied.
 //!
 //! Results go to stdout, progress and remarks to stderr. The exit codes are in `exit`.
+//!
+//! # Which crate is for whom
+//!
+//! The program is made of libraries that are used alone as well. Each has a README with an example
+//! that its tests run.
+//!
+//! | crate | who takes it |
+//! |---|---|
+//! | [`ioda_ssd`](../ioda_ssd/index.html) | researchers of flash: one drive with its translation layer, collections and windows |
+//! | [`ioda_array`](../ioda_array/index.html) | authors of policies: stripes, parity, and when to reconstruct instead of wait |
+//! | [`ioda_engine`](../ioda_engine/index.html) | builders of block devices: an array on disks of their own, durable, without the model if they like |
+//! | [`ioda_nvme`](../ioda_nvme/index.html) | authors of hosts and targets: codecs and machines of NVMe/TCP, and the window formula |
+//! | [`ioda_workload`](../ioda_workload/index.html) | readers of traces: the formats of the field, statistics, generators |
+//! | [`ioda_sim`](../ioda_sim/index.html) | experimenters: runs in virtual time, metrics, stories of slow requests, torture |
+//! | [`ioda_live`](../ioda_live/index.html) | administrators' tools: storage, NBD, NVMe/TCP and control of a running array |
+//! | [`ioda_report`](../ioda_report/index.html) | authors of reports: documents of results as tables, JSON and pages |
+//! | [`ioda_units`](../ioda_units/index.html) | all of them: time, space, ratios, seeded randomness |
+//!
+//! [`embed`] is for programs that want a whole comparison, as the Python package does.
 
 mod address;
 mod arguments;

@@ -6,6 +6,7 @@ use crate::memory;
 use crate::output::remark;
 use crate::progress::{self, Show};
 use crate::setup::Setup;
+use serde::{Deserialize, Serialize};
 use sim::{Progress, RequestSink, RunResult};
 use std::sync::Mutex;
 use units::Duration;
@@ -47,31 +48,61 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Runs all plans of `setup` and shows how far they have come.
-pub(crate) fn run(setup: &Setup, show: Show, title: &str, quiet: bool) -> Result<Outcome, Failure> {
-    run_recorded(setup, show, title, quiet, None)
+/// What is known about the workload of a run that has ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Told {
+    /// What it is, in one line.
+    workload: String,
+    /// The hash of the trace, if it is one.
+    hash: Option<String>,
+    /// "N of M requests replayed".
+    replayed: String,
+    /// How long it is, if time ends it and not a number of requests.
+    runtime: Option<Duration>,
+    /// That requests wrapped, if some did.
+    wrapped: Option<String>,
 }
 
-/// The same, and hands the requests of every plan to `sink`, if there is one.
-pub(crate) fn run_recorded(
+impl Told {
+    /// The outcome of the runs of one workload.
+    pub(crate) fn outcome(self, results: Vec<RunResult>) -> Outcome {
+        let replayed = match self.runtime {
+            Some(runtime) => in_time(&results, runtime),
+            None => self.replayed,
+        };
+        let Self { workload, hash: workload_hash, wrapped, .. } = self;
+        Outcome { results, workload, workload_hash, replayed, wrapped }
+    }
+}
+
+/// Those who are told of runs that are under way.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Listeners<'a> {
+    /// Takes the requests of each run, by the number of its plan.
+    pub(crate) requests: Option<RequestSink<'a>>,
+    /// Takes the result of each run as soon as it has ended, by the number of its plan.
+    pub(crate) ended: Option<&'a (dyn Fn(usize, &RunResult, Told) + Sync)>,
+}
+
+/// Runs all plans of `setup` and shows how far they have come.
+pub(crate) fn run(
     setup: &Setup,
     show: Show,
     title: &str,
     quiet: bool,
-    sink: Option<RequestSink<'_>>,
+    listeners: Listeners<'_>,
 ) -> Result<Outcome, Failure> {
     let progress = Progress::new(setup.plans.len());
-    let work = || counted(setup, &progress, quiet, sink);
+    let work = || counted(setup, &progress, quiet, listeners);
     progress::during(show, title, &setup.plans, setup.requests, &progress, work)
 }
 
-/// Runs all plans of `setup`, counts in `progress` how far they have come, and hands their requests
-/// to `sink`, if there is one.
+/// Runs all plans of `setup` and counts in `progress` how far they have come.
 pub(crate) fn counted(
     setup: &Setup,
     progress: &Progress,
     quiet: bool,
-    sink: Option<RequestSink<'_>>,
+    listeners: Listeners<'_>,
 ) -> Result<Outcome, Failure> {
     memory::check(setup, quiet)?;
     let capacity = setup.plan().capacity_bytes()?;
@@ -84,24 +115,35 @@ pub(crate) fn counted(
         let workload = setup.source.open(capacity)?;
         Ok((workload.arrival(), Counted { workload, count: &count }))
     };
-    let (plans, threads, faults) = (&setup.plans, setup.threads, &setup.faults);
-    let results = match sink {
-        None => sim::run_all(plans, threads, open, faults, progress),
-        Some(sink) => sim::run_all_recorded(plans, threads, open, faults, progress, sink),
-    }?;
-    let count = count.lock().ok().and_then(|mut count| count.take()).unwrap_or_default();
-    let replayed = match opened.arrival() {
-        // Each policy gets as far as it gets.
-        Arrival::Closed { runtime: Some(runtime), .. } => in_time(&results, runtime),
-        _ => count.to_string(),
+    let (description, hash) = (opened.description().to_owned(), opened.identity());
+    let hash = hash.map(|identity| identity.sha256.clone());
+    let runtime = match opened.arrival() {
+        Arrival::Closed { runtime, .. } => runtime,
+        _ => None,
     };
-    Ok(Outcome {
-        results,
-        workload: opened.description().to_owned(),
-        workload_hash: opened.identity().map(|identity| identity.sha256.clone()),
-        replayed,
-        wrapped: describe::wrapped(&count),
-    })
+    drop(opened);
+    // All runs replay the same requests, so the count of whichever ended last is that of each.
+    let told = || {
+        let count = count.lock().ok().and_then(|count| count.clone()).unwrap_or_default();
+        Told {
+            workload: description.clone(),
+            hash: hash.clone(),
+            replayed: count.to_string(),
+            runtime,
+            wrapped: describe::wrapped(&count),
+        }
+    };
+    let ended = listeners.ended.map(|ended| {
+        let told = &told;
+        move |run: usize, result: &RunResult| ended(run, result, told())
+    });
+    let listeners = sim::Listeners {
+        requests: listeners.requests,
+        results: ended.as_ref().map(|ended| ended as sim::ResultSink<'_>),
+    };
+    let (plans, threads, faults) = (&setup.plans, setup.threads, &setup.faults);
+    let results = sim::run_all_watched(plans, threads, open, faults, progress, listeners)?;
+    Ok(told().outcome(results))
 }
 
 /// How many requests were replayed in a given time.

@@ -39,3 +39,8 @@ mod unix_socket;
 pub use certainty::Certainty;
 pub use secret_file::{SecretFileError, read_secret_file};
 pub use unix_socket::SocketAccess;
+
+/// The example of the README is compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -11,6 +11,7 @@ const OTHERS: u32 = 0o077;
 
 /// Why a file of secrets is not used.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum SecretFileError {
     /// It cannot be read.
     #[error(transparent)]

@@ -5,6 +5,7 @@ use units::Duration;
 /// One cause of delay. The parts of a read's latency are labelled with these and sum to it exactly.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Cause {
     /// Moving data over the channel and over PCIe.
     Transfer,

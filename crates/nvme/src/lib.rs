@@ -41,3 +41,8 @@ pub use scope::WindowScope;
 pub use status::{Advertised, CollectionReport, DriveStatus};
 pub use untimed::Untimed;
 pub use window::{ArrayDescription, CollectionRight, WindowSchedule};
+
+/// The example of the README is compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

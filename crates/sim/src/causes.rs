@@ -21,6 +21,7 @@ pub struct CauseSplit {
 
 /// Delays of all reads, summed by latency.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CauseBuckets {
     counts: Vec<u64>,
     sums_nanos: Vec<[u64; Cause::COUNT]>,

@@ -4,14 +4,15 @@ use crate::driver::{run_recorded, run_with_faults};
 use crate::error::SimError;
 use crate::faults::Fault;
 use crate::plan::{Plan, Preparation};
+use crate::pool::side_by_side;
 use crate::prepare::prepare_unless;
 use crate::progress::Progress;
 use crate::requests::RequestColumns;
 use crate::result::RunResult;
 use ssd::Ssd;
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use units::Instant;
 use workload::{Arrival, Request};
 
@@ -19,28 +20,20 @@ use workload::{Arrival, Request};
 /// take 270 MB.
 const MANY_PAGES: u64 = 32 << 20;
 
-/// Where a worker leaves its result.
-type Slot<E> = Mutex<Option<Result<RunResult, SimError<E>>>>;
-
-/// The runs that nobody has begun, and the prepared drives they start from.
-struct Turns<Drives> {
-    /// The next run.
-    next: usize,
-    /// Drives as every run finds them, until the last run has taken them.
-    prepared: Drives,
+/// Prepared drives, and the number of runs that have not taken theirs.
+struct Shared {
+    drives: Vec<Ssd>,
+    left: usize,
 }
 
-impl<Drives: Clone + Default> Turns<Drives> {
-    /// The next of `runs` runs and its drives. The last run gets the prepared drives themselves,
-    /// the others a copy: which run is the last is decided here, together with what it gets,
-    /// because a run that was overtaken between the two would find no drives.
-    fn take(&mut self, runs: usize) -> Option<(usize, Drives)> {
-        let index = self.next;
-        self.next += 1;
-        match index + 1 {
-            after if after < runs => Some((index, self.prepared.clone())),
-            after if after == runs => Some((index, std::mem::take(&mut self.prepared))),
-            _ => None,
+impl Shared {
+    /// The drives of the next run. The last run gets the prepared drives themselves, the others a
+    /// copy.
+    fn take(&mut self) -> Vec<Ssd> {
+        self.left -= 1;
+        match self.left {
+            0 => std::mem::take(&mut self.drives),
+            _ => self.drives.clone(),
         }
     }
 }
@@ -75,6 +68,18 @@ fn prepare<E>(plan: &Plan, threads: usize, progress: &Progress) -> Result<Vec<Ss
 /// it. If it breaks off, all runs are interrupted.
 pub type RequestSink<'a> = &'a (dyn Fn(usize, RequestColumns) -> ControlFlow<()> + Sync);
 
+/// Takes the result of the run with this number as soon as it has ended.
+pub type ResultSink<'a> = &'a (dyn Fn(usize, &RunResult) + Sync);
+
+/// Listeners to runs that are under way. The threads that make the runs call them and wait.
+#[derive(Clone, Copy, Default)]
+pub struct Listeners<'a> {
+    /// Takes the requests.
+    pub requests: Option<RequestSink<'a>>,
+    /// Takes the results.
+    pub results: Option<ResultSink<'a>>,
+}
+
 /// Runs all `plans`, which differ in their policies only, over `threads` threads, on which their
 /// drives are prepared, too. `workload` is asked once per run for the same requests.
 ///
@@ -83,6 +88,10 @@ pub type RequestSink<'a> = &'a (dyn Fn(usize, RequestColumns) -> ControlFlow<()>
 /// # Errors
 ///
 /// The first error of the first plan that had one, [`SimError::Interrupted`] among them.
+///
+/// # Panics
+///
+/// If `progress` is not of as many runs as there are plans; see [`Progress::new`].
 pub fn run_all<E: Send, I>(
     plans: &[Plan],
     threads: usize,
@@ -93,48 +102,39 @@ pub fn run_all<E: Send, I>(
 where
     I: Iterator<Item = Result<Request, E>>,
 {
-    run_all_with(plans, threads, workload, faults, progress, None)
+    run_all_watched(plans, threads, workload, faults, progress, Listeners::default())
 }
 
-/// The same, and hands the requests of every run to `sink`. A run that ends with an error has
-/// handed over a part of them.
+/// As [`run_all`], with `listeners`. A run that ends with an error has handed over a part of its
+/// requests.
 ///
 /// # Errors
 ///
 /// As [`run_all`].
-pub fn run_all_recorded<E: Send, I>(
+///
+/// # Panics
+///
+/// As [`run_all`].
+pub fn run_all_watched<E: Send, I>(
     plans: &[Plan],
     threads: usize,
     workload: impl Fn() -> Result<(Arrival, I), E> + Sync,
     faults: &[(Instant, Fault)],
     progress: &Progress,
-    sink: RequestSink<'_>,
-) -> Result<Vec<RunResult>, SimError<E>>
-where
-    I: Iterator<Item = Result<Request, E>>,
-{
-    run_all_with(plans, threads, workload, faults, progress, Some(sink))
-}
-
-fn run_all_with<E: Send, I>(
-    plans: &[Plan],
-    threads: usize,
-    workload: impl Fn() -> Result<(Arrival, I), E> + Sync,
-    faults: &[(Instant, Fault)],
-    progress: &Progress,
-    sink: Option<RequestSink<'_>>,
+    listeners: Listeners<'_>,
 ) -> Result<Vec<RunResult>, SimError<E>>
 where
     I: Iterator<Item = Result<Request, E>>,
 {
     let Some(first) = plans.first() else { return Ok(Vec::new()) };
+    assert_eq!(progress.runs.len(), plans.len(), "progress of as many runs as there are plans");
     for plan in plans {
         plan.layout()?;
     }
     let run = |index: usize, drives| {
         let (arrival, requests) = workload().map_err(SimError::Workload)?;
         let (plan, run, faults) = (&plans[index], &progress.runs[index], faults.to_vec());
-        match sink {
+        let result = match listeners.requests {
             None => run_with_faults(plan, drives, arrival, requests, faults, run),
             Some(sink) => {
                 let sink = |columns| {
@@ -144,7 +144,11 @@ where
                 };
                 run_recorded(plan, drives, (arrival, requests), faults, run, sink)
             }
+        }?;
+        if let Some(sink) = listeners.results {
+            sink(index, &result);
         }
+        Ok(result)
     };
     if threads == 1 && plans.len() > 1 && is_prepared_again(first) {
         return (0..plans.len())
@@ -157,32 +161,9 @@ where
     }
     let drives = prepare(first, threads, progress)?;
     progress.prepared.store(1, Ordering::Relaxed);
-    let results: Vec<Slot<E>> = plans.iter().map(|_| Mutex::new(None)).collect();
-    let turns = Mutex::new(Turns { next: 0, prepared: drives });
-    let worker = || {
-        loop {
-            let turn =
-                turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take(plans.len());
-            let Some((index, drives)) = turn else { return };
-            let result = run(index, drives);
-            *results[index].lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
-                Some(result);
-        }
-    };
-    match threads.clamp(1, plans.len()) {
-        // What a thread frees is kept for this thread, so one that comes and goes would leave its
-        // drives' memory.
-        1 => worker(),
-        several => std::thread::scope(|scope| {
-            for _ in 0..several {
-                scope.spawn(worker);
-            }
-        }),
-    }
-    results
-        .into_iter()
-        .filter_map(|result| result.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
-        .collect()
+    let shared = Mutex::new(Shared { drives, left: plans.len() });
+    let take = || shared.lock().unwrap_or_else(PoisonError::into_inner).take();
+    side_by_side(threads, plans.len(), |index| run(index, take())).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -227,10 +208,13 @@ mod tests {
     }
 
     #[test]
-    fn every_run_gets_its_drives_and_none_is_begun_twice() {
-        let mut turns = Turns { next: 0, prepared: vec!["a drive"] };
-        let taken: Vec<(usize, Vec<&str>)> = std::iter::from_fn(|| turns.take(3)).collect();
-        assert_eq!(taken, [0, 1, 2].map(|index| (index, vec!["a drive"])));
-        assert!(turns.take(3).is_none());
+    fn the_last_run_gets_the_prepared_drives_themselves() {
+        let plan = small(PolicyKind::BASE, Preparation::Aged);
+        let mut shared = Shared { drives: crate::prepare_drives(&plan).unwrap(), left: 3 };
+        let width = shared.drives.len();
+        for left in [width, width, 0] {
+            assert_eq!(shared.take().len(), width);
+            assert_eq!(shared.drives.len(), left);
+        }
     }
 }

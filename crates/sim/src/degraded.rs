@@ -7,6 +7,7 @@ use units::{DriveId, Duration, Instant, Observe};
 
 /// A rebuild in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rebuild {
     /// The drive that was replaced.
     pub drive: DriveId,
@@ -41,6 +42,7 @@ impl Rebuild {
 
 /// What became of an array whose drives failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Degraded {
     /// The least that it could promise at any time.
     pub contract: Contract,

@@ -21,6 +21,7 @@ const SIGMAS: f64 = 3.0;
 
 /// Free space in the first and the last tenth of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FreeSpaceTrend {
     /// Share of the blocks that were free in the first tenth, the mean of all drives.
     pub first: f64,

@@ -22,8 +22,10 @@ const LONGEST_NANOS: u64 = 3_600_000_000_000;
 
 /// Latencies of one kind of request.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LatencySummary {
     /// Nanoseconds, to three significant digits.
+    #[cfg_attr(feature = "serde", serde(with = "crate::stored::histogram"))]
     histogram: Histogram<u64>,
     sum_nanos: u128,
     /// Shortest and longest, exact: the histogram knows the bounds of their steps only.

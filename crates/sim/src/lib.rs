@@ -29,12 +29,14 @@ mod latency;
 mod measures;
 mod overwrite;
 mod plan;
+mod pool;
 mod pooled;
 mod prepare;
 mod progress;
 mod requests;
 mod result;
-mod side_by_side;
+#[cfg(feature = "serde")]
+mod stored;
 mod story;
 mod sub_reads;
 mod timeline;
@@ -52,7 +54,7 @@ pub use calibration::{
     CacheCalibration, Calibration, DEPTH as CALIBRATION_DEPTH, SEQUENTIAL_DEPTH, calibrate,
 };
 pub use causes::{CauseBuckets, CauseSplit};
-pub use compare::{RequestSink, memory_bytes, run_all, run_all_recorded};
+pub use compare::{Listeners, RequestSink, ResultSink, memory_bytes, run_all, run_all_watched};
 pub use degraded::{Degraded, Rebuild};
 pub use difference::{Compared, Difference, Side, first_difference};
 pub use driver::{run, run_bounded, run_recorded, run_with_faults};
@@ -65,11 +67,11 @@ pub use intervals::{
 };
 pub use latency::{LatencySummary, PERCENTILES, percentile_of_each};
 pub use plan::{Measured, Plan, PlanError, Preparation};
+pub use pool::{each_side_by_side, side_by_side};
 pub use prepare::prepare_drives;
 pub use progress::{Progress, RunProgress};
 pub use requests::{REQUESTS_AT_ONCE, RequestColumns, RequestRecord};
 pub use result::{BlockedReads, DriveResult, HostLatency, RunResult};
-pub use side_by_side::side_by_side;
 pub use story::{
     Activity, Explained, Lane, PathSums, Place, Segment, Sentence, Span, Story, explain, slowest,
 };
@@ -77,3 +79,8 @@ pub use sub_reads::SubReads;
 pub use timeline::{Band, FREE_INTERVAL, P99_INTERVAL, Timeline, TimelineConfig, TimelinePoint};
 pub use verify::Mismatch;
 pub use windows::{Coordinate, WindowError, WindowPlan};
+
+/// The example of the README is compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

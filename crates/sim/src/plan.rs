@@ -85,6 +85,7 @@ pub struct Plan {
 
 /// Why a plan cannot be run.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// The drive is impossible.
     #[error("drive `{name}` cannot work: {error}")]
@@ -154,6 +155,29 @@ impl From<WorkloadError> for PlanError {
 }
 
 impl Plan {
+    /// A run of `width` drives under `policy` with the usual values: chunks of 4 KiB, no spare
+    /// blocks, windows as planned for the drive, 3 µs to compute a page, aged drives, and seed 1.
+    #[must_use]
+    pub fn new(drive: ssd::Config, level: Level, width: u32, policy: PolicyKind) -> Self {
+        Self {
+            drive,
+            level,
+            width,
+            stripe_width: None,
+            chunk_bytes: 4096,
+            spare: Ratio::ZERO,
+            policy,
+            policy_settings: PolicySettings::default(),
+            windows: WindowPlan::default(),
+            reconstruct_compute: Duration::from_micros(3),
+            preparation: Preparation::Aged,
+            seed: 1,
+            verify: false,
+            timeline: None,
+            measured: Measured::default(),
+        }
+    }
+
     /// The layout of the array.
     ///
     /// # Errors

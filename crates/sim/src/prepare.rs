@@ -2,7 +2,7 @@
 
 use crate::overwrite::overwrite;
 use crate::plan::{Plan, PlanError, Preparation};
-use crate::side_by_side::side_by_side;
+use crate::pool::side_by_side;
 use ssd::Ssd;
 use units::{Lba, Rng};
 

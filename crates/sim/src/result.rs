@@ -14,6 +14,8 @@ use units::{DriveId, Duration, Instant};
 
 /// One drive after a run.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DriveResult {
     /// What it did.
     pub counters: ssd::Counters,
@@ -30,6 +32,7 @@ pub struct DriveResult {
 /// Reads of the host that collections made wait (TTFLASH §6.1 and Figure 7). Each read is counted
 /// once, by the worst of its parts; one that was reconstructed in time is not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BlockedReads {
     /// Reads that waited for a collection itself.
     pub by_collection: u64,
@@ -39,6 +42,7 @@ pub struct BlockedReads {
 
 /// Latency of one of several hosts.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HostLatency {
     /// Its reads, from the intended arrival.
     pub read: LatencySummary,
@@ -48,6 +52,8 @@ pub struct HostLatency {
 
 /// What came of one run.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RunResult {
     /// The policy.
     pub policy: PolicyKind,

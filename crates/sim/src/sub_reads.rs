@@ -16,12 +16,20 @@ const LARGEST: u64 = 1_000_000_000;
 /// With fewer members there is no middle to compare with.
 const FEWEST_MEMBERS: usize = 3;
 
+/// Slowdowns in thousandths, to three significant digits.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct Slowdowns(
+    #[cfg_attr(feature = "serde", serde(with = "crate::stored::histogram"))] Histogram<u64>,
+);
+
 /// Reads of drives.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SubReads {
     /// Of each read of a stripe, how many times as late its last member came as its median one;
     /// then its last but one. The median is the earlier one of the two in the middle (IODA §2).
-    slowdowns: [Histogram<u64>; 2],
+    slowdowns: [Slowdowns; 2],
     /// Latency of the reads of each drive, from when they were sent.
     pub drives: Vec<LatencySummary>,
 }
@@ -31,7 +39,7 @@ impl SubReads {
         let histogram = Histogram::new_with_bounds(1, LARGEST, 3)
             .unwrap_or_else(|error| unreachable!("constant bounds are valid: {error}"));
         Self {
-            slowdowns: [histogram.clone(), histogram],
+            slowdowns: [Slowdowns(histogram.clone()), Slowdowns(histogram)],
             drives: vec![LatencySummary::new(); drives],
         }
     }
@@ -40,19 +48,19 @@ impl SubReads {
     /// that came last, or of the `from_last`th before it, 0 or 1.
     #[must_use]
     pub fn slowdown(&self, from_last: usize, percentile: f64) -> f64 {
-        self.slowdowns[from_last].value_at_percentile(percentile) as f64 / THOUSANDTHS
+        self.slowdowns[from_last].0.value_at_percentile(percentile) as f64 / THOUSANDTHS
     }
 
     /// Number of stripe reads with a slowdown.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.slowdowns[0].len()
+        self.slowdowns[0].0.len()
     }
 
     /// The share of stripe reads with a slowdown of more than `times`, in per cent.
     #[must_use]
     pub fn slowed_percent(&self, from_last: usize, times: f64) -> f64 {
-        let histogram = &self.slowdowns[from_last];
+        let histogram = &self.slowdowns[from_last].0;
         match histogram.is_empty() {
             true => 0.0,
             false => 100.0 - histogram.percentile_below((times * THOUSANDTHS) as u64),
@@ -62,7 +70,7 @@ impl SubReads {
     /// Adds the reads of another run of the same array.
     pub(crate) fn add(&mut self, other: &Self) {
         for (sum, slowdowns) in self.slowdowns.iter_mut().zip(&other.slowdowns) {
-            let added = sum.add(slowdowns);
+            let added = sum.0.add(&slowdowns.0);
             debug_assert!(added.is_ok(), "all have the same bounds");
         }
         self.drives.iter_mut().zip(&other.drives).for_each(|(sum, drive)| sum.add(drive));
@@ -75,9 +83,9 @@ impl SubReads {
         }
         members.sort_unstable();
         let median = members[(members.len() - 1) / 2].as_nanos().max(1) as f64;
-        for (histogram, member) in self.slowdowns.iter_mut().zip(members.iter().rev()) {
+        for (slowdowns, member) in self.slowdowns.iter_mut().zip(members.iter().rev()) {
             let slowdown = member.as_nanos() as f64 / median;
-            histogram.saturating_record((slowdown * THOUSANDTHS) as u64);
+            slowdowns.0.saturating_record((slowdown * THOUSANDTHS) as u64);
         }
     }
 }

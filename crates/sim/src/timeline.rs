@@ -7,6 +7,7 @@ use units::{Duration, Instant, Observe};
 
 /// Which slice to record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TimelineConfig {
     /// Where it starts.
     pub start: Instant,
@@ -16,6 +17,7 @@ pub struct TimelineConfig {
 
 /// One read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TimelinePoint {
     /// When it was done.
     pub completed: Instant,
@@ -27,6 +29,7 @@ pub struct TimelinePoint {
 
 /// A stretch of time on one drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Band {
     /// Position of the drive.
     pub drive: usize,
@@ -38,6 +41,7 @@ pub struct Band {
 
 /// What happened when.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Timeline {
     /// The slice.
     pub slice: Option<TimelineConfig>,

@@ -54,6 +54,7 @@ pub struct WindowPlan {
 
 /// Why windows are impossible.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum WindowError {
     /// The window is too short to be one.
     #[error("a busy time window of zero leaves no time to collect; choose at least 1 µs")]

@@ -10,6 +10,7 @@ pub(crate) const VERSION: u32 = 1;
 
 /// Why a state cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum StateError {
     /// The drive itself is impossible.
     Config(ConfigError),

@@ -2,6 +2,8 @@
 
 /// Totals since the start or since the last reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Counters {
     /// Pages read from flash for the host.
     pub host_reads_pages: u64,

@@ -108,3 +108,8 @@ pub use slc_config::{SlcCacheConfig, SlcOverflow};
 pub use slow::SLOWEST;
 pub use table2::{MODELS, Printed};
 pub use violation::{Violation, ViolationCause};
+
+/// The example of the README is compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

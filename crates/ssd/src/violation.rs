@@ -8,6 +8,7 @@ const KEPT: usize = 256;
 
 /// Why a collection broke the window contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ViolationCause {
     /// Writes of the host had no room: free space was down to the hard watermark.
     NoRoom,
@@ -19,6 +20,7 @@ pub enum ViolationCause {
 
 /// A collection that broke the window contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Violation {
     /// When it was begun, or when it was over if it overran.
     pub at: Instant,

@@ -25,3 +25,8 @@ pub use rng::Rng;
 pub use slab::Slab;
 pub use space::{Bytes, DriveId, GIB, KIB, Lba, MIB};
 pub use time::{Duration, Instant};
+
+/// The example of the README is compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -24,6 +24,7 @@ impl Add<u64> for Lba {
 
 /// Position of a drive in its array, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DriveId(pub u8);
 
 impl DriveId {

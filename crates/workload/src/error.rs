@@ -6,6 +6,7 @@ use thiserror::Error;
 
 /// A trace that cannot be read, or not further.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum TraceError {
     /// The file cannot be opened or read.
     #[error("cannot read trace {name}: {source}")]
@@ -404,6 +405,7 @@ pub enum LineProblem {
 
 /// An option with a value that is not possible.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
 pub enum OptionError {
     /// The value cannot be understood.
     #[error("{option} \"{value}\" is not {expected}")]

@@ -44,3 +44,8 @@ pub use transform::{
     Cut, DropReason, Fit, Fold, Replayed, Resize, Transform, Transformed, parse_factor,
 };
 pub use write::{TraceWriter, WriteFormat};
+
+/// The example of the README is compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

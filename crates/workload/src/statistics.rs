@@ -23,6 +23,7 @@ pub struct DeviceExtent {
 ///
 /// Memory grows with the footprint: 128 bytes and a hash entry for each 2 MiB touched.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Statistics {
     /// How many requests there are.
     pub requests: u64,

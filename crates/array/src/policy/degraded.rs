@@ -298,9 +298,9 @@ impl Policy for Degraded {
 
     fn tallies(&self) -> Vec<Tally> {
         vec![
-            Tally { name: "evaluations of the model", count: self.evaluations },
-            Tally { name: "degraded reads", count: self.reads },
-            Tally { name: "degraded updates", count: self.updates },
+            Tally::new("evaluations of the model", self.evaluations),
+            Tally::new("degraded reads", self.reads),
+            Tally::new("degraded updates", self.updates),
         ]
     }
 }

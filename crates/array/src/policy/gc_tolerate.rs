@@ -63,6 +63,6 @@ impl Policy for GcTolerate {
     }
 
     fn tallies(&self) -> Vec<Tally> {
-        vec![Tally { name: "degraded reads", count: self.reads }]
+        vec![Tally::new("degraded reads", self.reads)]
     }
 }

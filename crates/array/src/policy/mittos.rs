@@ -162,10 +162,10 @@ impl Policy for Mittos {
 
     fn tallies(&self) -> Vec<Tally> {
         vec![
-            Tally { name: "rejected reads", count: self.rejected },
-            Tally { name: "rejected reads looked at", count: self.probed },
-            Tally { name: "of these, needlessly rejected", count: self.needless },
-            Tally { name: "slow reads not predicted", count: self.missed },
+            Tally::new("rejected reads", self.rejected),
+            Tally::new("rejected reads looked at", self.probed),
+            Tally::new("of these, needlessly rejected", self.needless),
+            Tally::new("slow reads not predicted", self.missed),
         ]
     }
 }

@@ -30,6 +30,8 @@ mod quiet;
 mod registry;
 mod settings;
 mod sit_out;
+#[cfg(feature = "serde")]
+mod stored;
 mod write_caching;
 
 pub use about::{About, Build, DriveChanges, Needs, PolicyKind, PolicySetup, WindowUse};
@@ -47,6 +49,7 @@ use crate::coordinate::Coordinator;
 use crate::drive_queues::Queues;
 use crate::members::MemberSet;
 use crate::request::RequestKind;
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use nvme::{CollectionReport, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Lba};
@@ -122,12 +125,21 @@ pub struct Answered {
 }
 
 /// Something that a policy has counted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tally {
     /// What.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// How often.
     pub count: u64,
+}
+
+impl Tally {
+    /// A count under the name of what was counted.
+    #[must_use]
+    pub const fn new(name: &'static str, count: u64) -> Self {
+        Self { name: Cow::Borrowed(name), count }
+    }
 }
 
 /// What the array asks its policy, and tells it.

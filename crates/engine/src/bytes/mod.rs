@@ -23,6 +23,7 @@ use crate::durability::{
     Output as Gate, Records, Sizes, StopReason, Superblock, Transitions, WantedChange,
 };
 use crate::memory::Memory;
+use crate::model::Ssd;
 use crate::plane::{DataPlane, Target};
 use crate::planted::{Bug, Planted};
 use crate::stripe_memory::StripeMemory;
@@ -33,7 +34,6 @@ use array::{DataAction, FailReason, Happening, OpId, Slot, Term};
 use commands::{Commands, Outstanding};
 use nvme::{Command, CommandId, Completion, Opcode};
 use request::Requests;
-use ssd::Ssd;
 use units::{DriveId, Duration, Instant, Lba, Observe, Slab};
 use verify::{Check, Verifier};
 

@@ -80,6 +80,7 @@ impl fmt::Display for Contents {
 /// Why an array was not created or opened, or a drive did not join. Drives are named by number
 /// only: who opened them knows where they are.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum OpenError<E> {
     /// Something is on a drive that was to be formatted.
     NotBlank {

@@ -248,6 +248,7 @@ pub struct Superblock {
 
 /// Why a block is not the superblock of a drive.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum SuperblockError {
     /// All zeros.
     Blank,

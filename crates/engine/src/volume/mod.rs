@@ -6,7 +6,9 @@
 //! clients apart by an [`Origin`].
 //!
 //! After every `handle_*` and every order, call [`Volume::poll_output`] and [`Volume::poll_work`]
-//! with the same time until both return `None`.
+//! with the same time until both return `None`. Then call [`Volume::handle_deadline`] when
+//! [`Volume::next_deadline`] has come, which may be at once: pages are reconstructed in
+//! `reconstruct_compute`, also where that is no time.
 //!
 //! **Turns.** A request goes through the array in parts. A driver that has other things to look at
 //! gives each of its turns a budget ([`Volume::begin_turn`]) and lets requests go on in it

@@ -10,7 +10,7 @@ use engine::{
     ByteRequest, ByteRequestKind, Bytes, Drive, Engine, Heap, Origin, StorageWork, Volume, Work,
 };
 use std::collections::BTreeMap;
-use units::{Duration, Instant, Rng};
+use units::{Instant, Rng};
 
 const PAGE_BYTES: u64 = 4096;
 const CHUNK_PAGES: u32 = 16;
@@ -43,19 +43,7 @@ const NOW: Instant = Instant::ZERO;
 impl World {
     fn new(drive_bytes: u64) -> Self {
         let layout = Layout::new(Level::Raid5, 4, CHUNK_PAGES, drive_bytes / PAGE_BYTES).unwrap();
-        let config = Config {
-            layout,
-            page_bytes: PAGE_BYTES as u32,
-            policy: PolicyKind::BASE,
-            policy_settings: PolicySettings::default(),
-            coordination: Coordination::Free,
-            reconstruct_compute: Duration::ZERO,
-            data_actions: true,
-            spare: 0..0,
-            absent: 0,
-            job_depth: array::JOB_DEPTH,
-            read_repair: true,
-        };
+        let config = Config::new(layout, PAGE_BYTES as u32, PolicyKind::BASE);
         let drives = (0..4).map(|_| Drive::Plain).collect();
         let plane = Bytes::new(Heap, PAGE_BYTES, STRIPE_BYTES, 4, None);
         Self {

@@ -9,7 +9,7 @@ use crate::ratios;
 use crate::requests_out;
 use crate::settings::Settings;
 use crate::setup::{self, Setup};
-use crate::simulate::{self, Outcome};
+use crate::simulate::{self, Listeners, Outcome};
 use crate::talk::Talk;
 use crate::{
     convert,
@@ -49,8 +49,10 @@ fn simulate(args: &SimulationArgs, policies: &[PolicyKind], talk: Talk) -> Resul
     let policies = policies_of(&settings, policies);
     let prepared = Prepared::new(args, &settings, &policies)?;
     let setup = &prepared.setup;
-    let outcome =
-        prepared.run(|sink| simulate::run_recorded(setup, talk.progress, "", talk.quiet, sink))?;
+    let outcome = prepared.run(|requests| {
+        let listeners = Listeners { requests, ..Listeners::default() };
+        simulate::run(setup, talk.progress, "", talk.quiet, listeners)
+    })?;
     if let Some(path) = args.requests_out.as_deref().filter(|_| !talk.quiet) {
         remark(&format!("wrote {}", path.display()));
     }

@@ -8,7 +8,9 @@ use crate::exit::{Code, Failure};
 use crate::flags::{JsonArgs, SeedArgs};
 use crate::output::{self, remark};
 use crate::quantity::Text;
-use crate::reproduce::{self, Done, Event, Experiment, Group, Judged, Page, Suites, pages};
+use crate::reproduce::{
+    self, Done, Event, Experiment, Group, How, Judged, KeptResults, Page, Suites, pages,
+};
 use crate::talk::Talk;
 use crate::words::Wait;
 use clap::Args;
@@ -25,6 +27,8 @@ Examples:
   ioda reproduce --filter ttflash --junit claims.xml --strict
                                        claims about TTFLASH, as test cases for a build server
   ioda reproduce --output pages          one page per workload in the folder `pages`
+  ioda reproduce --results runs        keeps each result in the folder `runs`: the same command goes
+                                       on there after an interrupt
   ioda reproduce 5a --seeds 3          what holds with three seeds; claims are judged for each
   ioda reproduce --quick               a smoke of seconds; its numbers mean nothing
   ioda reproduce live                  the simulator against the array on the real clock, over
@@ -87,6 +91,14 @@ pub(crate) struct ReproduceArgs {
     /// Runs side by side, 1 to 1024; of no influence on any result [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// Keep results in this folder and take those that are there, so that what was interrupted goes
+    /// on; each is known again by all that determines it, this program included [default: of `lab`
+    /// target/lab/results, otherwise none are kept]
+    #[arg(long, value_name = "FOLDER")]
+    results: Option<PathBuf>,
+    /// Make all runs, also those whose results are kept
+    #[arg(long)]
+    fresh: bool,
     /// Options of the laboratory.
     #[command(flatten)]
     of_lab: LabArgs,
@@ -107,7 +119,15 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
     if let Some(option) = args.of_lab.given() {
         return Err(Failure::usage(format!("{option} is for `ioda reproduce lab` only")));
     }
+    if args.fresh && args.results.is_none() {
+        return Err(Failure::usage(
+            "--fresh is about results that are kept: name --results FOLDER",
+        ));
+    }
     if args.folder.is_none() && is_named(reproduce::live::NAME) {
+        if args.results.is_some() {
+            return Err(Failure::usage("--results keeps nothing of `ioda reproduce live`"));
+        }
         return live::run(args, talk);
     }
     if args.requests.is_some() {
@@ -145,7 +165,10 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
     }
     let orders = reproduce::gather(&experiments, args.quick)?;
     let mut outputs = Outputs::new(args, talk, orders.len())?;
-    reproduce::run(&experiments, &orders, args.quick, args.threads, talk, |event| match event {
+    let open = |folder: &PathBuf| KeptResults::open(folder, args.fresh);
+    let kept = args.results.as_ref().map(open).transpose()?;
+    let how = How { threads: args.threads, kept: kept.as_ref(), talk };
+    reproduce::run(&experiments, &orders, args.quick, how, |event| match event {
         Event::Judged(judged) => outputs.judged(judged),
         Event::Done(done) => outputs.done(&done),
     })?;

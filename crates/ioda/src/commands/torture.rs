@@ -345,7 +345,7 @@ impl<'a> Drawing<'a> {
             done.fetch_add(1, Ordering::Relaxed);
         };
         progress::counting_all(talk.progress, "torture", "histories", self.total, &done, || {
-            work::side_by_side(threads, &queue, work, |_, _| {});
+            work::side_by_side(threads, &queue, work, drop);
         });
         drop(signals);
         opened.finish()?;

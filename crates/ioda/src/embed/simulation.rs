@@ -7,7 +7,7 @@ use crate::cli;
 use crate::commands::compare;
 use crate::requests_out;
 use crate::settings::{self, Settings};
-use crate::simulate;
+use crate::simulate::{self, Listeners};
 use array::policy::PolicyKind;
 use report::Comparison;
 use sim::{Progress, RequestColumns, RequestSink, RunResult};
@@ -150,7 +150,8 @@ impl Simulation {
                 (None, None) => None,
                 _ => Some(&both),
             };
-            simulate::counted(&prepared.setup, progress, true, sink)
+            let listeners = Listeners { requests: sink, ..Listeners::default() };
+            simulate::counted(&prepared.setup, progress, true, listeners)
         })?;
         let mut comparison = prepared.document(&outcome)?;
         comparison.manifest.command_line.clone_from(&self.command_line);

@@ -6,8 +6,7 @@ use super::shelf::Shelf;
 use crate::exit::Failure;
 use crate::progress::{Show, Tally};
 use sim::{RunProgress, RunResult, SimError};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::ops::ControlFlow;
 use workload::WorkloadError;
 
 /// Makes those of `jobs` that `journal` does not have, and keeps them there. What a run does wrong
@@ -21,30 +20,18 @@ pub(crate) fn run<S: Subject>(
     let missing: Vec<&Job<S>> = jobs.iter().filter(|job| !journal.has(&job.key)).collect();
     let tally = Tally::new(show, S::COMMAND, missing.len());
     let shelf = Shelf::default();
-    let next = AtomicUsize::new(0);
-    let kept = Mutex::new((journal, Ok(())));
-    let worker = || {
-        while let Some(job) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-            tally.begin(&job.subject.title(&job.plan));
-            let record = make(job, &shelf);
-            tally.end();
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            let (journal, result) = &mut *kept;
-            if let Err(failure) = journal.keep(&job.key, record) {
-                *result = Err(failure);
-            }
-            if result.is_err() {
-                return;
-            }
-        }
+    let work = |index: usize| {
+        let job = missing[index];
+        tally.begin(&job.subject.title(&job.plan));
+        let record = make(job, &shelf);
+        tally.end();
+        record
     };
-    std::thread::scope(|scope| {
-        (0..threads.clamp(1, missing.len().max(1))).for_each(|_| {
-            scope.spawn(worker);
-        });
-    });
-    let (_, result) = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
-    result
+    let keep = |index: usize, record| match journal.keep(&missing[index].key, record) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(failure) => ControlFlow::Break(failure),
+    };
+    sim::each_side_by_side(threads, missing.len(), work, keep).break_value().map_or(Ok(()), Err)
 }
 
 /// Makes one run, and gives what is kept of it.

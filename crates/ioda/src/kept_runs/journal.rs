@@ -13,9 +13,6 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// What to do about a line that cannot be used.
-const REMEDY: &str = "choose another --output, or start again with --fresh";
-
 /// What is kept of a run.
 pub(crate) trait Kept: Clone + Serialize + DeserializeOwned + Send {
     /// Version of the schema. It grows with every change that a reader of an earlier version would
@@ -23,6 +20,8 @@ pub(crate) trait Kept: Clone + Serialize + DeserializeOwned + Send {
     const SCHEMA: u32;
     /// What keeps it, for messages: a survey.
     const OF: &'static str;
+    /// The option that names its folder.
+    const FOLDER_OPTION: &'static str = "--output";
 
     /// Whether the run need not be made again. What failed is tried again.
     fn is_final(&self) -> bool;
@@ -69,12 +68,13 @@ impl<R: Kept> Journal<R> {
         let mut file = file::writable(folder)?;
         let mut records = BTreeMap::new();
         let mut whole_bytes = 0;
+        let remedy = format!("choose another {}, or start again with --fresh", R::FOLDER_OPTION);
         if !fresh {
             let mut text = Vec::new();
             file.read_to_end(&mut text).map_err(|error| unusable(&path, "read", &error))?;
             whole_bytes = whole(&text).len();
             for (number, line) in lines(&text) {
-                let (key, record) = read(&path, number, line, REMEDY)?;
+                let (key, record) = read(&path, number, line, &remedy)?;
                 records.insert(key, record);
             }
         }

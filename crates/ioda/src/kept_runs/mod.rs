@@ -11,6 +11,7 @@ mod file;
 mod job;
 mod journal;
 mod merge;
+mod packed;
 mod shard;
 mod shelf;
 
@@ -19,5 +20,6 @@ pub(crate) use execute::{make, run};
 pub(crate) use job::{Ended, Job, Subject, key};
 pub(crate) use journal::{Journal, Kept};
 pub(crate) use merge::{Merged, merge};
+pub(crate) use packed::Packed;
 pub(crate) use shard::Shard;
 pub(crate) use shelf::Shelf;

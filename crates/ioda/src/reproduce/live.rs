@@ -28,7 +28,7 @@ use live::clock::Spin;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serve::Served;
-use sim::{Plan, Progress, RunResult};
+use sim::{Listeners, Plan, Progress, RunResult};
 use std::ops::ControlFlow;
 use units::Duration;
 use workload::{Source, WorkloadError};
@@ -192,7 +192,8 @@ fn simulate(
         each.take(run, &columns);
         ControlFlow::Continue(())
     };
-    let work = || sim::run_all_recorded(plans, threads, open, &[], &progress, &gather);
+    let listeners = Listeners { requests: Some(&gather), ..Listeners::default() };
+    let work = || sim::run_all_watched(plans, threads, open, &[], &progress, listeners);
     let title = format!("{name} simulated:");
     let results = progress::during(talk.progress, &title, plans, requests, &progress, work)?;
     Ok((results, each.finish()))

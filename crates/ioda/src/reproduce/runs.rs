@@ -1,6 +1,7 @@
 //! The runs that experiments need, each made once.
 
 use super::Experiment;
+use super::kept::KeptResults;
 use super::number::Number;
 use super::plan::{Plan, Planned};
 use super::series::{Series, Source, Wanted};
@@ -9,13 +10,13 @@ use crate::output::remark;
 use crate::progress::Show;
 use crate::settings::Settings;
 use crate::setup::Setup;
-use crate::simulate::{self, Outcome};
+use crate::simulate::{self, Listeners, Outcome, Told};
 use crate::talk::Talk;
 use array::policy::PolicyKind;
 use report::lab::LabMeasured;
 use sim::{Measured, RunResult};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Sender};
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 
 /// Requests of each workload, and blocks in each plane, for a smoke.
 const QUICK_REQUESTS: u64 = 3_000;
@@ -280,63 +281,78 @@ fn unlike(orders: &[Order], name: &str, experiment: &str) -> String {
     names.find(is_free).unwrap_or(longer)
 }
 
-/// Runs what was gathered, so many groups side by side as there are threads: most groups are of one
-/// policy, and alone would leave cores idle. Each group is handed with its index to `take`, on the
-/// calling thread and in the order in which they end; the first failure ends it all.
+/// How what was gathered is run.
+#[derive(Clone, Copy)]
+pub(crate) struct How<'a> {
+    /// Runs side by side; one per core if it is not given.
+    pub(crate) threads: Option<usize>,
+    /// Where results are looked for and kept, if they are kept.
+    pub(crate) kept: Option<&'a KeptResults>,
+    /// What is said meanwhile.
+    pub(crate) talk: Talk,
+}
+
+/// Runs what was gathered, N groups side by side on N threads: most groups are of one policy, and
+/// alone would leave cores idle. Each group is handed with its index to `take`, on the calling
+/// thread and in the order in which they end; the first failure ends it all.
 pub(super) fn run(
     orders: &[Order],
-    threads: Option<usize>,
-    talk: Talk,
+    how: How<'_>,
     mut take: impl FnMut(usize, Group) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    let How { threads, kept, talk } = how;
+    if let Some(kept) = kept {
+        let mut keys = Vec::new();
+        for order in orders {
+            keys.extend(kept.keys(&order.setup(None)?));
+        }
+        kept.say_found(keys.into_iter(), talk);
+    }
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let workers = threads.unwrap_or_else(cores).clamp(1, orders.len().max(1));
     // One group at a time has a bar of its own; several would write over each other.
     let talk = if workers > 1 { Talk { progress: Show::Nothing, ..talk } } else { talk };
     let inner = if workers > 1 { Some(1) } else { threads };
-    let next = &AtomicUsize::new(0);
-    let (sender, receiver) = mpsc::channel();
-    let worker = |sender: Sender<(usize, Result<Group, Failure>)>| {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(order) = orders.get(index) else { return };
-            let title = format!("{} ({} of {})", order.name, index + 1, orders.len());
-            if sender.send((index, run_one(order, inner, &title, talk))).is_err() {
-                return;
-            }
-        }
+    let work = |index: usize| {
+        let order = &orders[index];
+        let title = format!("{} ({} of {})", order.name, index + 1, orders.len());
+        run_one(order, &title, How { threads: inner, kept, talk })
     };
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            let sender = sender.clone();
-            scope.spawn(move || worker(sender));
-        }
-        drop(sender);
-        let mut taken = receiver.iter().map(|(index, group)| take(index, group?));
-        let result = taken.try_for_each(|result| result);
-        // Nobody wants what is left.
-        next.store(orders.len(), Ordering::Relaxed);
-        result
-    })
+    let take = |index: usize, group: Result<Group, Failure>| match group
+        .and_then(|group| take(index, group))
+    {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(failure) => ControlFlow::Break(failure),
+    };
+    sim::each_side_by_side(workers, orders.len(), work, take).break_value().map_or(Ok(()), Err)
 }
 
-fn run_one(
-    order: &Order,
-    threads: Option<usize>,
-    title: &str,
-    talk: Talk,
-) -> Result<Group, Failure> {
-    let mut settings = order.settings.clone();
-    settings.run.threads = threads;
-    // Claims of different length are judged on drives in the same state.
-    if settings.run.precondition.is_none() {
-        settings.run.precondition = "aged".parse().ok();
+impl Order {
+    /// What is to be run on `threads` threads.
+    fn setup(&self, threads: Option<usize>) -> Result<Setup, Failure> {
+        let mut settings = self.settings.clone();
+        settings.run.threads = threads;
+        // Claims of different length are judged on drives in the same state.
+        if settings.run.precondition.is_none() {
+            settings.run.precondition = "aged".parse().ok();
+        }
+        let mut setup = Setup::new(&settings, &self.policies)?;
+        let measured =
+            Measured { intervals: true, sub_reads: self.sub_reads, ..Measured::default() };
+        setup.plans.iter_mut().for_each(|plan| plan.measured = measured);
+        Ok(setup)
     }
-    let mut setup = Setup::new(&settings, &order.policies)?;
-    let measured = Measured { intervals: true, sub_reads: order.sub_reads, ..Measured::default() };
-    setup.plans.iter_mut().for_each(|plan| plan.measured = measured);
-    let outcome = simulate::run(&setup, talk.progress, title, talk.quiet)?;
-    if !talk.quiet {
+}
+
+fn run_one(order: &Order, title: &str, how: How<'_>) -> Result<Group, Failure> {
+    let mut setup = order.setup(how.threads)?;
+    let outcome = match how.kept {
+        None => {
+            simulate::run(&setup, how.talk.progress, title, how.talk.quiet, Listeners::default())?
+        }
+        Some(kept) => run_missing(&mut setup, kept, title, how.talk)?,
+    };
+    if !how.talk.quiet {
         let seconds: f64 = outcome.results.iter().map(|r| r.wall.as_secs_f64()).sum();
         let policies = match setup.plans.len() {
             1 => "1 policy".to_owned(),
@@ -345,6 +361,45 @@ fn run_one(
         remark(&format!("{title}: {policies}, {seconds:.1} s of processor time"));
     }
     Ok(Group { settings: order.settings.clone(), name: order.name.clone(), setup, outcome })
+}
+
+/// Runs the plans of `setup` whose results are not kept, and keeps theirs.
+fn run_missing(
+    setup: &mut Setup,
+    kept: &KeptResults,
+    title: &str,
+    talk: Talk,
+) -> Result<Outcome, Failure> {
+    let keys = kept.keys(setup);
+    let missing: Vec<usize> = (0..keys.len()).filter(|&index| !kept.has(&keys[index])).collect();
+    if !missing.is_empty() {
+        let failure = Mutex::new(None);
+        let keep = |run: usize, result: &RunResult, told: Told| {
+            let result = kept.keep(&keys[missing[run]], result, told);
+            if let Err(new) = result {
+                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(new);
+            }
+        };
+        let all = setup.plans.clone();
+        setup.plans = missing.iter().map(|&index| all[index].clone()).collect();
+        let listeners = Listeners { ended: Some(&keep), ..Listeners::default() };
+        let made = simulate::run(setup, talk.progress, title, talk.quiet, listeners);
+        setup.plans = all;
+        made?;
+        if let Some(failure) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(failure);
+        }
+    }
+    let (mut results, mut about) = (Vec::new(), None);
+    for key in &keys {
+        let (result, told) = kept
+            .find(key)?
+            .ok_or_else(|| Failure::internal(format!("a result of {title} was not kept")))?;
+        results.push(result);
+        about = Some(told);
+    }
+    let about = about.ok_or_else(|| Failure::internal(format!("{title} has no runs")))?;
+    Ok(about.outcome(results))
 }
 
 #[cfg(test)]

@@ -2,10 +2,9 @@
 //! its runs, and what no later experiment needs is let go, so that memory does not grow with their
 //! number.
 
-use super::runs::{self, Group, Order, Results};
+use super::runs::{self, Group, How, Order, Results};
 use super::{Experiment, Judged, judge};
 use crate::exit::Failure;
-use crate::talk::Talk;
 use report::Claim;
 
 /// What has become known.
@@ -41,8 +40,7 @@ pub(crate) fn run(
     experiments: &[Experiment],
     orders: &[Order],
     quick: bool,
-    threads: Option<usize>,
-    talk: Talk,
+    how: How<'_>,
     mut tell: impl FnMut(Event<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut slots: Vec<Slot> = orders.iter().map(|_| Slot::default()).collect();
@@ -70,7 +68,7 @@ pub(crate) fn run(
     };
     // Experiments about plans need no runs.
     judge_ready(&mut slots)?;
-    runs::run(orders, threads, talk, |index, group| {
+    runs::run(orders, how, |index, group| {
         slots[index].group = Some(group);
         judge_ready(&mut slots)
     })

@@ -4,7 +4,7 @@ use super::slc::SlcSettings;
 use super::{ArraySettings, DriveSettings, RunSettings, Settings};
 use crate::progress::Show;
 use crate::setup::Setup;
-use crate::simulate;
+use crate::simulate::{self, Listeners};
 use array::policy::PolicyKind;
 use nvme::ArrayDescription;
 use schemars::schema_for;
@@ -206,7 +206,7 @@ fn result(drive: &DriveSettings, policy: &str, workload: &str) -> Option<String>
         ..Settings::default()
     };
     let setup = Setup::new(&settings, &[PolicyKind::BASE]).ok()?;
-    let run = simulate::run(&setup, Show::Nothing, "", true).unwrap();
+    let run = simulate::run(&setup, Show::Nothing, "", true, Listeners::default()).unwrap();
     let [result] = run.results.as_slice() else { unreachable!("one policy") };
     Some(format!("{} {:?}", result.hash, result.drives))
 }

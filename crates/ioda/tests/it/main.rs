@@ -38,6 +38,7 @@ mod remote;
 #[allow(clippy::unwrap_used, dead_code, reason = "a test, which uses its own part")]
 mod remote_target;
 mod replacing;
+mod reproduce;
 mod requests_out;
 mod schemas;
 mod serve;

@@ -45,6 +45,7 @@ pub struct DriveHead {
 
 /// Why there is no drive.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The file or device cannot be used.
     #[error(transparent)]

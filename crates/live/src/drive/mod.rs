@@ -63,6 +63,7 @@ pub struct Ended {
 
 /// Why a drive ended early.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum DriveError {
     /// The system refused something that the thread cannot do without.
     #[error("the drive's thread cannot go on: {0}")]

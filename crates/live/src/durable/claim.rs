@@ -24,6 +24,7 @@ const PAUSES_UNTIL_SAID: u32 = 50;
 
 /// Why drives were not claimed. Nothing on them was changed, and none is claimed.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ClaimError {
     /// A server has a drive, and lives.
     #[error(

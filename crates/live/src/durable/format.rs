@@ -26,6 +26,7 @@ pub type OpenArray = Opened<StoredDrive>;
 
 /// Why an array was not created or opened.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// A place cannot be used.
     #[error("drive {drive}: {error}")]

@@ -46,6 +46,7 @@ pub struct Owner {
 
 /// Why there is no state to go on with. The drive is then as good as new.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum FtlError {
     /// It is not what was written.
     #[error("{} is damaged: the drive starts as a new one", .path.display())]

@@ -62,6 +62,7 @@ impl Tls {
 
 /// Why an acceptor cannot start. Each is one sentence.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum AcceptorError {
     /// It cannot listen.
     #[error(transparent)]

@@ -27,6 +27,7 @@ const RECEIVE_BYTES: usize = 64 << 10;
 
 /// Why a server cannot be used. Each is one sentence.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ClientError {
     /// It cannot be reached.
     #[error("cannot connect to {uri}: {error}")]

@@ -34,6 +34,7 @@ impl Display for Listen {
 
 /// Why it cannot be listened there. Each is one sentence.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ListenError {
     /// The system refuses.
     #[error("cannot listen at {address}: {error}")]

@@ -22,6 +22,7 @@ pub const AUTHORITY_FILE: &str = "ca-cert.pem";
 
 /// Why TLS cannot be used. Each is one sentence.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum TlsError {
     /// A file that is missing, unreadable or not PEM.
     #[error("cannot read {what} from {path}: {error}")]

@@ -206,6 +206,7 @@ async fn execute(line: &[u8], service: &Service) -> Answer {
 
 /// Why there cannot be a control socket at a path.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum SocketError {
     /// Another process listens.
     #[error("{path} is served by a running process; stop it or choose another path")]
@@ -231,6 +232,7 @@ pub enum SocketError {
 
 /// Why an admin command could not be given, or at least its answer is not known.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum AskError {
     /// Nobody listens.
     #[error("no array can be reached at {path}: {source}; is it served, and is this its socket?")]

@@ -49,6 +49,7 @@ pub struct Settings {
 
 /// Why a running array cannot be reached as wanted.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum OperateError {
     /// The address of HTTP cannot be used.
     #[error("cannot listen for HTTP on {address}: {source}; choose another address")]

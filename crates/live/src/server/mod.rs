@@ -92,6 +92,7 @@ pub struct Setup {
 
 /// Why an array's thread ended early.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ServerError {
     /// The system refused something that the thread cannot do without.
     #[error("the array's thread cannot go on: {0}")]

@@ -29,6 +29,7 @@ pub(crate) const FILE_MODE: u32 = 0o600;
 
 /// Why a file or block device cannot be used as a drive.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum DiskError {
     /// A drive in memory has no file.
     #[error("a drive in memory has no file to open")]

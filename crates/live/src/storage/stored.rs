@@ -9,6 +9,7 @@ use std::io;
 
 /// Why a place cannot be used for a drive.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlaceError {
     /// A file or device.
     #[error(transparent)]

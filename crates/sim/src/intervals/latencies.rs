@@ -55,6 +55,7 @@ impl Cell {
 
 /// Latencies of one kind of request, block by block.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BlockLatencies {
     /// The steps that any block has requests in, by the latencies at which they begin and end.
     steps: Vec<(f64, f64)>,

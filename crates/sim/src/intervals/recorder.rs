@@ -10,6 +10,7 @@ const FIRST_WIDTH_LOG2: u32 = 10;
 
 /// Reads and writes of a run, or of one of its hosts, by blocks of arrival time.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HostBlocks {
     /// Its reads.
     pub read: BlockLatencies,
@@ -28,6 +29,7 @@ impl HostBlocks {
 
 /// Latencies of a run by blocks of arrival time, all equally long.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Blocks {
     /// The seed of the run, with which blocks are drawn.
     pub seed: u64,

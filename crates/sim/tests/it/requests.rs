@@ -6,8 +6,8 @@ use crate::random::random_plan;
 use array::policy::PolicyKind;
 use array::{Level, RequestKind};
 use ioda_sim::{
-    Fault, Plan, Progress, REQUESTS_AT_ONCE, RequestColumns, RunResult, SimError, run_all,
-    run_all_recorded,
+    Fault, Listeners, Plan, Progress, REQUESTS_AT_ONCE, RequestColumns, RequestSink, RunResult,
+    SimError, run_all, run_all_watched,
 };
 use nvme::{Blocked, Cause};
 use std::convert::Infallible;
@@ -15,6 +15,10 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use units::{DriveId, Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
+
+fn requests_to(sink: RequestSink<'_>) -> Listeners<'_> {
+    Listeners { requests: Some(sink), ..Listeners::default() }
+}
 
 /// Requests as a workload gives them: short and long, at all offsets.
 fn requests(plan: &Plan, count: u64, gap_nanos: u64) -> Vec<Request> {
@@ -55,7 +59,8 @@ fn recorded(
         kept[index].lock().unwrap().append(&mut columns);
         ControlFlow::Continue(())
     };
-    let watched = run_all_recorded(plans, 2, workload, faults, &progress(), &sink).unwrap();
+    let watched =
+        run_all_watched(plans, 2, workload, faults, &progress(), requests_to(&sink)).unwrap();
     for (plain, watched) in plain.iter().zip(&watched) {
         assert_eq!(plain.hash, watched.hash, "{:?}", plain.policy);
         assert_eq!(plain.busy_members, watched.busy_members);
@@ -192,7 +197,7 @@ fn runs_end_when_their_requests_are_not_taken() {
     };
     let workload = || Ok((Arrival::Open, (0..u64::MAX).map(read)));
     let sink = |_: usize, _: RequestColumns| ControlFlow::Break(());
-    let ended = run_all_recorded(&[plan], 1, workload, &[], &Progress::new(1), &sink);
+    let ended = run_all_watched(&[plan], 1, workload, &[], &Progress::new(1), requests_to(&sink));
     assert!(matches!(ended, Err(SimError::Interrupted)), "{ended:?}");
 }
 

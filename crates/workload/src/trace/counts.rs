@@ -83,6 +83,7 @@ impl fmt::Display for SkipReason {
 /// What became of every line so far: `lines` is `requests` plus everything skipped, until an
 /// error ends the reading.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Counts {
     /// Lines read.
     pub lines: u64,

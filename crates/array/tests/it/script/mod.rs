@@ -39,17 +39,9 @@ pub(crate) struct Script {
 /// An array on which nothing is special.
 pub(crate) fn config(layout: Layout, policy: PolicyKind) -> Config {
     Config {
-        layout,
-        page_bytes: PAGE as u32,
-        policy,
-        policy_settings: PolicySettings::default(),
-        coordination: Coordination::Free,
         reconstruct_compute: Duration::from_micros(3),
-        data_actions: false,
-        spare: 0..0,
-        absent: 0,
-        job_depth: ioda_array::JOB_DEPTH,
         read_repair: false,
+        ..Config::new(layout, PAGE as u32, policy)
     }
 }
 

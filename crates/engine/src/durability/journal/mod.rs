@@ -91,6 +91,7 @@ pub(super) const HALF_BYTES: usize = (JOURNAL_BYTES - HALVES_AT) / 2 / BLOCK_BYT
 
 /// Why a batch was not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum JournalError {
     /// Both halves are in use.
     Full,

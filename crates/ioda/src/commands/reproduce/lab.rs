@@ -29,13 +29,6 @@ pub(crate) struct LabArgs {
     /// The folder of the laboratory, which is in ioda's sources [default: lab]
     #[arg(long, value_name = "FOLDER")]
     lab: Option<PathBuf>,
-    /// Where results are kept, so that what was interrupted goes on; each is known again by all
-    /// that determines it [default: target/lab/results]
-    #[arg(long, value_name = "FOLDER")]
-    results: Option<PathBuf>,
-    /// Make all runs, also those whose results are kept
-    #[arg(long)]
-    fresh: bool,
     /// Make each run twice, and exit with 1 if the two results of one differ in any field
     #[arg(long)]
     twice: bool,
@@ -44,12 +37,7 @@ pub(crate) struct LabArgs {
 impl LabArgs {
     /// The option that was given, if any was.
     pub(super) fn given(&self) -> Option<&'static str> {
-        let given = [
-            ("--lab", self.lab.is_some()),
-            ("--results", self.results.is_some()),
-            ("--fresh", self.fresh),
-            ("--twice", self.twice),
-        ];
+        let given = [("--lab", self.lab.is_some()), ("--twice", self.twice)];
         given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
     }
 }
@@ -77,7 +65,8 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
         output::print(&list(&experiments))?;
         return Ok(Code::Ok);
     }
-    let LabArgs { lab, results, fresh, twice } = &args.of_lab;
+    let LabArgs { lab, twice } = &args.of_lab;
+    let ReproduceArgs { results, fresh, .. } = args;
     let place = Place::open(lab.as_deref().unwrap_or(Path::new(FOLDER)))?;
     lab::check_tools(&experiments)?;
     let jobs = lab::jobs(&experiments, &place, *twice)?;

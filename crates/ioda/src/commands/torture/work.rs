@@ -3,8 +3,8 @@
 use super::trial::{self, Failed, Subject, Wrong};
 use array::Level;
 use sim::torture::{Case, Counts, Coverage, Demands, Script};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A script that panics wherever the power goes is left after so many.
@@ -121,7 +121,6 @@ pub(super) enum Until {
 #[derive(Debug)]
 pub(super) struct Queue {
     until: Until,
-    next: AtomicU64,
     /// Time that processors worked on those that have ended.
     processor_nanos: AtomicU64,
     /// Nothing more is to begin.
@@ -130,12 +129,7 @@ pub(super) struct Queue {
 
 impl Queue {
     pub(super) fn new(until: Until) -> Self {
-        Self {
-            until,
-            next: AtomicU64::new(0),
-            processor_nanos: AtomicU64::new(0),
-            stop: AtomicBool::new(false),
-        }
+        Self { until, processor_nanos: AtomicU64::new(0), stop: AtomicBool::new(false) }
     }
 
     /// Lets nothing more begin.
@@ -143,60 +137,62 @@ impl Queue {
         self.stop.store(true, Ordering::Release);
     }
 
-    /// The number of the next, if one is to begin.
-    fn take(&self) -> Option<u64> {
+    /// How many are to be lived through at most.
+    fn most(&self) -> usize {
+        match self.until {
+            Until::Number(number) => usize::try_from(number).unwrap_or(usize::MAX),
+            Until::Time(_) | Until::Processor(_) => usize::MAX / 2,
+        }
+    }
+
+    /// Whether another one is to begin.
+    fn goes_on(&self) -> bool {
         let worked = Duration::from_nanos(self.processor_nanos.load(Ordering::Relaxed));
-        let goes_on = match self.until {
+        let in_time = match self.until {
             Until::Number(_) => true,
             Until::Time(end) => Instant::now() < end,
             Until::Processor(time) => worked < time,
         };
-        if !goes_on || self.stop.load(Ordering::Acquire) {
-            return None;
-        }
-        let index = self.next.fetch_add(1, Ordering::Relaxed);
-        let is_one = |number| index < number;
-        match self.until {
-            Until::Number(number) => is_one(number).then_some(index),
-            Until::Time(_) | Until::Processor(_) => Some(index),
-        }
+        in_time && !self.stop.load(Ordering::Acquire)
     }
 }
 
-/// Does `work` for the numbers from zero, on so many threads. `ended` gets what came of each as
-/// soon as it has ended.
+/// Does `work` for the numbers from zero on up to `threads` threads. `ended` gets each result as
+/// soon as it is there.
 pub(super) fn side_by_side(
     threads: usize,
     queue: &Queue,
     work: impl Fn(u64, &mut Sum) + Sync,
-    ended: impl Fn(u64, Sum) + Sync,
+    mut ended: impl FnMut(Sum),
 ) {
-    let worker = || {
-        while let Some(index) = queue.take() {
+    let one = |index: usize| {
+        queue.goes_on().then(|| {
             let begun = processor_time();
             let mut sum = Sum::default();
-            work(index, &mut sum);
+            work(index as u64, &mut sum);
             let worked = processor_time().saturating_sub(begun).as_nanos() as u64;
             queue.processor_nanos.fetch_add(worked, Ordering::Relaxed);
-            ended(index, sum);
-        }
+            sum
+        })
     };
-    std::thread::scope(|scope| {
-        (0..threads).for_each(|_| {
-            scope.spawn(worker);
-        });
-    });
+    let take = |_, sum: Option<Sum>| match sum {
+        Some(sum) => {
+            ended(sum);
+            ControlFlow::Continue(())
+        }
+        None => ControlFlow::Break(()),
+    };
+    // A break says no more than that the queue has ended.
+    let _ = sim::each_side_by_side(threads, queue.most(), one, take);
 }
 
-/// The sum of what came of all, whichever ended first.
+/// The sum of all results, in any order of ending.
 pub(super) fn summed(threads: usize, queue: &Queue, work: impl Fn(u64, &mut Sum) + Sync) -> Sum {
-    let all = Mutex::new(Sum::default());
-    let join = |sum| all.lock().unwrap_or_else(PoisonError::into_inner).join(sum);
-    side_by_side(threads, queue, work, |_, sum| join(sum));
-    let mut sum = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut all = Sum::default();
+    side_by_side(threads, queue, work, |sum| all.join(sum));
     // A script stands in its place with each of its failures, in their order.
-    sum.failed.sort_by_key(|failed| failed.index);
-    sum
+    all.failed.sort_by_key(|failed| failed.index);
+    all
 }
 
 /// Lives through a script, and then with the power cut at each command of the disks, in each way.

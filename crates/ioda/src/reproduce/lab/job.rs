@@ -16,8 +16,7 @@ use serde_json::Value;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One run.
 #[derive(Clone, PartialEq, Debug)]
@@ -210,43 +209,33 @@ pub(crate) fn make(
     let is_kept = |job: &Job| !asked.fresh && shelf.find(job).is_some();
     let missing = jobs.iter().filter(|job| !is_kept(job)).count();
     let tally = Tally::new(talk.progress, "lab", missing);
-    let next = AtomicUsize::new(0);
-    let ended: Mutex<Vec<Option<Ended>>> = Mutex::new(jobs.iter().map(|_| None).collect());
-    let worker = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(job) = jobs.get(index) else { return };
-            if stop.load(Ordering::Acquire) {
-                return;
-            }
-            let kept = shelf.find(job).filter(|_| !asked.fresh);
-            let one = match kept {
-                Some(path) => match result::read(&path, job) {
-                    Ok(result) => Ended::Measured(Box::new(result)),
-                    Err(why) => Ended::Failed(format!("{why}; --fresh makes it again")),
-                },
-                None => {
-                    tally.begin(&job.name());
-                    let one = run(job, place, shelf, stop);
-                    tally.end();
-                    one.unwrap_or_else(|error| {
-                        Ended::Failed(format!("in {}: {error}", shelf.folder().display()))
-                    })
-                }
-            };
-            if let Ended::Failed(why) = &one {
-                remark(&format!("failed: {}: {why}", job.name()));
-            }
-            let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
-            ended[index] = Some(one);
+    let work = |index: usize| {
+        let job = &jobs[index];
+        if stop.load(Ordering::Acquire) {
+            return Ended::Interrupted;
         }
+        let kept = shelf.find(job).filter(|_| !asked.fresh);
+        let one = match kept {
+            Some(path) => match result::read(&path, job) {
+                Ok(result) => Ended::Measured(Box::new(result)),
+                Err(why) => Ended::Failed(format!("{why}; --fresh makes it again")),
+            },
+            None => {
+                tally.begin(&job.name());
+                let one = run(job, place, shelf, stop);
+                tally.end();
+                one.unwrap_or_else(|error| {
+                    Ended::Failed(format!("in {}: {error}", shelf.folder().display()))
+                })
+            }
+        };
+        if let Ended::Failed(why) = &one {
+            remark(&format!("failed: {}: {why}", job.name()));
+        }
+        one
     };
-    std::thread::scope(|scope| {
-        (0..asked.threads.clamp(1, missing.max(1))).for_each(|_| {
-            scope.spawn(worker);
-        });
-    });
-    let ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let threads = asked.threads.clamp(1, missing.max(1));
+    let ended = sim::side_by_side(threads, jobs.len(), work);
     let mut made = Made {
         results: Vec::new(),
         failed: Vec::new(),
@@ -255,12 +244,12 @@ pub(crate) fn make(
     };
     for (job, ended) in jobs.iter().zip(ended) {
         match ended {
-            Some(Ended::Measured(result)) => {
+            Ended::Measured(result) => {
                 let (measured, value) = *result;
                 made.results.push((job.clone(), measured, value));
             }
-            Some(Ended::Failed(why)) => made.failed.push(Failed { run: job.name(), why }),
-            Some(Ended::Interrupted) | None => made.is_interrupted = true,
+            Ended::Failed(why) => made.failed.push(Failed { run: job.name(), why }),
+            Ended::Interrupted => made.is_interrupted = true,
         }
     }
     made

@@ -24,6 +24,7 @@ use units::{Duration, Instant};
 
 /// Why a drive on the network cannot be used.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum RemoteError {
     /// Its host has no address.
     #[error("the host of {address} cannot be found: {error}")]

@@ -5,6 +5,7 @@ use core::fmt;
 
 /// Why a drive cannot be used. Each is one clear sentence, usable after the name of the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ControllerError {
     /// A connection was closed, or could not be opened.
     Closed,

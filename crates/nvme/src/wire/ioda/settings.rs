@@ -43,6 +43,7 @@ pub struct ArraySettings {
 
 /// Why a block is refused. All are [`InvalidField`](crate::wire::StatusCode::InvalidField).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum SettingsError {
     /// A version that is not known here.
     Version(u16),

@@ -6,8 +6,7 @@ use crate::progress::{self, Show};
 use array::Level;
 use engine::planted::{Bug, Planted, Site};
 use sim::torture::Demands;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Runs for each bug: an odd number has a median.
@@ -51,27 +50,19 @@ impl Hunt {
 
     /// Hunts each bug, on `threads` threads. Results do not depend on their number.
     pub(super) fn go(&self, threads: usize, show: Show) -> Vec<[Run; RUNS]> {
-        let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
-        let all = Mutex::new(vec![<[Run; RUNS]>::default(); self.bugs.len()]);
-        let worker = || {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(&bug) = self.bugs.get(number / RUNS) else { break };
-                let run = self.run(bug, self.seed(number % RUNS));
-                all.lock().unwrap_or_else(PoisonError::into_inner)[number / RUNS][number % RUNS] =
-                    run;
-                done.fetch_add(1, Ordering::Relaxed);
-            }
+        let done = AtomicU64::new(0);
+        let runs = self.bugs.len() * RUNS;
+        let work = |number: usize| {
+            let run = self.run(self.bugs[number / RUNS], self.seed(number % RUNS));
+            done.fetch_add(1, Ordering::Relaxed);
+            run
         };
-        let total = (self.bugs.len() * RUNS) as u64;
-        progress::counting_all(show, "planted", "runs", Some(total), &done, || {
-            std::thread::scope(|scope| {
-                (0..threads).for_each(|_| {
-                    scope.spawn(worker);
-                });
-            });
+        let all = progress::counting_all(show, "planted", "runs", Some(runs as u64), &done, || {
+            sim::side_by_side(threads, runs, work)
         });
-        all.into_inner().unwrap_or_else(PoisonError::into_inner)
+        let mut all = all.into_iter();
+        let of_bug = |_: &Bug| std::array::from_fn(|_| all.next().unwrap_or_default());
+        self.bugs.iter().map(of_bug).collect()
     }
 
     /// Lives through histories with a bug until one fails.
