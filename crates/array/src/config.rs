@@ -58,9 +58,9 @@ pub struct Config {
 }
 
 impl Config {
-    /// A whole array under `policy`, with the usual values: drives collect whenever they like,
-    /// computing takes no time, no blocks are spare, [`JOB_DEPTH`], pages that a drive could not
-    /// read are written again, and no data actions.
+    /// A whole array under `policy` with the usual values. Drives collect whenever they like,
+    /// computing takes no time and no block is spare. Background jobs have [`JOB_DEPTH`]. Pages
+    /// that a drive could not read are written again. There are no data actions.
     #[must_use]
     pub fn new(layout: Layout, page_bytes: u32, policy: PolicyKind) -> Self {
         Self {

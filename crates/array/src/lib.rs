@@ -90,7 +90,7 @@ pub use switch::CannotSwitch;
 
 /// The code of the guide is compiled and run with the tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/writing-a-policy.md")]
+#[doc = include_str!("../writing-a-policy.md")]
 struct WritingAPolicy;
 
 /// The example of the README is compiled and run with the tests.

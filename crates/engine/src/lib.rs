@@ -15,13 +15,13 @@
 //!   happens.
 //! * Same inputs, same outputs: bit for bit, on every machine.
 //!
-//! What becomes of the data is chosen by the type of the [`DataPlane`].
+//! The type of the [`DataPlane`] chooses what becomes of the data.
 //!
 //! # Features
 //!
-//! * `model` (on by default): drives may be emulated ([`Drive::Emulated`]), and `Tags` checks each
-//!   page of a simulated array. Without it the crate needs no drive model: drives are storage of
-//!   the driver ([`Drive::Plain`]) or answer by themselves ([`Drive::Remote`]).
+//! * `model` (on by default): emulated drives ([`Drive::Emulated`]), and `Tags`, which check each
+//!   page of a simulated array. Without it the crate needs no drive model. Drives are then storage
+//!   of the driver ([`Drive::Plain`]), or answer by themselves ([`Drive::Remote`]).
 //! * `planted`: bugs for a tester to find ([`planted`]). Not for arrays that serve.
 #![no_std]
 

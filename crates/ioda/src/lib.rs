@@ -7,10 +7,9 @@
 //!
 //! # Which crate is for whom
 //!
-//! The program is made of libraries that are used alone as well. Each has a README with an example
-//! that its tests run.
+//! The program is made of libraries. Each has a README with an example that its tests run.
 //!
-//! | crate | who takes it |
+//! | crate | for |
 //! |---|---|
 //! | [`ioda_ssd`](../ioda_ssd/index.html) | researchers of flash: one drive with its translation layer, collections and windows |
 //! | [`ioda_array`](../ioda_array/index.html) | authors of policies: stripes, parity, and when to reconstruct instead of wait |

@@ -1,20 +1,24 @@
 //! Numbers that assertions and claims are about.
 
+mod plain;
 mod resampled;
 mod samples;
 mod sub_reads;
 mod words;
 
+use plain::Basis;
+pub(crate) use plain::Plain;
 pub(crate) use resampled::quotient;
 pub(crate) use samples::{FEWEST_SAMPLES, Samples};
 pub(crate) use sub_reads::OfDrives;
 
+use crate::names;
 use array::WriteCacheCounters;
 use array::policy::QosClass;
-use sim::{BlockedReads, LatencySummary, RunResult};
+use sim::{LatencySummary, RunResult};
 use std::fmt;
 use std::str::FromStr;
-use units::{Duration, GIB, MIB};
+use units::{Duration, MIB};
 
 /// Reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,116 +65,12 @@ pub(crate) enum Metric {
     /// Of the steps from class to class, high to medium and medium to low, how many do not make it
     /// faster: 2 if classes are served by rank.
     RankedClasses(Direction, Statistic),
-    /// Requests that the policy held back.
-    HeldBack,
     /// Requests per second.
     Iops(Direction),
     /// Mebibytes per second.
     Bandwidth(Direction),
     /// Requests.
     Count(Direction),
-    /// Gibibytes that the host can use.
-    Capacity,
-    /// Reads that waited because of collections, in per cent.
-    Blocked,
-    /// Reads that waited for a collection itself, in per cent.
-    CollectionBlocked,
-    /// Other reads that waited for I/O which a collection had held up, in per cent.
-    QueueBlocked,
-    /// Collections in predictable windows.
-    Violations,
-    /// Pages programmed per page that the array wrote to its drives.
-    Waf,
-    /// Collections of a block or a line, on all drives.
-    Collections,
-    /// Blocks erased on all drives.
-    Erases,
-    /// Programs and erases that were interrupted for reads.
-    Suspensions,
-    /// Pages programmed on flash for the host.
-    HostPrograms,
-    /// Parity pages programmed within the drives.
-    ParityPrograms,
-    /// Pages that collections programmed.
-    CollectionPrograms,
-    /// Pages of the host that drives computed from the rest of their stripe.
-    RebuiltPages,
-    /// Pages that drives read for that beyond what the host asked for.
-    RebuildReads,
-    /// Collections that began although another die of their plane group collected.
-    Breaches,
-    /// Stripes that were moved to even out wear.
-    MovedStripes,
-    /// Copies past error correction that drives checked in idle time.
-    Scrubbed,
-    /// Pages of the host that drives programmed into a cache of SLC blocks.
-    SlcPages,
-    /// Pages that drives moved out of it.
-    Folded,
-    /// Free blocks at the end on the drive that has fewest, in per cent.
-    Free,
-    /// The fewest free blocks that any drive had at any time, in per cent.
-    LeastFree,
-    /// Pages of host writes that had to wait for space on their drive.
-    Stalled,
-    /// Stripe operations that used reconstructed pages.
-    Rebuilds,
-    /// Reads made for rebuilding, in per cent of the reads that were needed anyway.
-    ExtraReads,
-    /// Reads that drives failed fast, in per cent of all reads sent to drives.
-    FailFasts,
-    /// Pages that coordinated flushes programmed outside of busy windows.
-    ForcedFlushes,
-    /// The busy window at the end, in nanoseconds; 0 without one.
-    Window,
-    /// How often the busy window changed.
-    WindowChanges,
-    /// Leases granted, extended or taken back.
-    Permits,
-    /// Pages read from drives.
-    DeviceReads,
-    /// Late reads that were reconstructed as well.
-    Hedges,
-    /// What all reads and writes took, added up, in nanoseconds.
-    TotalLatency,
-    /// The mean time of a collection, in nanoseconds.
-    CollectionTime,
-    /// What the policy took that to be, in nanoseconds; 0 if it did not reckon with any.
-    ExpectedCollection,
-    /// That expectation, in per cent of the mean time of a collection.
-    CollectionEstimate,
-    /// Coefficient of variation of the collections over the drives.
-    CollectionsSpread,
-    /// Commands that a drive was sent, on average.
-    DriveCommands,
-    /// Their coefficient of variation over the drives.
-    CommandsSpread,
-    /// Blocks that were queued at a drive when it was sent a command, on average over the drives.
-    Queued,
-    /// Their coefficient of variation over the drives.
-    QueuedSpread,
-    /// Sub-I/Os that were reconstructed without being sent.
-    DegradedReads,
-    /// Pages that writes took to another drive.
-    DegradedUpdates,
-    /// Bytes of the map to pages that were moved, when it was largest.
-    MapBytes,
-    /// How often the policy evaluated its model.
-    Evaluations,
-    /// Times that a stripe showed more busy members than it has parities.
-    Overloads,
-    /// Most that the write cache held, in mebibytes.
-    WriteCachePeak,
-    /// Most that the write buffer of a drive held or kept waiting, in mebibytes.
-    BufferPeak,
-    /// Writes that waited for room there.
-    WriteCacheWaits,
-    /// Pages of reads that were answered from there.
-    WriteCacheReads,
-    /// Pages drained from there to drives.
-    DrainedPages,
-    /// Pages of writes that went there instead of straight to their drive, in per cent.
-    Staged,
     /// How many times as late as the median member of a stripe read its last one came (1), or the
     /// one before (2).
     Slowdown(usize, f64),
@@ -183,6 +83,8 @@ pub(crate) enum Metric {
     OfDrives(OfDrives, Statistic),
     /// Stripe reads with exactly (`false`) or at least (`true`) so many busy members, in per cent.
     Busy(usize, bool),
+    /// A metric that is one word.
+    Plain(Plain),
 }
 
 /// How a number is written.
@@ -196,33 +98,31 @@ pub(crate) enum Unit {
     Number,
 }
 
+/// The metrics that are more than a word.
+pub(crate) const FORMS: &str = "\
+Known are read. or write. followed by p50 … p99.999, by the same of the slowest of N (p50of64), or by \
+mean, max, iops, mib_per_second or count; high., medium. or low. in front of a latency for the host \
+of that class, and ranked. for the number of classes that are no faster than the class above; busy1, \
+busy2plus and so on; slowdown1. or slowdown2. followed by p50 … p99.999 (how many times as late as its \
+median member the last of a stripe read comes, or the last but one); slowed1 and slowed2 (stripe \
+reads in per cent where that is more than 2), slowed_together (the second in per cent of the first); \
+and worst_drive., other_drives., drives_cv. or queue_correlation. followed by p50 … p99.999 or mean.";
+
 /// A metric that is not known.
 #[derive(Debug)]
 pub(crate) struct UnknownMetric(String);
 
 impl fmt::Display for UnknownMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "there is no metric \"{}\"; known are read. or write. followed by p50 … p99.999, \
-             the same of the slowest of so many (p50of64), mean, max, iops, mib_per_second or count, the latencies of one host with high., \
-             medium. or low. in front, how many classes are no faster than the one above with \
-             ranked. in front, and held_back, capacity_gib, blocked, \
-             collection_blocked, queue_blocked, violations, waf, collections, erases, suspensions, \
-             host_programs, parity_programs, collection_programs, rebuilt_pages, rebuild_reads, \
-             rotation_breaches, moved_stripes, scrubbed_pages, slc_pages, folded_pages, \
-             free_blocks, least_free_blocks, stalled, rebuilds, extra_reads, fail_fasts, forced_flushes, window, window_changes, \
-             permits, overloads, total_latency, collection_time, expected_collection, \
-             collection_estimate, collections_cv, drive_commands, drive_commands_cv, \
-             queued_blocks, queued_blocks_cv, degraded_reads, degraded_updates, map_bytes, \
-             model_evaluations, host_buffer_peak_mib, drive_buffer_peak_mib, stage_waits, stage_reads, drained_pages, staged, \
-             busy1, busy2 and so on, busy2plus and so on, slowdown1. or slowdown2. followed by p50 … p99.999 \
-             (how many times as late as its median member the last of a stripe read comes, or the last but one), \
-             slowed with 1 or 2 (stripe reads in per cent where that is more than 2) or with _together (the second \
-             in per cent of the first), and worst_drive., \
-             other_drives., drives_cv. or queue_correlation. followed by p50 … p99.999 or mean",
-            self.0
-        )
+        let text = &self.0;
+        write!(f, "there is no metric \"{text}\"")?;
+        match names::nearest(text, Plain::all().map(Plain::word)) {
+            Some(word) => write!(f, "; did you mean {word}? ")?,
+            None => f.write_str(". ")?,
+        }
+        write!(f, "{FORMS} Words: ")?;
+        let words: Vec<&str> = Plain::all().map(Plain::word).collect();
+        write!(f, "{}. `ioda presets metrics` says what each is.", words.join(", "))
     }
 }
 
@@ -233,8 +133,8 @@ impl FromStr for Metric {
 
     fn from_str(text: &str) -> Result<Self, UnknownMetric> {
         let unknown = || UnknownMetric(text.to_owned());
-        if let Some(&(_, metric)) = words::PLAIN.iter().find(|(word, _)| *word == text) {
-            return Ok(metric);
+        if let Some(metric) = Plain::find(text) {
+            return Ok(Self::Plain(metric));
         }
         if let Some(members) = text.strip_prefix("busy") {
             let (number, or_more) =
@@ -316,7 +216,7 @@ impl fmt::Display for Metric {
             }
             Self::Busy(members, false) => write!(f, "busy{members}"),
             Self::Busy(members, true) => write!(f, "busy{members}plus"),
-            plain => f.write_str(plain.word()),
+            Self::Plain(metric) => f.write_str(metric.word()),
         }
     }
 }
@@ -333,8 +233,8 @@ impl fmt::Display for Direction {
 impl Metric {
     /// The number for one run.
     pub(crate) fn of(self, result: &RunResult) -> f64 {
-        let array = &result.array;
         match self {
+            Self::Plain(metric) => metric.of(result),
             Self::Latency(direction, statistic) => statistic.of(summary(result, direction)),
             Self::OfClass(class, direction, statistic) => {
                 of_class(result, class, direction).map_or(0.0, |summary| statistic.of(summary))
@@ -348,80 +248,10 @@ impl Metric {
                 per_second(result, bytes as f64 / MIB as f64)
             }
             Self::Count(direction) => summary(result, direction).count() as f64,
-            Self::Capacity => result.capacity_bytes as f64 / GIB as f64,
-            Self::Blocked => {
-                let BlockedReads { by_collection, by_queue } = result.blocked_reads;
-                percent(by_collection + by_queue, result.read.count())
-            }
-            Self::CollectionBlocked => {
-                percent(result.blocked_reads.by_collection, result.read.count())
-            }
-            Self::QueueBlocked => percent(result.blocked_reads.by_queue, result.read.count()),
-            Self::Erases => result.drive_totals().erases as f64,
-            Self::Suspensions => result.drive_totals().suspensions as f64,
-            Self::HostPrograms => result.drive_totals().host_programs_pages as f64,
-            Self::ParityPrograms => result.drive_totals().parity_programs_pages as f64,
-            Self::CollectionPrograms => result.drive_totals().collection_programs_pages as f64,
-            Self::RebuiltPages => result.drive_totals().rebuilt_pages as f64,
-            Self::RebuildReads => result.drive_totals().rebuild_reads_pages as f64,
-            Self::Breaches => result.drive_totals().rotation_breaches as f64,
-            Self::MovedStripes => result.drive_totals().moved_stripes as f64,
-            Self::Scrubbed => result.drive_totals().scrubbed_pages as f64,
-            Self::SlcPages => result.drive_totals().slc_programs_pages as f64,
-            Self::Folded => result.drive_totals().folded_pages as f64,
-            Self::Free => 100.0 * result.free_share(),
-            Self::LeastFree => 100.0 * result.least_free_share(),
-            Self::Violations => result.drive_totals().contract_violations as f64,
-            Self::Waf => result.drive_totals().write_amplification(),
-            Self::Collections => result.drive_totals().collections as f64,
-            Self::Stalled => result.drive_totals().stalled_writes_pages as f64,
-            Self::Rebuilds => array.reconstructions as f64,
-            Self::ExtraReads => {
-                let needed = array.drive_read_pages.saturating_sub(array.reconstruct_read_pages);
-                percent(array.reconstruct_read_pages, needed)
-            }
-            Self::FailFasts => percent(array.fail_fasts, array.drive_read_pages),
-            Self::ForcedFlushes => result.drive_totals().forced_flushes_pages as f64,
-            Self::Window => result.window().map_or(0.0, |window| window.as_nanos() as f64),
-            Self::WindowChanges => result.windows.len().saturating_sub(1) as f64,
-            Self::Permits => result.permits as f64,
-            Self::DeviceReads => array.drive_read_pages as f64,
-            Self::Hedges => array.hedges as f64,
-            Self::TotalLatency => result.total_latency().as_nanos() as f64,
-            Self::CollectionTime => result.mean_collection().as_nanos() as f64,
-            Self::ExpectedCollection => {
-                result.expected_collection.map_or(0.0, |time| time.as_nanos() as f64)
-            }
-            Self::CollectionEstimate => {
-                let expected = result.expected_collection.map_or(0, Duration::as_nanos);
-                percent(expected, result.mean_collection().as_nanos())
-            }
-            Self::CollectionsSpread => {
-                spread(result.drives.iter().map(|drive| drive.counters.collections as f64))
-            }
-            Self::DriveCommands => mean(commands(result)),
-            Self::CommandsSpread => spread(commands(result)),
-            Self::Queued => mean(queued(result)),
-            Self::QueuedSpread => spread(queued(result)),
-            Self::DegradedReads => array.avoided as f64,
-            Self::DegradedUpdates => array.relocated_chunks as f64,
-            Self::MapBytes => result.map_bytes as f64,
-            Self::Evaluations => tally(result, "evaluations of the model"),
-            Self::Overloads => array.resubmitted as f64,
-            Self::WriteCachePeak => write_cache(result).peak_bytes as f64 / MIB as f64,
-            Self::BufferPeak => result.buffer_peak_bytes() as f64 / MIB as f64,
             Self::RankedClasses(direction, statistic) => {
                 let of = |class| Self::OfClass(class, direction, statistic).of(result);
                 let steps = QosClass::ALL.windows(2);
                 steps.filter(|step| of(step[1]) >= of(step[0])).count() as f64
-            }
-            Self::HeldBack => array.held_back as f64,
-            Self::WriteCacheWaits => write_cache(result).waits as f64,
-            Self::WriteCacheReads => write_cache(result).read_pages as f64,
-            Self::DrainedPages => write_cache(result).drained_pages as f64,
-            Self::Staged => {
-                let WriteCacheCounters { cached_pages, bypassed_pages, .. } = write_cache(result);
-                percent(cached_pages, cached_pages + bypassed_pages)
             }
             Self::Slowdown(..) | Self::Slowed(_) | Self::SlowedTogether | Self::OfDrives(..) => {
                 sub_reads::of(self, result).unwrap_or(0.0)
@@ -440,93 +270,26 @@ impl Metric {
     /// Whether its sum over several workloads is the number of all of them together.
     pub(crate) fn adds_up(self) -> bool {
         match self {
-            Self::TotalLatency => true,
-            Self::Capacity
-            | Self::Waf
-            | Self::CollectionsSpread
-            | Self::DriveCommands
-            | Self::CommandsSpread
-            | Self::Queued
-            | Self::QueuedSpread
-            | Self::WriteCachePeak
-            | Self::BufferPeak
-            | Self::MapBytes
-            | Self::RankedClasses(..)
-            | Self::Iops(_)
-            | Self::Slowdown(..)
-            | Self::OfDrives(..)
-            | Self::Bandwidth(_) => false,
-            counted => counted.unit() == Unit::Number,
+            Self::Plain(metric) => metric.adds_up(),
+            Self::Count(_) => true,
+            _ => false,
         }
     }
 
     /// How the number is written.
     pub(crate) fn unit(self) -> Unit {
         match self {
+            Self::Plain(metric) => metric.unit(),
             Self::Latency(..)
             | Self::OfClass(..)
-            | Self::OfDrives(OfDrives::Worst | OfDrives::Others, _)
-            | Self::Window
-            | Self::TotalLatency
-            | Self::CollectionTime
-            | Self::ExpectedCollection => Unit::Time,
-            Self::ExtraReads
-            | Self::FailFasts
-            | Self::Blocked
-            | Self::CollectionBlocked
-            | Self::QueueBlocked
-            | Self::Free
-            | Self::LeastFree
-            | Self::CollectionEstimate
-            | Self::Slowed(_)
-            | Self::SlowedTogether
-            | Self::Staged
-            | Self::Busy(..) => Unit::Percent,
+            | Self::OfDrives(OfDrives::Worst | OfDrives::Others, _) => Unit::Time,
+            Self::Slowed(_) | Self::SlowedTogether | Self::Busy(..) => Unit::Percent,
             Self::Iops(_)
             | Self::Bandwidth(_)
             | Self::Slowdown(..)
             | Self::OfDrives(..)
-            | Self::Capacity
-            | Self::Erases
-            | Self::Suspensions
-            | Self::HostPrograms
-            | Self::ParityPrograms
-            | Self::CollectionPrograms
-            | Self::RebuiltPages
-            | Self::RebuildReads
-            | Self::Breaches
-            | Self::MovedStripes
-            | Self::Scrubbed
-            | Self::SlcPages
-            | Self::Folded
-            | Self::Count(_)
-            | Self::Violations
-            | Self::Waf
-            | Self::Collections
-            | Self::Stalled
-            | Self::Rebuilds
-            | Self::ForcedFlushes
-            | Self::WindowChanges
-            | Self::Permits
-            | Self::DeviceReads
-            | Self::Hedges
-            | Self::CollectionsSpread
-            | Self::DriveCommands
-            | Self::CommandsSpread
-            | Self::Queued
-            | Self::QueuedSpread
-            | Self::DegradedReads
-            | Self::DegradedUpdates
-            | Self::MapBytes
-            | Self::Evaluations
-            | Self::Overloads
-            | Self::WriteCachePeak
-            | Self::BufferPeak
             | Self::RankedClasses(..)
-            | Self::HeldBack
-            | Self::WriteCacheWaits
-            | Self::WriteCacheReads
-            | Self::DrainedPages => Unit::Number,
+            | Self::Count(_) => Unit::Number,
         }
     }
 }
@@ -625,59 +388,9 @@ mod tests {
             "read.iops",
             "write.count",
             "read.mib_per_second",
-            "capacity_gib",
-            "blocked",
-            "collection_blocked",
-            "queue_blocked",
-            "erases",
-            "suspensions",
-            "host_programs",
-            "parity_programs",
-            "collection_programs",
-            "rebuilt_pages",
-            "rebuild_reads",
-            "rotation_breaches",
-            "moved_stripes",
-            "scrubbed_pages",
-            "slc_pages",
-            "folded_pages",
-            "free_blocks",
-            "least_free_blocks",
-            "violations",
-            "waf",
-            "collections",
-            "stalled",
-            "rebuilds",
-            "extra_reads",
-            "fail_fasts",
-            "forced_flushes",
-            "window",
-            "window_changes",
-            "permits",
-            "device_reads",
-            "hedges",
-            "total_latency",
-            "collection_time",
-            "expected_collection",
-            "collection_estimate",
-            "collections_cv",
-            "drive_commands",
-            "drive_commands_cv",
-            "queued_blocks",
-            "queued_blocks_cv",
-            "degraded_reads",
-            "degraded_updates",
-            "map_bytes",
-            "model_evaluations",
-            "overloads",
-            "host_buffer_peak_mib",
-            "held_back",
             "high.read.p99.9",
             "ranked.read.p99",
             "low.write.mean",
-            "stage_waits",
-            "stage_reads",
-            "drained_pages",
             "busy1",
             "busy2plus",
             "slowdown1.p97",
@@ -689,6 +402,9 @@ mod tests {
             "queue_correlation.p99",
         ] {
             assert_eq!(text.parse::<Metric>().unwrap().to_string(), text);
+        }
+        for metric in Plain::all() {
+            assert_eq!(metric.word().parse::<Metric>().unwrap(), Metric::Plain(metric));
         }
         for text in [
             "",

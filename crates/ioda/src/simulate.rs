@@ -75,7 +75,7 @@ impl Told {
     }
 }
 
-/// Those who are told of runs that are under way.
+/// Listeners to runs that are under way.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Listeners<'a> {
     /// Takes the requests of each run, by the number of its plan.

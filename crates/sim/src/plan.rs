@@ -155,8 +155,9 @@ impl From<WorkloadError> for PlanError {
 }
 
 impl Plan {
-    /// A run of `width` drives under `policy` with the usual values: chunks of 4 KiB, no spare
-    /// blocks, windows as planned for the drive, 3 µs to compute a page, aged drives, and seed 1.
+    /// A run of `width` drives under `policy` with the usual values. Chunks have 4 KiB and no block
+    /// is spare. Windows are planned for the drive. A page is computed in 3 µs. Drives are aged,
+    /// and the seed is 1.
     #[must_use]
     pub fn new(drive: ssd::Config, level: Level, width: u32, policy: PolicyKind) -> Self {
         Self {

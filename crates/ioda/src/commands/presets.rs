@@ -1,6 +1,7 @@
 //! `ioda presets`.
 
 mod calibration;
+mod metrics;
 
 pub(crate) use calibration::Calibrations;
 
@@ -11,6 +12,7 @@ use crate::settings::DriveSettings;
 use crate::table;
 use array::policy::{About, Needs, PolicyKind};
 use clap::{Args, ValueEnum};
+use metrics::MetricEntry;
 use nvme::ArrayDescription;
 use report::schema::Document;
 use schemars::JsonSchema;
@@ -29,7 +31,9 @@ Examples:
       data sheets of the drives of today and what the model makes of them; takes a few minutes
   ioda presets workloads --json
   ioda presets policies
-      every policy with the article or product it is from and what it needs of the drives";
+      every policy with the paper or product it is from and what it needs of the drives
+  ioda presets metrics
+      the words of --assert and --metric, with units";
 
 /// What to list.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +44,8 @@ enum Kind {
     Workloads,
     /// Policies
     Policies,
+    /// Metrics of assertions, sweeps and experiments
+    Metrics,
 }
 
 /// Options of `ioda presets`.
@@ -126,6 +132,9 @@ fn tables(args: &PresetsArgs) -> String {
     }
     if wants(args, Kind::Policies) {
         sections.push(policy_list());
+    }
+    if wants(args, Kind::Metrics) {
+        sections.push(metrics::list());
     }
     sections.join("\n")
 }
@@ -240,7 +249,7 @@ fn needed_array(needs: Needs) -> &'static str {
     }
 }
 
-/// Drives, workloads and policies, as `ioda presets --json` writes them.
+/// Drives, workloads, policies and metrics, as `ioda presets --json` writes them.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Presets {
     /// The drives; absent if other presets are asked for.
@@ -252,6 +261,9 @@ pub(crate) struct Presets {
     /// The policies; absent if other presets are asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     policies: Option<Vec<Policy>>,
+    /// The metrics of one word; absent if other presets are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<Vec<MetricEntry>>,
 }
 
 impl Document for Presets {
@@ -329,6 +341,7 @@ fn document(args: &PresetsArgs) -> Presets {
             .then(|| workload::presets().iter().map(workload_document).collect()),
         policies: wants(args, Kind::Policies)
             .then(|| PolicyKind::ALL.iter().map(|&policy| policy_document(policy)).collect()),
+        metrics: wants(args, Kind::Metrics).then(metrics::entries),
     }
 }
 

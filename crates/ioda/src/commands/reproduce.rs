@@ -91,9 +91,9 @@ pub(crate) struct ReproduceArgs {
     /// Runs side by side, 1 to 1024; of no influence on any result [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Keep results in this folder and take those that are there, so that what was interrupted goes
-    /// on; each is known again by all that determines it, this program included [default: of `lab`
-    /// target/lab/results, otherwise none are kept]
+    /// Folder of results: runs that it has are not made again, so that an interrupted command goes
+    /// on. A result belongs to one build of the program [default: none; of `lab`
+    /// target/lab/results]
     #[arg(long, value_name = "FOLDER")]
     results: Option<PathBuf>,
     /// Make all runs, also those whose results are kept

@@ -1,6 +1,6 @@
 //! Metrics whose intervals can be computed: those of latencies and of the rate of requests.
 
-use super::{Direction, Metric, Statistic};
+use super::{Basis, Direction, Metric, Statistic};
 use array::policy::QosClass;
 use sim::{BlockLatencies, HostBlocks, Interval, NoInterval, Resampled, RunResult};
 
@@ -32,7 +32,7 @@ impl Metric {
                 let (_, host) = hosts.find(|&(host, _)| QosClass::of_host(host) == class)?;
                 latency(of(host, direction), statistic)
             }
-            Self::TotalLatency => {
+            Self::Plain(metric) if metric.basis() == Basis::Latencies => {
                 let both = [&blocks.all.read, &blocks.all.write];
                 Some(Resampled::total(&both, blocks.seed, stream))
             }

@@ -1,6 +1,6 @@
 //! Samples that a number rests on, and whether they are enough to judge it.
 
-use super::{Direction, Metric, Statistic, of_class, summary};
+use super::{Basis, Direction, Metric, Statistic, of_class, summary};
 use array::policy::QosClass;
 use sim::{RunResult, percentile_of_each};
 
@@ -140,7 +140,7 @@ impl Metric {
                 let all = drives.map(sim::LatencySummary::count).min()?;
                 Some(Samples { of: "reads of a drive", all, used: statistic.into() })
             }
-            Self::CollectionTime => {
+            Self::Plain(metric) if metric.basis() == Basis::Collections => {
                 let all = result.drive_totals().collections;
                 Some(Samples { of: "collections", all, used: Use::All })
             }

@@ -281,14 +281,14 @@ fn unlike(orders: &[Order], name: &str, experiment: &str) -> String {
     names.find(is_free).unwrap_or(longer)
 }
 
-/// How what was gathered is run.
+/// Threads, results that are kept, and remarks of the runs.
 #[derive(Clone, Copy)]
 pub(crate) struct How<'a> {
     /// Runs side by side; one per core if it is not given.
     pub(crate) threads: Option<usize>,
     /// Where results are looked for and kept, if they are kept.
     pub(crate) kept: Option<&'a KeptResults>,
-    /// What is said meanwhile.
+    /// Progress and remarks on standard error.
     pub(crate) talk: Talk,
 }
 

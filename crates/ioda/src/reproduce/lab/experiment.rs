@@ -21,13 +21,13 @@ use std::str::FromStr;
 
 /// The experiments of this program, so that it works anywhere.
 const BUILTIN: &[(&str, &str)] = &[
-    ("mixes.toml", include_str!("../../../../../experiments/lab/mixes.toml")),
-    ("figure-9a.toml", include_str!("../../../../../experiments/lab/figure-9a.toml")),
-    ("figure-9b.toml", include_str!("../../../../../experiments/lab/figure-9b.toml")),
-    ("figure-9c.toml", include_str!("../../../../../experiments/lab/figure-9c.toml")),
-    ("table-4.toml", include_str!("../../../../../experiments/lab/table-4.toml")),
-    ("xfs.toml", include_str!("../../../../../experiments/lab/xfs.toml")),
-    ("faults.toml", include_str!("../../../../../experiments/lab/faults.toml")),
+    ("mixes.toml", include_str!("../../../experiments/lab/mixes.toml")),
+    ("figure-9a.toml", include_str!("../../../experiments/lab/figure-9a.toml")),
+    ("figure-9b.toml", include_str!("../../../experiments/lab/figure-9b.toml")),
+    ("figure-9c.toml", include_str!("../../../experiments/lab/figure-9c.toml")),
+    ("table-4.toml", include_str!("../../../experiments/lab/table-4.toml")),
+    ("xfs.toml", include_str!("../../../experiments/lab/xfs.toml")),
+    ("faults.toml", include_str!("../../../experiments/lab/faults.toml")),
 ];
 
 /// One experiment of the laboratory.
