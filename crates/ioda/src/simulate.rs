@@ -75,13 +75,16 @@ impl Told {
     }
 }
 
+/// Takes the result of the run with this number as soon as it has ended.
+type EndedSink<'a> = &'a (dyn Fn(usize, &RunResult, Told) + Sync);
+
 /// Listeners to runs that are under way.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Listeners<'a> {
     /// Takes the requests of each run, by the number of its plan.
     pub(crate) requests: Option<RequestSink<'a>>,
     /// Takes the result of each run as soon as it has ended, by the number of its plan.
-    pub(crate) ended: Option<&'a (dyn Fn(usize, &RunResult, Told) + Sync)>,
+    pub(crate) ended: Option<EndedSink<'a>>,
 }
 
 /// Runs all plans of `setup` and shows how far they have come.

@@ -306,7 +306,7 @@ impl Checker<'_> {
         let include = format!("include_str!(\"../{name}\")");
         let array = std::fs::read_to_string(root().join("crates/array/src/lib.rs")).unwrap();
         let linked = std::fs::canonicalize(root().join("crates/array").join(name)).ok();
-        let page = std::fs::canonicalize(root().join(&self.page)).ok();
+        let page = std::fs::canonicalize(root().join(self.page)).ok();
         if !array.contains(&include) || linked != page {
             self.wrong(block.line, "nothing compiles this code");
         }
