@@ -428,20 +428,8 @@ pub(crate) fn small(policy: PolicyKind, preparation: Preparation) -> Plan {
     let mut drive = ssd::presets::preset("femu-artifact").unwrap();
     drive.geometry.blocks_per_plane = 64;
     Plan {
-        drive,
-        level: Level::Raid5,
-        width: 4,
-        stripe_width: None,
-        spare: Ratio::ZERO,
-        chunk_bytes: 4096,
-        policy,
-        policy_settings: PolicySettings::default(),
-        windows: WindowPlan::default(),
         reconstruct_compute: Duration::ZERO,
         preparation,
-        seed: 1,
-        verify: false,
-        timeline: None,
-        measured: Measured::default(),
+        ..Plan::new(drive, Level::Raid5, 4, policy)
     }
 }

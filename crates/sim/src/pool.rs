@@ -1,23 +1,26 @@
 //! Numbered work on several threads: the one place where runs, histories and drives are made side
 //! by side.
 
-use std::ops::ControlFlow;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 /// Does `work` for every number below `count` on up to `threads` threads. `take` gets each result
 /// with its number, on the calling thread and in the order in which the results come. No number
-/// begins after `take` has broken off. The numbers that had begun are handed over as well; the first
-/// break is returned.
+/// begins after `take` has failed. The numbers that had begun are handed over as well.
 ///
 /// One thread works on the calling thread itself: the allocator keeps memory that a thread frees
 /// for this thread, and a thread that ends leaves it unused.
-pub fn each_side_by_side<T: Send, B>(
+///
+/// # Errors
+///
+/// The first error of `take`.
+pub fn each_side_by_side<T: Send, E>(
     threads: usize,
     count: usize,
     work: impl Fn(usize) -> T + Sync,
-    mut take: impl FnMut(usize, T) -> ControlFlow<B>,
-) -> ControlFlow<B> {
+    mut take: impl FnMut(usize, T) -> Result<(), E>,
+) -> Result<(), E> {
     let threads = threads.min(count);
     if threads <= 1 {
         return (0..count).try_for_each(|number| take(number, work(number)));
@@ -38,15 +41,13 @@ pub fn each_side_by_side<T: Send, B>(
             });
         }
         drop(sender);
-        let mut ended = ControlFlow::Continue(());
+        let mut ended = Ok(());
         for (number, result) in receiver {
             let taken = take(number, result);
-            if taken.is_break() {
+            if taken.is_err() {
                 next.store(count, Ordering::Relaxed);
             }
-            if ended.is_continue() {
-                ended = taken;
-            }
+            ended = ended.and(taken);
         }
         ended
     })
@@ -60,11 +61,10 @@ pub fn side_by_side<T: Send>(
     work: impl Fn(usize) -> T + Sync,
 ) -> Vec<T> {
     let mut results: Vec<(usize, T)> = Vec::with_capacity(count);
-    let all = each_side_by_side(threads, count, work, |number, result| {
+    let Ok(()) = each_side_by_side(threads, count, work, |number, result| {
         results.push((number, result));
-        ControlFlow::<()>::Continue(())
+        Ok::<(), Infallible>(())
     });
-    debug_assert!(all.is_continue(), "no result breaks off");
     results.sort_unstable_by_key(|&(number, _)| number);
     results.into_iter().map(|(_, result)| result).collect()
 }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_begins_after_a_result_broke_off() {
+    fn nothing_begins_after_a_result_was_refused() {
         for threads in [1, 3] {
             let begun = AtomicUsize::new(0);
             let work = |number| {
@@ -97,10 +97,10 @@ mod tests {
                 number
             };
             let ended = each_side_by_side(threads, 1_000_000, work, |number, _| match number {
-                7 => ControlFlow::Break(number),
-                _ => ControlFlow::Continue(()),
+                7 => Err(number),
+                _ => Ok(()),
             });
-            assert_eq!(ended, ControlFlow::Break(7));
+            assert_eq!(ended, Err(7));
             assert!(begun.into_inner() < 1_000_000, "{threads} threads");
         }
     }
@@ -113,9 +113,9 @@ mod tests {
             let mut taken = 0;
             let ended = each_side_by_side(threads, 1_000_000, work, |_, _| {
                 taken += 1;
-                if taken >= 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                if taken >= 3 { Err(()) } else { Ok(()) }
             });
-            assert_eq!(ended, ControlFlow::Break(()));
+            assert_eq!(ended, Err(()));
             assert_eq!(taken, begun.into_inner(), "{threads} threads");
         }
     }

@@ -15,9 +15,9 @@ use clap::{Args, ValueEnum};
 use report::schema::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
-use sim::{BenchResult, Plan, PolicyTime, Preparation};
+use sim::{BenchResult, Plan, PolicyTime};
 use ssd::Config;
-use units::{Bytes, Duration};
+use units::Bytes;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -229,23 +229,8 @@ fn plan(width: u32, seed: u64) -> Result<Plan, Failure> {
     drive.geometry.pages_per_block = 64;
     // The array stays as large, and so do its maps: what is left is the cost of the width.
     drive.geometry.blocks_per_plane = ARRAY_BLOCKS / width;
-    Ok(Plan {
-        chunk_bytes: u64::from(drive.geometry.page_bytes),
-        drive,
-        level: Level::Raid5,
-        width,
-        stripe_width: None,
-        spare: units::Ratio::ZERO,
-        policy: PolicyKind::BASE,
-        policy_settings: array::policy::PolicySettings::default(),
-        windows: sim::WindowPlan::default(),
-        reconstruct_compute: Duration::from_micros(3),
-        preparation: Preparation::Aged,
-        seed,
-        verify: false,
-        timeline: None,
-        measured: sim::Measured::default(),
-    })
+    let chunk_bytes = u64::from(drive.geometry.page_bytes);
+    Ok(Plan { chunk_bytes, seed, ..Plan::new(drive, Level::Raid5, width, PolicyKind::BASE) })
 }
 
 fn show(lines: &[Line]) -> String {

@@ -6,7 +6,6 @@ use super::shelf::Shelf;
 use crate::exit::Failure;
 use crate::progress::{Show, Tally};
 use sim::{RunProgress, RunResult, SimError};
-use std::ops::ControlFlow;
 use workload::WorkloadError;
 
 /// Makes those of `jobs` that `journal` does not have, and keeps them there. What a run does wrong
@@ -27,11 +26,8 @@ pub(crate) fn run<S: Subject>(
         tally.end();
         record
     };
-    let keep = |index: usize, record| match journal.keep(&missing[index].key, record) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(failure) => ControlFlow::Break(failure),
-    };
-    sim::each_side_by_side(threads, missing.len(), work, keep).break_value().map_or(Ok(()), Err)
+    let keep = |index: usize, record| journal.keep(&missing[index].key, record);
+    sim::each_side_by_side(threads, missing.len(), work, keep)
 }
 
 /// Makes one run, and gives what is kept of it.

@@ -64,6 +64,10 @@ pub(crate) fn key(what: &impl Debug) -> String {
     let mut hash = Sha256::new();
     hash.update(env!("CARGO_PKG_VERSION"));
     hash.update(format!("{what:?}"));
-    let digits: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    digits[..KEY_DIGITS].to_owned()
+    digits(hash)[..KEY_DIGITS].to_owned()
+}
+
+/// A hash in hexadecimal digits.
+pub(crate) fn digits(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -17,7 +17,7 @@ mod shelf;
 
 pub(crate) use command::{end, end_shard, part, say_found, write};
 pub(crate) use execute::{make, run};
-pub(crate) use job::{Ended, Job, Subject, key};
+pub(crate) use job::{Ended, Job, Subject, digits, key};
 pub(crate) use journal::{Journal, Kept};
 pub(crate) use merge::{Merged, merge};
 pub(crate) use packed::Packed;

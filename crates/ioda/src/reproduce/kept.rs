@@ -100,5 +100,5 @@ fn build() -> io::Result<String> {
     let mut program = std::fs::File::open(std::env::current_exe()?)?;
     let mut hash = Sha256::new();
     io::copy(&mut program, &mut hash)?;
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(kept_runs::digits(hash))
 }

@@ -15,7 +15,6 @@ use crate::talk::Talk;
 use array::policy::PolicyKind;
 use report::lab::LabMeasured;
 use sim::{Measured, RunResult};
-use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 /// Requests of each workload, and blocks in each plane, for a smoke.
@@ -294,7 +293,8 @@ pub(crate) struct How<'a> {
 
 /// Runs what was gathered, N groups side by side on N threads: most groups are of one policy, and
 /// alone would leave cores idle. Each group is handed with its index to `take`, on the calling
-/// thread and in the order in which they end; the first failure ends it all.
+/// thread and in the order in which they end. No group begins after the first failure, which is
+/// returned.
 pub(super) fn run(
     orders: &[Order],
     how: How<'_>,
@@ -318,13 +318,7 @@ pub(super) fn run(
         let title = format!("{} ({} of {})", order.name, index + 1, orders.len());
         run_one(order, &title, How { threads: inner, kept, talk })
     };
-    let take = |index: usize, group: Result<Group, Failure>| match group
-        .and_then(|group| take(index, group))
-    {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(failure) => ControlFlow::Break(failure),
-    };
-    sim::each_side_by_side(workers, orders.len(), work, take).break_value().map_or(Ok(()), Err)
+    sim::each_side_by_side(workers, orders.len(), work, |index, group| take(index, group?))
 }
 
 impl Order {

@@ -79,17 +79,12 @@ impl World {
         let policy = self.shape.play.policy;
         let (policy_settings, coordination) = self.shape.play.parts(policy, &self.shape);
         let config = array::Config {
-            layout: self.layout,
-            page_bytes: PAGE_BYTES,
-            policy,
             policy_settings,
             coordination,
             reconstruct_compute: Duration::from_micros(1),
             data_actions: true,
-            spare: 0..0,
             absent: assembly.absent,
-            job_depth: array::JOB_DEPTH,
-            read_repair: true,
+            ..array::Config::new(self.layout, PAGE_BYTES, policy)
         };
         let doubtful = records.checksums.as_ref().map(|checksums| checksums.doubtful.clone());
         self.forget_damaged_heads(&mut bays, assembly.absent);

@@ -366,9 +366,14 @@ mod tests {
     use super::*;
 
     fn read(model: &mut Model, version: Version) -> bool {
+        let begun = model.begin_read();
+        finds(model, version, begun)
+    }
+
+    /// The read that began at `begun` ends, and has found this version.
+    fn finds(model: &mut Model, version: Version, begun: u64) -> bool {
         let mut bytes = [0; SECTOR_BYTES];
         fill(version, 3, &mut bytes);
-        let begun = model.begin_read();
         model.end_read(begun);
         model.check(3, &bytes, begun).is_ok()
     }
@@ -532,10 +537,7 @@ mod tests {
         let begun = model.begin_read();
         model.fail(3..4, write_2);
         model.flushed_everything();
-        let mut bytes = [0; SECTOR_BYTES];
-        fill(1, 3, &mut bytes);
-        model.end_read(begun);
-        assert!(model.check(3, &bytes, begun).is_ok());
+        assert!(finds(&mut model, 1, begun));
         assert!(read(&mut model.clone(), 2), "it happened after the read");
         assert!(read(&mut model, 1) && !read(&mut model, 2), "a later read finds what is there");
     }

@@ -3,7 +3,6 @@
 use super::trial::{self, Failed, Subject, Wrong};
 use array::Level;
 use sim::torture::{Case, Counts, Coverage, Demands, Script};
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -178,11 +177,11 @@ pub(super) fn side_by_side(
     let take = |_, sum: Option<Sum>| match sum {
         Some(sum) => {
             ended(sum);
-            ControlFlow::Continue(())
+            Ok(())
         }
-        None => ControlFlow::Break(()),
+        None => Err(()),
     };
-    // A break says no more than that the queue has ended.
+    // An error says no more than that the queue has ended.
     let _ = sim::each_side_by_side(threads, queue.most(), one, take);
 }
 

@@ -2,6 +2,7 @@
 
 use super::processes;
 use crate::exit::Failure;
+use crate::kept_runs;
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -138,8 +139,7 @@ fn kernel(folder: &Path) -> Result<String, Failure> {
 }
 
 fn digits(hash: Sha256) -> String {
-    let digits: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    digits[..KEY_DIGITS].to_owned()
+    kept_runs::digits(hash)[..KEY_DIGITS].to_owned()
 }
 
 /// Adds a file with its length, so that no two files can be taken for two others.
