@@ -1,5 +1,6 @@
 //! A terminal in a folder of its own, in which the commands of a document are typed.
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -44,16 +45,25 @@ fn program() -> PathBuf {
     named.map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_ioda")), PathBuf::from)
 }
 
-fn free_port() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port().to_string()
+/// `N` ports that differ and are free. The kernel gives none of them to a connection meanwhile: they
+/// lie below the range that it gives from (`ip_local_port_range`, 32,768 and up unless changed).
+fn free_ports<const N: usize>() -> [String; N] {
+    let bind = || {
+        let random = RandomState::new().hash_one(std::process::id());
+        let port = 20_000 + u16::try_from(random % 12_000).unwrap();
+        TcpListener::bind(("127.0.0.1", port)).ok()
+    };
+    // All are held until the last is found.
+    let listeners =
+        std::array::from_fn::<_, N, _>(|_| std::iter::repeat_with(bind).flatten().next());
+    listeners.map(|listener| listener.unwrap().local_addr().unwrap().port().to_string())
 }
 
 impl Terminal {
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let below = |name: &str| format!("{}/{name}", folder.path().display());
-        let (page, nbd) = (free_port(), free_port());
+        let [page, nbd] = free_ports();
         let places = vec![
             ("/tmp/", below("")),
             ("/srv/", below("srv-")),
