@@ -1,16 +1,16 @@
 //! Options that several commands share, and the settings that they make.
 
-use crate::assertion::Assertion;
 use crate::exit::Failure;
-use crate::faults::FaultArgs;
 use crate::flags::{HtmlArgs, JsonArgs};
-use crate::quantity::Span;
-use crate::settings::{
+use clap::Args;
+use std::path::PathBuf;
+use study::assertion::Assertion;
+use study::settings::{
     ArraySettings, DriveFlags, PolicyOptions, RunSettings, Settings, WindowSettings,
     WorkloadSettings, WriteCacheSettings,
 };
-use clap::Args;
-use std::path::PathBuf;
+use study::setup::faults::FaultArgs;
+use study::values::quantity::Span;
 
 /// The drive that is served unless another is named.
 pub(crate) const SERVED_DRIVE: &str = "live";
@@ -38,7 +38,7 @@ pub(crate) struct ArrayArgs {
 impl ArrayArgs {
     /// Lays these flags over `file`, with the rest of the flags in `others`.
     pub(crate) fn overlay(&self, file: &Settings, others: Settings) -> Result<Settings, Failure> {
-        let drive = crate::setup::drive_settings(&self.drive, &file.drive)?;
+        let drive = study::setup::drive_settings(&self.drive, &file.drive)?;
         let flags = Settings {
             array: self.array.clone(),
             windows: self.windows.clone(),
@@ -117,7 +117,7 @@ impl SimulationArgs {
     /// The settings: the file, if any, with the flags laid over it.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let file = match &self.output.config {
-            Some(path) => crate::settings::load(path)?,
+            Some(path) => study::settings::load(path)?,
             None => Settings::default(),
         };
         self.settings_over(&file)

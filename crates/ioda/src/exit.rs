@@ -2,8 +2,8 @@
 
 use clap::error::{ContextKind, ErrorKind};
 use std::borrow::Cow;
-use std::fmt;
 use std::num::ParseIntError;
+use study::Cause;
 
 /// How the command ends, as whoever started it sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,109 +26,15 @@ pub enum Code {
     NotEnough = 5,
 }
 
-/// Why the command ends early: one sentence and an exit code.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    code: Code,
-    sentence: String,
-}
+pub(crate) use study::Failure;
 
-impl Failure {
-    /// Flags or configuration that cannot be used.
-    pub(crate) fn usage(sentence: impl fmt::Display) -> Self {
-        Self { code: Code::Usage, sentence: sentence.to_string() }
-    }
-
-    /// Input data that cannot be used.
-    pub(crate) fn data(sentence: impl fmt::Display) -> Self {
-        Self { code: Code::Data, sentence: sentence.to_string() }
-    }
-
-    /// How the command ends.
-    pub(crate) fn code(&self) -> Code {
-        self.code
-    }
-
-    /// The run itself failed.
-    pub(crate) fn internal(sentence: impl fmt::Display) -> Self {
-        Self { code: Code::Internal, sentence: sentence.to_string() }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence)
-    }
-}
-
-impl From<sim::PlanError> for Failure {
-    fn from(error: sim::PlanError) -> Self {
-        Self::usage(error)
-    }
-}
-
-impl From<workload::OptionError> for Failure {
-    fn from(error: workload::OptionError) -> Self {
-        Self::usage(error)
-    }
-}
-
-impl From<workload::TraceError> for Failure {
-    fn from(error: workload::TraceError) -> Self {
-        match error {
-            workload::TraceError::Option(error) => Self::usage(error),
-            error => match remedy(&error) {
-                Some(flags) => Self::data(format!("{error} ({flags})")),
-                None => Self::data(error),
-            },
-        }
-    }
-}
-
-/// The flags that do what a message about a trace advises.
-fn remedy(error: &workload::TraceError) -> Option<&'static str> {
-    use workload::{LineProblem as P, TraceError as E};
-    match error {
-        E::Unrecognised { .. } => Some("--format, --columns"),
-        E::Line { problem, .. } | E::Record { problem, .. } => match problem {
-            P::Columns { .. }
-            | P::Operation { .. }
-            | P::SameColumns { .. }
-            | P::NoSuchColumn { .. } => Some("--format, --columns"),
-            P::ZeroLength => Some("--skip-zero-length"),
-            P::TimeBackwards { .. } => Some("--reorder-window, --clamp-time"),
-            P::CrowdedSecond { .. } => Some("--spread-seconds false"),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-impl From<workload::WorkloadError> for Failure {
-    fn from(error: workload::WorkloadError) -> Self {
-        use workload::WorkloadError as E;
-        match error {
-            E::Trace(error) => error.into(),
-            E::Option(error) => error.into(),
-            E::Write { .. } => Self::internal(error),
-            E::BeyondArray { .. } | E::LargerThanArray { .. } | E::FoldOverflow { .. } => {
-                Self::data(error)
-            }
-        }
-    }
-}
-
-impl From<sim::SimError<workload::WorkloadError>> for Failure {
-    fn from(error: sim::SimError<workload::WorkloadError>) -> Self {
-        use sim::SimError as E;
-        match error {
-            E::Plan(error) => error.into(),
-            E::Workload(error) => error.into(),
-            E::OutOfRange { .. }
-            | E::Empty { .. }
-            | E::BackInTime { .. }
-            | E::Overloaded { .. } => Self::data(error),
-            E::Interrupted | E::Stalled { .. } | E::Mismatch { .. } => Self::internal(error),
+impl Code {
+    /// How the command ends that fails for `cause`.
+    pub(crate) fn of(cause: Cause) -> Self {
+        match cause {
+            Cause::Usage => Self::Usage,
+            Cause::Data => Self::Data,
+            Cause::Internal => Self::Internal,
         }
     }
 }
@@ -136,7 +42,7 @@ impl From<sim::SimError<workload::WorkloadError>> for Failure {
 /// Prints the failure and gives its exit code.
 pub(crate) fn report(failure: &Failure) -> Code {
     crate::output::remark(&format!("error: {failure}"));
-    failure.code
+    Code::of(failure.cause())
 }
 
 /// The sentence about an argument that should be a whole number, if that is what clap refuses.

@@ -2,9 +2,9 @@
 
 use crate::exit::Failure;
 use crate::output;
-use crate::quantity::Text;
 use clap::Args;
 use std::path::{Path, PathBuf};
+use study::values::quantity::Text;
 
 /// Where a page goes if `--html` names no file.
 const PAGE: &str = "ioda-report.html";

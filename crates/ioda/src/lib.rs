@@ -24,50 +24,24 @@
 //! [`embed`] is for programs that want a whole comparison, as the Python package does.
 
 mod address;
+mod agreement;
 mod arguments;
-mod assertion;
 mod attaching;
 mod cli;
 mod commands;
-mod convert;
-mod describe;
 mod driving;
 pub mod embed;
-mod evidence;
 mod exit;
-mod faults;
-mod fio_jobs;
-mod firmware;
 mod flags;
 mod host_name;
-mod kept_runs;
-mod load;
 mod loading;
 mod log;
-mod memory;
-mod metric;
-mod names;
 mod output;
-mod pace;
-mod planned;
 mod progress;
-mod quantity;
-mod rate;
-mod ratios;
 mod reference;
-mod reproduce;
-mod requests_out;
 mod schemas;
 mod serving;
-mod settings;
-mod setup;
-mod simulate;
-mod survey;
-mod sweep;
-mod table;
 mod talk;
-mod typed;
-mod words;
 
 pub use exit::Code;
 

@@ -1,8 +1,8 @@
 //! What the program says about itself while it serves: lines on stderr.
 
 use crate::exit::Failure;
-use crate::names::Unknown;
 use clap::Args;
+use study::values::names::Unknown;
 use tracing::level_filters::LevelFilter;
 
 /// Where the level is read if `--log` does not say it.

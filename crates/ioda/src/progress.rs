@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use study::Count;
 
 /// How often a bar on a terminal is drawn, and how often a line is written elsewhere.
 const BAR_EVERY: Duration = Duration::from_millis(100);
@@ -177,8 +178,15 @@ impl Tally {
         Self { show, title, total, done, started, bar, ticker }
     }
 
-    /// One more run begins.
-    pub(crate) fn begin(&self, name: &str) {
+    /// Seconds until the last run is done, if the others take as long as those that are done.
+    fn left(&self, done: usize) -> Option<u64> {
+        let each = self.started.elapsed().as_secs_f64() / done as f64;
+        (done > 0).then(|| (each * (self.total - done) as f64) as u64)
+    }
+}
+
+impl Count for Tally {
+    fn begin(&self, name: &str) {
         let done = self.done.load(Ordering::Relaxed);
         let line = || {
             let left = self.left(done).map_or_else(String::new, |seconds| {
@@ -195,14 +203,7 @@ impl Tally {
         }
     }
 
-    /// Seconds until the last run is done, if the others take as long as those that are done.
-    fn left(&self, done: usize) -> Option<u64> {
-        let each = self.started.elapsed().as_secs_f64() / done as f64;
-        (done > 0).then(|| (each * (self.total - done) as f64) as u64)
-    }
-
-    /// One more run is over.
-    pub(crate) fn end(&self) {
+    fn end(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
         if let Some(bar) = &self.bar {
             bar.inc(1);

@@ -2,14 +2,14 @@
 
 use crate::commands::{bench, explain, plan, presets, reproduce, torture, trace};
 use crate::driving::Ready;
-use crate::reproduce::{Experiment, lab};
-use crate::settings::Settings;
 use live::control::{ANSWER_SCHEMA, Answer, STATUS_SCHEMA, Status};
 use report::schema::{self, Document};
 use report::{Comparison, story::Story, survey::Survey, sweep::Sweep};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
+use study::experiment::{Experiment, lab};
+use study::settings::Settings;
 
 /// A schema.
 pub(crate) struct Published {

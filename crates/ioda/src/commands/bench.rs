@@ -7,7 +7,6 @@ pub(crate) mod timer;
 use crate::exit::{Code, Failure};
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
-use crate::table;
 use crate::talk::Talk;
 use array::Level;
 use array::policy::PolicyKind;
@@ -17,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sim::{BenchResult, Plan, PolicyTime};
 use ssd::Config;
+use study::table;
 use units::Bytes;
 
 pub(crate) const EXAMPLES: &str = "\

@@ -1,26 +1,25 @@
 //! `ioda compare` and `ioda run`.
 
 use crate::arguments::{OutputArgs, SimulationArgs};
-use crate::assertion::{Assertion, Bound, Few};
 use crate::exit::{Code, Failure};
-use crate::fio_jobs;
 use crate::output::{self, Documents, remark};
-use crate::ratios;
-use crate::requests_out;
-use crate::settings::Settings;
-use crate::setup::{self, Setup};
-use crate::simulate::{self, Listeners, Outcome};
 use crate::talk::Talk;
-use crate::{
-    convert,
-    quantity::{Span, exact_duration},
-};
 use array::policy::PolicyKind;
 use report::fio::Job;
 use report::{Comparison, Verdict};
 use sim::{Measured, RequestSink, RunResult};
 use std::path::PathBuf;
 use std::time::SystemTime;
+use study::Watch;
+use study::assertion::{Assertion, Bound, Few};
+use study::describe::convert;
+use study::describe::fio_jobs;
+use study::describe::ratios;
+use study::requests_out;
+use study::settings::Settings;
+use study::setup::{self, Setup};
+use study::simulate::{self, Listeners, Outcome};
+use study::values::quantity::{Span, exact_duration};
 use units::Instant;
 
 /// `ioda compare`.
@@ -47,11 +46,11 @@ fn simulate(args: &SimulationArgs, policies: &[PolicyKind], talk: Talk) -> Resul
     requests_out::check(args.requests_out.as_deref())?;
     let settings = args.settings()?;
     let policies = policies_of(&settings, policies);
-    let prepared = Prepared::new(args, &settings, &policies)?;
+    let prepared = Prepared::new(args, &settings, &policies, &talk)?;
     let setup = &prepared.setup;
     let outcome = prepared.run(|requests| {
         let listeners = Listeners { requests, ..Listeners::default() };
-        simulate::run(setup, talk.progress, "", talk.quiet, listeners)
+        simulate::run(setup, "", &talk, listeners)
     })?;
     if let Some(path) = args.requests_out.as_deref().filter(|_| !talk.quiet) {
         remark(&format!("wrote {}", path.display()));
@@ -83,6 +82,7 @@ impl<'a> Prepared<'a> {
         args: &'a SimulationArgs,
         settings: &Settings,
         policies: &[PolicyKind],
+        watch: &dyn Watch,
     ) -> Result<Self, Failure> {
         // Before a long trace is read.
         let asserts = args.asserts.iter().map(|assertion| assertion.about(policies));
@@ -92,7 +92,7 @@ impl<'a> Prepared<'a> {
                 "--intervals shows how sure ratios are, and one policy has none; name two or more with `ioda compare`",
             ));
         }
-        let mut setup = Setup::new(settings, policies)?;
+        let mut setup = Setup::new(settings, policies, watch)?;
         setup.faults = args.faults.faults(setup.plan().width)?;
         let sub_reads = args.asserts.iter().any(Assertion::needs_sub_reads);
         let at = |span: &Option<Span>| span.as_ref().map(|&Span(after)| Instant::ZERO + after);

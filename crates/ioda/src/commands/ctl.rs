@@ -6,13 +6,13 @@ use crate::address::Address;
 use crate::exit::{Code, Failure};
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
-use crate::quantity::{PolicyName, Span, Text};
 use clap::{Args, Subcommand};
 use live::control::{ANSWER_SCHEMA, AdminCommand, Answer, Marked, Status};
 use live::operate::ctl::Client;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use study::values::quantity::{PolicyName, Span, Text};
 use units::TRACED_EVENTS;
 
 pub(crate) const EXAMPLES: &str = "\

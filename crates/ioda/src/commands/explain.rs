@@ -5,12 +5,9 @@ pub(crate) mod violations;
 
 use crate::arguments::ArrayArgs;
 use crate::exit::{Code, Failure};
-use crate::faults::FaultArgs;
 use crate::flags::{HtmlArgs, JsonArgs};
 use crate::output::{self, Documents};
 use crate::progress;
-use crate::settings::{RunSettings, Settings, WorkloadSettings};
-use crate::setup::{self, Setup};
 use crate::talk::Talk;
 use array::RequestKind;
 use array::policy::PolicyKind;
@@ -18,6 +15,9 @@ use clap::Args;
 use sim::{Compared, Explained, Fault, Plan, RunProgress, Side, SimError};
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use study::settings::{RunSettings, Settings, WorkloadSettings};
+use study::setup::faults::FaultArgs;
+use study::setup::{self, Setup};
 use units::Instant;
 use workload::{Arrival, Workload, WorkloadError};
 
@@ -97,7 +97,8 @@ pub(crate) fn run(args: &ExplainArgs, talk: Talk) -> Result<Code, Failure> {
         return Err(Failure::usage("`ioda explain` takes one policy; a request has one life"));
     }
     let settings = args.settings()?;
-    let setup = Setup::new(&settings, &setup::possible(&[PolicyKind::IODA], &settings.array))?;
+    let setup =
+        Setup::new(&settings, &setup::possible(&[PolicyKind::IODA], &settings.array), &talk)?;
     let run = Run { setup: &setup, faults: args.faults.faults(setup.plan().width)?, talk };
     match (wanted.request, wanted.worst) {
         (Some(number), _) => run.explain(number, wanted),
@@ -115,7 +116,7 @@ impl ExplainArgs {
     /// The settings: the file, if any, with the flags laid over it.
     fn settings(&self) -> Result<Settings, Failure> {
         let file = match &self.wanted.config {
-            Some(path) => crate::settings::load(path)?,
+            Some(path) => study::settings::load(path)?,
             None => Settings::default(),
         };
         let others = Settings {

@@ -2,21 +2,21 @@
 
 use crate::address::Address;
 use crate::arguments::{OutputArgs, SERVED_DRIVE};
-use crate::describe;
 use crate::exit::{Code, Failure};
-use crate::fio_jobs;
 use crate::loading::{self, LoadOptions, Loaded};
 use crate::progress;
-use crate::quantity::Text;
-use crate::settings::{DriveSettings, RunSettings, Settings, WorkloadSettings};
-use crate::setup;
 use crate::talk::Talk;
-use crate::words::Wait;
 use clap::Args;
 use live::clock::Spin;
 use live::nbd::client::Client;
 use report::{Comparison, Manifest};
 use std::sync::atomic::AtomicU64;
+use study::describe;
+use study::describe::fio_jobs;
+use study::settings::{DriveSettings, RunSettings, Settings, WorkloadSettings};
+use study::setup;
+use study::values::quantity::Text;
+use study::values::words::Wait;
 use units::Duration;
 use workload::Source;
 
@@ -66,7 +66,7 @@ impl LoadArgs {
     /// The settings: the file, if any, with the flags laid over it.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let mut file = match &self.output.config {
-            Some(path) => crate::settings::load(path)?,
+            Some(path) => study::settings::load(path)?,
             None => Settings::default(),
         };
         if file.drive == DriveSettings::default() {
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &LoadArgs, talk: Talk) -> Result<Code, Failure> {
     let uri = address.uri();
     let mut client = Client::connect(uri).map_err(Failure::usage)?;
     let capacity_bytes = client.size_bytes();
-    let (source, seed, notes) = setup::load_source(&settings, capacity_bytes)?;
+    let (source, seed, notes) = setup::load_source(&settings, capacity_bytes, &talk)?;
     if client.negotiated().is_bounded() {
         loading::permit_all(client.negotiated(), source.open(capacity_bytes)?)?;
     }

@@ -1,11 +1,11 @@
 //! `ioda survey merge` and `ioda sweep merge`: the runs of several folders in one.
 
 use crate::exit::{Code, Failure};
-use crate::kept_runs::{self, Kept, Merged};
 use crate::output::remark;
 use crate::talk::Talk;
 use clap::Args;
 use std::path::PathBuf;
+use study::jobs::{self, Kept, Merged};
 
 /// Options of `ioda survey merge` and `ioda sweep merge`.
 #[derive(Args, Clone, Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct MergeArgs {
 
 /// Puts them together, and says what comes next.
 pub(crate) fn run<R: Kept>(args: &MergeArgs, talk: Talk) -> Result<Code, Failure> {
-    let Merged { runs, new } = kept_runs::merge::<R>(&args.folders, &args.output)?;
+    let Merged { runs, new } = jobs::merge::<R>(&args.folders, &args.output)?;
     if !talk.quiet {
         let (of, output) = (R::OF, args.output.display());
         remark(&format!("{runs} runs in {output}, {new} of them new"));

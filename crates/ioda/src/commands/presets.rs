@@ -8,8 +8,6 @@ pub(crate) use calibration::Calibrations;
 use crate::exit::{Code, Failure};
 use crate::flags::JsonArgs;
 use crate::output;
-use crate::settings::DriveSettings;
-use crate::table;
 use array::policy::{About, Needs, PolicyKind};
 use clap::{Args, ValueEnum};
 use metrics::MetricEntry;
@@ -18,6 +16,8 @@ use report::schema::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ssd::Config;
+use study::settings::DriveSettings;
+use study::table;
 use units::{Bytes, Duration};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -165,9 +165,9 @@ fn drive_table(args: &PresetsArgs) -> String {
             let pcie = c.timing.pcie_bytes_per_second;
             pcie.map_or("-".into(), |bytes| format!("{}", bytes / 1_000_000_000))
         }),
-        ("over-prov. R_p", |c| crate::quantity::exact_percent(c.over_provisioning)),
-        ("collects", |c| crate::words::Unit(c.collection.unit).to_string()),
-        ("and blocks", |c| crate::words::Blocks(c.collection.blocking).to_string()),
+        ("over-prov. R_p", |c| study::values::quantity::exact_percent(c.over_provisioning)),
+        ("collects", |c| study::values::words::Unit(c.collection.unit).to_string()),
+        ("and blocks", |c| study::values::words::Blocks(c.collection.blocking).to_string()),
     ];
     let mut rows: Vec<Vec<String>> = fields
         .iter()

@@ -4,20 +4,21 @@ pub(crate) mod document;
 pub(crate) mod lab;
 pub(crate) mod live;
 
+use crate::agreement;
 use crate::exit::{Code, Failure};
 use crate::flags::{JsonArgs, SeedArgs};
 use crate::output::{self, remark};
-use crate::quantity::Text;
-use crate::reproduce::{
-    self, Done, Event, Experiment, Group, How, Judged, KeptResults, Page, Suites, pages,
-};
 use crate::talk::Talk;
-use crate::words::Wait;
 use clap::Args;
 use document::{Figure, PlanNumbers, Reproduction, Spool};
 use lab::LabArgs;
 use report::{Claim, ClaimKind, Comparison, seeds};
 use std::path::{Path, PathBuf};
+use study::experiment::{
+    self, Done, Event, Experiment, Group, How, Judged, KeptResults, Page, Suites, pages,
+};
+use study::values::quantity::Text;
+use study::values::words::Wait;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -113,7 +114,7 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
         ));
     }
     let is_named = |name: &str| args.experiments.iter().any(|one| one == name);
-    if is_named(reproduce::lab::NAME) {
+    if is_named(experiment::lab::NAME) {
         return lab::run(args, talk);
     }
     if let Some(option) = args.of_lab.given() {
@@ -124,7 +125,7 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
             "--fresh is about results that are kept: name --results FOLDER",
         ));
     }
-    if args.folder.is_none() && is_named(reproduce::live::NAME) {
+    if args.folder.is_none() && is_named(agreement::NAME) {
         if args.results.is_some() {
             return Err(Failure::usage("--results keeps nothing of `ioda reproduce live`"));
         }
@@ -137,13 +138,13 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
         return Err(Failure::usage("--wait is for `ioda reproduce live` only"));
     }
     let all = match &args.folder {
-        Some(folder) => reproduce::load_folder(folder)?,
-        None => reproduce::builtin()?,
+        Some(folder) => experiment::load_folder(folder)?,
+        None => experiment::builtin()?,
     };
-    let selected = reproduce::select(all, &args.experiments);
+    let selected = experiment::select(all, &args.experiments);
     let mut experiments = selected.map_err(|failure| hinted(failure, &args.experiments))?;
     if let Some(text) = &args.filter {
-        experiments = reproduce::filter(experiments, text);
+        experiments = experiment::filter(experiments, text);
         if experiments.is_empty() {
             return Err(Failure::usage(format!(
                 "no experiment and no claim has {text:?}; see `ioda reproduce --list`"
@@ -151,24 +152,24 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
         }
     }
     if let Some(seeds) = args.seeds.given()? {
-        experiments = reproduce::with_seeds(experiments, &seeds)?;
+        experiments = experiment::with_seeds(experiments, &seeds)?;
     }
     if args.list {
         let with_others =
             args.folder.is_none() && args.experiments.is_empty() && args.filter.is_none();
         let others = match with_others {
-            true => reproduce::live::listed()? + reproduce::lab::LISTED,
+            true => agreement::listed()? + experiment::lab::LISTED,
             false => String::new(),
         };
         output::print(&(list(&experiments) + &others))?;
         return Ok(Code::Ok);
     }
-    let orders = reproduce::gather(&experiments, args.quick)?;
+    let orders = experiment::gather(&experiments, args.quick)?;
     let mut outputs = Outputs::new(args, talk, orders.len())?;
     let open = |folder: &PathBuf| KeptResults::open(folder, args.fresh);
     let kept = args.results.as_ref().map(open).transpose()?;
-    let how = How { threads: args.threads, kept: kept.as_ref(), talk };
-    reproduce::run(&experiments, &orders, args.quick, how, |event| match event {
+    let how = How { threads: args.threads, kept: kept.as_ref(), watch: &talk };
+    experiment::run(&experiments, &orders, args.quick, how, |event| match event {
         Event::Judged(judged) => outputs.judged(judged),
         Event::Done(done) => outputs.done(&done),
     })?;
@@ -177,18 +178,18 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
 
 /// `failure` to find experiments called `names`, or where the one is that only the laboratory has.
 fn hinted(failure: Failure, names: &[String]) -> Failure {
-    let (Ok(all), Ok(others)) = (reproduce::builtin(), reproduce::lab::builtin()) else {
+    let (Ok(all), Ok(others)) = (experiment::builtin(), experiment::lab::builtin()) else {
         return failure;
     };
     let is_there = |name: &&String| {
         let name = std::slice::from_ref(*name);
-        reproduce::select(all.clone(), name).is_err()
-            && reproduce::lab::select(others.clone(), name).is_ok()
+        experiment::select(all.clone(), name).is_err()
+            && experiment::lab::select(others.clone(), name).is_ok()
     };
     match names.iter().find(is_there) {
         Some(name) => Failure::usage(format!(
             "{name} is an experiment of the laboratory: ioda reproduce {} {name}",
-            reproduce::lab::NAME
+            experiment::lab::NAME
         )),
         None => failure,
     }
@@ -243,7 +244,7 @@ impl<'a> Outputs<'a> {
     fn judged(&mut self, judged: &Judged<'_>) -> Result<(), Failure> {
         let (experiment, own, claims) = judged;
         if !self.is_document_printed() {
-            self.text += &reproduce::figure(experiment, own, claims)?;
+            self.text += &experiment::figure(experiment, own, claims)?;
         }
         self.suites.add(&experiment.id, claims);
         self.claims.extend(claims.iter().cloned());
@@ -288,7 +289,7 @@ impl<'a> Outputs<'a> {
         let mut conclusion = seeds::render(&over_seeds);
         conclusion += &self::conclusion(&claims, args.quick && !self.summaries.is_empty());
         if let Some((path, workloads)) = args.json.path().zip(self.workloads) {
-            let smoke = args.quick.then(|| reproduce::SMOKE.to_owned());
+            let smoke = args.quick.then(|| experiment::SMOKE.to_owned());
             let notes = smoke.into_iter().collect();
             let document = Reproduction { claims, workloads, figures, plans, over_seeds, notes };
             output::stream(path, |out| report::schema::write(out, &document))?;
@@ -363,7 +364,7 @@ fn summary(group: &Group) -> String {
 fn conclusion(claims: &[Claim], is_smoke: bool) -> String {
     let mut text = String::new();
     if is_smoke {
-        text += &format!("\n{}\n", crate::table::paragraph(reproduce::SMOKE, 0).trim_end());
+        text += &format!("\n{}\n", study::table::paragraph(experiment::SMOKE, 0).trim_end());
     }
     for (kind, whose) in [(ClaimKind::Article, "of the articles"), (ClaimKind::Ours, "of ours")] {
         let of_kind = || claims.iter().filter(|claim| claim.kind == kind);

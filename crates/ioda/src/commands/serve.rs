@@ -3,13 +3,8 @@
 use crate::arguments::{ArrayArgs, SERVED_DRIVE};
 use crate::exit::{Code, Failure};
 use crate::output::remark;
-use crate::quantity::{PolicyName, Text};
 use crate::serving::{self, Addresses, Built, EXPORT, Paths, Warning};
-use crate::settings::{
-    DriveSettings, HostSettings, NetworkSettings, RunSettings, ServeSettings, Settings,
-};
 use crate::talk::Talk;
-use crate::words::Precondition;
 use clap::Args;
 use live::control::{Message, channel};
 use live::durable::Claimed;
@@ -19,6 +14,11 @@ use live::operate;
 use live::server::{Server, Watched};
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use study::settings::{
+    DriveSettings, HostSettings, NetworkSettings, RunSettings, ServeSettings, Settings,
+};
+use study::values::quantity::{PolicyName, Text};
+use study::values::words::Precondition;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -83,7 +83,7 @@ impl ServeArgs {
     /// The settings: the file, if any, with the flags laid over it.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let mut file = match &self.config {
-            Some(path) => crate::settings::load(path)?,
+            Some(path) => study::settings::load(path)?,
             None => Settings::default(),
         };
         if file.drive == DriveSettings::default() && self.array.drive.drive.is_none() {

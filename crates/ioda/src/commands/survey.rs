@@ -4,16 +4,16 @@ use super::merge::{self, MergeArgs};
 use crate::arguments::ArrayArgs;
 use crate::exit::{Code, Failure};
 use crate::flags;
-use crate::kept_runs::{self, Journal, Shard};
-use crate::names::Unknown;
 use crate::output;
-use crate::settings::{RunSettings, Settings, WorkloadSettings};
-use crate::survey::{self, Matrix, Question};
 use crate::talk::Talk;
 use array::policy::PolicyKind;
 use clap::{Args, Subcommand};
 use sim::Measured;
 use std::path::PathBuf;
+use study::jobs::{self, Journal, Shard};
+use study::settings::{RunSettings, Settings, WorkloadSettings};
+use study::survey::{self, Matrix, Question};
+use study::values::names::Unknown;
 use workload::Preset;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -128,28 +128,30 @@ pub(crate) fn run(args: &SurveyArgs, talk: Talk) -> Result<Code, Failure> {
         return merge::run::<survey::Record>(args, talk);
     }
     let question = question(args)?;
-    let matrix = Matrix::new(&question)?;
+    let matrix = Matrix::new(&question, &talk)?;
     let mut journal = Journal::open(&args.output, args.fresh)?;
-    let part = kept_runs::part(&matrix.jobs, args.shard);
-    kept_runs::say_found(part, &journal, &args.output, talk);
-    survey::run(&matrix, args.shard, &mut journal, matrix.standard.threads, talk.progress)?;
+    let part = jobs::part(&matrix.jobs, args.shard);
+    jobs::say_found(part, &journal, &args.output, &talk);
+    survey::run(&matrix, args.shard, &mut journal, matrix.standard.threads, &talk)?;
     journal.finish()?;
     if let Some(shard) = args.shard {
-        return kept_runs::end_shard(shard, &matrix.jobs, &journal, &args.output, talk);
+        jobs::end_shard(shard, &matrix.jobs, &journal, &args.output, &talk)?;
+        return Ok(Code::Ok);
     }
     let survey = survey::document(&question, &matrix, &journal)?;
-    kept_runs::write(&args.output, "survey", &survey, report::html::render_survey(&survey), talk)?;
+    jobs::write(&args.output, "survey", &survey, report::html::render_survey(&survey), &talk)?;
     let text = match args.costs {
         true => report::table::render_costs(&survey),
         false => report::table::render_survey(&survey),
     };
     output::print(&text)?;
-    kept_runs::end(survey.failures().count(), matrix.jobs.len())
+    jobs::end(survey.failures().count(), matrix.jobs.len())?;
+    Ok(Code::Ok)
 }
 
 fn question(args: &SurveyArgs) -> Result<Question, Failure> {
     let file = match &args.config {
-        Some(path) => crate::settings::load(path)?,
+        Some(path) => study::settings::load(path)?,
         None => Settings::default(),
     };
     check_workload(&file.workload)?;

@@ -4,16 +4,16 @@ use super::merge::{self, MergeArgs};
 use crate::arguments::ArrayArgs;
 use crate::exit::{Code, Failure};
 use crate::flags::{self, JsonArgs};
-use crate::kept_runs::{self, Journal, Shard};
 use crate::output;
-use crate::settings::{RunSettings, Settings, WorkloadSettings};
-use crate::setup;
-use crate::sweep::{self, Matrix, Parameter, Question, Wanted};
 use crate::talk::Talk;
 use array::policy::PolicyKind;
 use clap::{Args, Subcommand};
 use sim::Measured;
 use std::path::PathBuf;
+use study::jobs::{self, Journal, Shard};
+use study::settings::{RunSettings, Settings, WorkloadSettings};
+use study::setup;
+use study::sweep::{self, Matrix, Parameter, Question, Wanted};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -117,24 +117,26 @@ pub(crate) fn run(args: &SweepArgs, talk: Talk) -> Result<Code, Failure> {
     }
     let question = question(args)?;
     let threads = setup::threads(&question.settings.run)?;
-    let matrix = Matrix::new(&question)?;
+    let matrix = Matrix::new(&question, &talk)?;
     let mut journal = Journal::open(&args.output, args.fresh)?;
-    let part = kept_runs::part(&matrix.jobs, args.shard);
-    kept_runs::say_found(part, &journal, &args.output, talk);
-    kept_runs::run(part, &mut journal, threads, talk.progress)?;
+    let part = jobs::part(&matrix.jobs, args.shard);
+    jobs::say_found(part, &journal, &args.output, &talk);
+    jobs::run(part, &mut journal, threads, &talk)?;
     journal.finish()?;
     if let Some(shard) = args.shard {
-        return kept_runs::end_shard(shard, &matrix.jobs, &journal, &args.output, talk);
+        jobs::end_shard(shard, &matrix.jobs, &journal, &args.output, &talk)?;
+        return Ok(Code::Ok);
     }
     let sweep = sweep::document(&question, &matrix, &journal, &metrics(args)?)?;
-    kept_runs::write(&args.output, "sweep", &sweep, report::html::render_sweep(&sweep), talk)?;
+    jobs::write(&args.output, "sweep", &sweep, report::html::render_sweep(&sweep), &talk)?;
     output::show(args.json.path(), || sweep.clone(), || report::table::render_sweep(&sweep))?;
-    kept_runs::end(sweep.failures(), sweep.runs.len())
+    jobs::end(sweep.failures(), sweep.runs.len())?;
+    Ok(Code::Ok)
 }
 
 fn question(args: &SweepArgs) -> Result<Question, Failure> {
     let file = match &args.config {
-        Some(path) => crate::settings::load(path)?,
+        Some(path) => study::settings::load(path)?,
         None => Settings::default(),
     };
     let others =

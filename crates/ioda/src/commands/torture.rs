@@ -12,7 +12,6 @@ use crate::exit::{Code, Failure};
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::progress;
-use crate::quantity::{Raid, Span, Text};
 use crate::talk::Talk;
 use array::Level;
 use clap::Args;
@@ -22,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use study::values::quantity::{Raid, Span, Text};
 use trial::Subject;
 use work::{Queue, Sum, Until};
 
@@ -138,7 +138,7 @@ pub(crate) struct TortureArgs {
 pub(crate) fn run(args: &TortureArgs, talk: Talk) -> Result<Code, Failure> {
     let demands = Demands { write_hole: args.write_hole };
     let levels = levels(&args.level)?;
-    let threads = crate::setup::threads_or_cores(args.threads)?;
+    let threads = study::setup::threads_or_cores(args.threads)?;
     if let Some(names) = &args.planted {
         return planted::run(args, names, levels, threads, talk);
     }

@@ -3,17 +3,17 @@
 pub(crate) mod document;
 mod merge;
 
-use crate::describe;
 use crate::exit::{Code, Failure};
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
-use crate::rate::Rerate;
-use crate::settings::{self, WorkloadSettings};
 use crate::talk::Talk;
 use clap::{Arg, Args, Subcommand};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use study::describe;
+use study::settings::{self, WorkloadSettings};
+use study::values::rate::Rerate;
 use workload::{
     Fit, HELD_REQUESTS_MOST, Keep, Source, Trace, TraceSource, TraceWriter, WorkloadError,
     WriteFormat,

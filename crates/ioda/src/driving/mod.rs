@@ -6,9 +6,6 @@ pub(crate) use ready::Ready;
 
 use crate::attaching::{About, Attaching, TargetAddress};
 use crate::exit::Failure;
-use crate::quantity::{Size, Text};
-use crate::settings::{DriveFlags, DriveSettings, HostSettings};
-use crate::words::{Precondition, Wait};
 use clap::Args;
 use live::clock::Spin;
 use live::drive::{DriveHead, Setup};
@@ -21,6 +18,9 @@ use sim::Preparation;
 use ssd::{Config, Ssd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use study::settings::{DriveFlags, DriveSettings, HostSettings};
+use study::values::quantity::{Size, Text};
+use study::values::words::{Precondition, Wait};
 use units::Rng;
 
 /// The drive that is emulated unless another is named.
@@ -158,7 +158,7 @@ fn model_config(args: &DriveArgs) -> Result<Option<Config>, Failure> {
         None => DriveSettings::preset(DRIVE),
         Some(_) => DriveSettings::default(),
     };
-    let config = crate::setup::drive_settings(&args.drive, &usual)?.build()?;
+    let config = study::setup::drive_settings(&args.drive, &usual)?.build()?;
     let page_bytes = u64::from(config.geometry.page_bytes);
     if !page_bytes.is_multiple_of(BLOCK_BYTES) {
         return Err(Failure::usage(format!(

@@ -53,6 +53,6 @@ impl std::error::Error for Error {}
 
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
-        Self { code: failure.code(), sentence: failure.to_string() }
+        Self { code: Code::of(failure.cause()), sentence: failure.to_string() }
     }
 }

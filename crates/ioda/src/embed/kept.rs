@@ -4,34 +4,41 @@
 use super::error::Error;
 use super::simulation::Question;
 use crate::cli;
-use crate::kept_runs::{self, Journal, Merged, Shard};
-use crate::settings::{self, Settings};
-use crate::setup::Traces;
-use crate::sweep::{Built, Record, Subject};
+use crate::talk::QUIET;
 use array::policy::PolicyKind;
 use sim::{Measured, Plan};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use study::Watch;
+use study::jobs::{self, Journal, Merged, Shard};
+use study::settings::{self, Settings};
+use study::setup::Traces;
+use study::sweep::{Built, Record, Subject};
 
 /// As many drives as an array may have: whether a fault is of one of them is of no interest here.
 const MOST_DRIVES: u32 = 64;
 
 /// Makes runs. It keeps prepared drives and traces for the next one, so runs that are alike should
 /// follow each other.
-#[derive(Default)]
 pub struct Maker {
-    shelf: kept_runs::Shelf,
+    shelf: jobs::Shelf,
     traces: Traces,
 }
 
 /// One run.
-pub struct Job(kept_runs::Job<Subject>);
+pub struct Job(jobs::Job<Subject>);
 
 impl Job {
     /// A hash of everything that determines what comes of it.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.0.key
+    }
+}
+
+impl Default for Maker {
+    fn default() -> Self {
+        Self { shelf: jobs::Shelf::default(), traces: Traces::new(QUIET.waiting()) }
     }
 }
 
@@ -69,7 +76,7 @@ impl Maker {
         let measured = Measured { intervals: args.intervals, ..Measured::default() };
         let plan = Plan { timeline: None, measured, ..plan.clone() };
         let subject = Subject { point: point.to_owned() };
-        Ok(Job(kept_runs::Job::new(subject, plan, source)))
+        Ok(Job(jobs::Job::new(subject, plan, source)))
     }
 
     /// Makes a run. What is kept of it, as JSON: also of one that failed.
@@ -78,7 +85,7 @@ impl Maker {
     ///
     /// Of our own only.
     pub fn make(&self, job: &Job) -> Result<String, Error> {
-        let record = kept_runs::make(&job.0, &self.shelf);
+        let record = jobs::make(&job.0, &self.shelf);
         serde_json::to_string(&record).map_err(Error::internal)
     }
 }
@@ -149,6 +156,6 @@ pub fn shard(text: &str, runs: usize) -> Result<Range<usize>, Error> {
 ///
 /// If a folder cannot be used, or two have different records of one run; then nothing is written.
 pub fn merge(folders: &[PathBuf], output: &Path) -> Result<usize, Error> {
-    let Merged { runs, .. } = kept_runs::merge::<Record>(folders, output)?;
+    let Merged { runs, .. } = jobs::merge::<Record>(folders, output)?;
     Ok(runs)
 }

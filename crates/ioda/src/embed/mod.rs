@@ -16,4 +16,4 @@ pub use kept::{Job, Maker, Store, merge, shard};
 pub use simulation::{Command, Done, Entry, Question, Simulation};
 pub use words::{Value, Words};
 
-pub use crate::requests_out::cause_column;
+pub use study::requests_out::cause_column;

@@ -5,13 +5,14 @@ use super::words::Words;
 use crate::arguments::SimulationArgs;
 use crate::cli;
 use crate::commands::compare;
-use crate::requests_out;
-use crate::settings::{self, Settings};
-use crate::simulate::{self, Listeners};
+use crate::talk::QUIET;
 use array::policy::PolicyKind;
 use report::Comparison;
 use sim::{Progress, RequestColumns, RequestSink, RunResult};
 use std::ops::ControlFlow;
+use study::requests_out;
+use study::settings::{self, Settings};
+use study::simulate::{self, Listeners};
 
 /// Which command is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,7 +134,7 @@ impl Simulation {
         begun: impl FnOnce(Option<u64>),
         keep: Option<RequestSink<'_>>,
     ) -> Result<Done, Error> {
-        let prepared = compare::Prepared::new(&self.args, &self.settings, &self.policies)?;
+        let prepared = compare::Prepared::new(&self.args, &self.settings, &self.policies, &QUIET)?;
         begun(prepared.setup.requests);
         let outcome = prepared.run(|written| {
             let both = |run: usize, requests: RequestColumns| {
@@ -151,7 +152,7 @@ impl Simulation {
                 _ => Some(&both),
             };
             let listeners = Listeners { requests: sink, ..Listeners::default() };
-            simulate::counted(&prepared.setup, progress, true, listeners)
+            simulate::counted(&prepared.setup, progress, &QUIET, listeners)
         })?;
         let mut comparison = prepared.document(&outcome)?;
         comparison.manifest.command_line.clone_from(&self.command_line);

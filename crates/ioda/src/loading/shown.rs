@@ -1,8 +1,8 @@
 //! A load in the form of the simulator's results.
 
 use super::Loaded;
-use crate::convert;
 use report::Run;
+use study::describe::convert;
 use units::MIB;
 
 /// The run of a report: what a client can know. Everything else about it is empty.

@@ -3,7 +3,6 @@
 use crate::address::Address;
 use crate::attaching::{Attaching, TargetAddress};
 use crate::exit::Failure;
-use crate::settings::{HostSettings, ServeSettings, Settings};
 use live::SocketAccess;
 use live::control::ArrayHandle;
 use live::nbd::tls::server_config;
@@ -12,6 +11,7 @@ use live::nbd::{Listen, Tls};
 use live::operate::{self, Operate, OperateError, ctl::control_socket, ctl::default_socket};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use study::settings::{HostSettings, ServeSettings, Settings};
 
 /// Where the live page is, unless it is said.
 const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9640);

@@ -3,7 +3,6 @@
 use super::degraded::{self, Warning};
 use super::{Built, build, drives, forced, network, switch_table};
 use crate::exit::Failure;
-use crate::settings::Settings;
 use engine::durability;
 use engine::volume::Repairs;
 use live::durable::{self, Assembly, Claimed, Geometry, OpenArray, Refusal, Uuid};
@@ -15,6 +14,7 @@ use live::storage::{
 };
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
 use std::path::{Path, PathBuf};
+use study::settings::Settings;
 use units::{DriveId, Duration};
 
 /// How long a region of the drives is quiet before it counts as in order.
@@ -400,7 +400,7 @@ fn smallest(settings: &Settings, places: &[Place], built: Built) -> Result<Built
         bytes = bytes.saturating_sub(engine::checksums::table_bytes(bytes));
     }
     let mut settings = settings.clone();
-    let size = crate::quantity::exact_size(bytes / chunk * chunk);
+    let size = study::values::quantity::exact_size(bytes / chunk * chunk);
     settings.serve.drive_size = Some(size.parse().map_err(Failure::usage)?);
     build(&settings, None)
 }

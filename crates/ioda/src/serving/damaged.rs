@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout, reason = "a test")]
 
 use super::build;
-use crate::settings::{Settings, parse};
+use study::settings::{Settings, parse};
 use units::Rng;
 
 /// A file with most of what there is.

@@ -3,10 +3,10 @@
 
 use super::bytes::QUIET_FOR;
 use crate::exit::Failure;
-use crate::settings::Settings;
 use engine::durability::{Doubt, DriveSet, Note};
 use live::durable::{Assembly, FoundArray};
 use live::storage::Place;
+use study::settings::Settings;
 
 /// A drive that the array does without.
 #[derive(Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use super::bytes::{QUIET_FOR, check_uuid};
 use crate::exit::Failure;
 use crate::output::remark;
-use crate::settings::Settings;
 use live::durable::{self, Geometry, OpenArray, OpenError};
 use live::storage::Place;
 use std::io::{BufRead, IsTerminal, Write};
+use study::settings::Settings;
 
 /// What is wrong, and that it can be forced if it can.
 pub(super) fn hint(error: &OpenError, places: &[Place], asked: &Geometry) -> String {

@@ -17,14 +17,14 @@ pub(crate) use degraded::Warning;
 pub(crate) use hosts::Paths;
 
 use crate::exit::Failure;
-use crate::settings::Settings;
-use crate::setup;
 use array::policy::PolicyKind;
 use array::{Config, Layout, Level};
 use live::clock::Spin;
 use live::durable::Geometry;
 use live::server::{CLIENT_MEMORY_BYTES_MIN, Parts, SwitchTable, default_client_memory_bytes};
 use sim::Plan;
+use study::settings::Settings;
+use study::setup;
 
 /// Bytes of a page of plain drives: what NVMe drives and file systems agree on.
 const PAGE_BYTES: u32 = 4096;
@@ -198,7 +198,7 @@ fn follow(settings: &mut Settings, there: &Geometry) -> Result<(), Failure> {
         array.stripe_width.get_or_insert(u32::from(there.stripe_width));
     }
     if array.chunk.is_none() {
-        let size = crate::quantity::exact_size(there.chunk_bytes);
+        let size = study::values::quantity::exact_size(there.chunk_bytes);
         array.chunk = Some(size.parse().map_err(Failure::usage)?);
     }
     Ok(())
@@ -249,7 +249,7 @@ pub(crate) fn switch_table(built: &Built) -> SwitchTable {
     SwitchTable(Box::new(move |name: &str| -> Parts {
         let Some(policy) = PolicyKind::from_name(name) else {
             let known = PolicyKind::ALL.iter().map(|policy| policy.name());
-            return Err(crate::names::Unknown::new("policy", name, known).to_string());
+            return Err(study::values::names::Unknown::new("policy", name, known).to_string());
         };
         let plan = Plan { policy, ..plan.clone() };
         check_policy(&plan, plain)?;
@@ -260,7 +260,7 @@ pub(crate) fn switch_table(built: &Built) -> SwitchTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::parse;
+    use study::settings::parse;
 
     fn cache_bytes(serve: &str) -> Result<u64, String> {
         let settings = parse::<Settings>(&format!("[serve]\n{serve}"), "a.toml");

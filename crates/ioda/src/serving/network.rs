@@ -3,11 +3,11 @@
 
 use super::{Built, build};
 use crate::exit::Failure;
-use crate::quantity::exact_duration;
-use crate::settings::Settings;
 use array::Coordination;
 use live::storage::{ArrayPlace, DriveWindows, StoredDrive};
 use nvme::WindowScope;
+use study::settings::Settings;
+use study::values::quantity::exact_duration;
 use units::Duration;
 
 /// What a guard has beside the bound of the clocks: for what is not measured, such as how late a

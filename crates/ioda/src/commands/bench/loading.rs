@@ -3,7 +3,6 @@
 
 use crate::exit::Failure;
 use crate::output;
-use crate::table;
 use array::Level;
 use report::schema::Document;
 use schemars::JsonSchema;
@@ -11,6 +10,7 @@ use serde::Serialize;
 use sim::{Plan, TraceTime};
 use std::path::Path;
 use std::time::Duration as WallTime;
+use study::table;
 
 /// Stripes that all requests go to where they are to wait for each other.
 const SAME_STRIPES: u64 = 8;

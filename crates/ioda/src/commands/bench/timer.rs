@@ -3,7 +3,6 @@
 use crate::exit::Failure;
 use crate::output::{self, remark};
 use crate::progress;
-use crate::table;
 use crate::talk::Talk;
 use live::clock::{Spin, TimerFloor, WaitMethod};
 use report::schema::Document;
@@ -12,6 +11,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
+use study::table;
 use units::Duration;
 
 /// What is compared: the way of `ioda serve`, what its margin was chosen from, and both extremes.

@@ -1,10 +1,10 @@
 //! The status of an array for people.
 
-use crate::table;
 use live::control::{
     DamagedPage, DriveStatus, IntegrityStatus, JobStatus, Latency, PrefillStatus, ScrubStatus,
     Status,
 };
+use study::table;
 use units::{Bytes, Duration};
 
 /// Stands for the uuid of an array in memory.

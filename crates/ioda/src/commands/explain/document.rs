@@ -1,9 +1,6 @@
 //! From the life of a request to the document that is shown.
 
-use crate::describe;
 use crate::exit::Failure;
-use crate::setup::Setup;
-use crate::table;
 use array::{Ended, Outcome, RequestKind};
 use nvme::{Cause, Delays};
 use report::schema::Document;
@@ -11,6 +8,9 @@ use report::story::{Activity, Lane, Part, Sentence, Span, Story};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use study::describe;
+use study::setup::Setup;
+use study::table;
 use units::{Bytes, Duration, Instant};
 
 /// The document of a story.

@@ -1,13 +1,13 @@
 //! `ioda explain --violations`: when, on which drive and why collections broke the window contract.
 
-use crate::describe;
-use crate::setup::Setup;
-use crate::table;
 use report::schema::Document;
 use report::violation::Cause;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sim::RunResult;
+use study::describe;
+use study::setup::Setup;
+use study::table;
 
 /// Violations of a run, as `ioda explain --violations --json` writes them.
 #[derive(Serialize, JsonSchema)]

@@ -3,11 +3,11 @@
 use super::answer::{Answer, Judged};
 use super::simulated::Simulated;
 use super::{curves, sentence};
-use crate::settings::DriveSettings;
 use report::schema::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ssd::{Printed, Reason, Verdict};
+use study::settings::DriveSettings;
 use units::Duration;
 
 /// Windows on paper, as `ioda plan --json` writes them.

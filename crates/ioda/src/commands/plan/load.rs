@@ -1,9 +1,9 @@
 //! Loads and shares as people type them.
 
-use crate::quantity::Percent;
 use ssd::Config;
 use std::fmt;
 use std::str::FromStr;
+use study::values::quantity::Percent;
 use units::{MIB, Ratio};
 use workload::OptionError;
 

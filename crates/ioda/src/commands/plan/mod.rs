@@ -16,13 +16,13 @@ use crate::exit::{Code, Failure};
 use crate::flags::{HtmlArgs, JsonArgs};
 use crate::output::{self, Documents};
 use crate::progress::Show;
-use crate::quantity::{Percent, Raid, Span, Text, TimeWindow};
 use crate::talk::Talk;
 use answer::Answer;
 use clap::Args;
 use load::{Load, UsableShare};
 use report::WindowReport;
 use std::path::PathBuf;
+use study::values::quantity::{Percent, Raid, Span, Text, TimeWindow};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -144,11 +144,11 @@ fn terminal(answers: &[Answer]) -> String {
     for answer in answers {
         text += &format!("{}\n", sentence::array(answer));
         for judged in &answer.judged {
-            text += &crate::table::paragraph(&sentence::verdict(answer, judged), 2);
+            text += &study::table::paragraph(&sentence::verdict(answer, judged), 2);
         }
     }
     text += &format!("\n{}\n", table::render(answers));
-    text.extend(table::legend(answers).into_iter().map(|line| crate::table::paragraph(line, 2)));
+    text.extend(table::legend(answers).into_iter().map(|line| study::table::paragraph(line, 2)));
     text
 }
 

@@ -3,13 +3,13 @@
 use super::PlanArgs;
 use super::load::{Load, UsableShare};
 use crate::exit::Failure;
-use crate::planned;
-use crate::quantity::{Span, TimeWindow, exact_duration};
-use crate::settings::{ArraySettings, DriveFlags, DriveSettings, Settings};
-use crate::setup::drive_settings;
 use array::Level;
 use nvme::ArrayDescription;
 use ssd::Config;
+use study::settings::{ArraySettings, DriveFlags, DriveSettings, Settings};
+use study::setup::drive_settings;
+use study::setup::planned;
+use study::values::quantity::{Span, TimeWindow, exact_duration};
 use units::Duration;
 
 /// Drives of an array, unless the article or a flag says how many.
@@ -40,7 +40,7 @@ pub(crate) struct Question {
 /// The questions that the arguments ask, one per drive.
 pub(crate) fn ask(args: &PlanArgs) -> Result<Vec<Question>, Failure> {
     let file = match &args.config {
-        Some(path) => crate::settings::load(path)?,
+        Some(path) => study::settings::load(path)?,
         None => Settings::default(),
     };
     let drives: Vec<DriveSettings> = match (&args.drive[..], &args.config) {

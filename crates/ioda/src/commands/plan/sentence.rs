@@ -1,9 +1,9 @@
 //! Verdicts in words: what holds, why not, and what to change.
 
 use super::answer::{Answer, Judged};
-use crate::metric::three_digits;
 use report::{Finding, Weight};
 use ssd::{Outlook, Reason, Verdict};
+use study::metric::three_digits;
 use units::{Duration, MIB};
 
 /// The smallest load in bytes per second that is worth advising.

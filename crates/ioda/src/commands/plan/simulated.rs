@@ -7,10 +7,10 @@
 
 use super::answer::{Answer, Judged};
 use crate::exit::Failure;
-use crate::metric::three_digits;
 use crate::progress::{self, Show};
 use sim::{AtRest, Burst, longest_simulated_window};
 use ssd::Config;
+use study::metric::three_digits;
 use units::Duration;
 
 /// Fewest blocks that a plane of a scaled drive keeps, and fewest between its watermarks.

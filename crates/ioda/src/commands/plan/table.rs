@@ -3,9 +3,9 @@
 use super::answer::{Answer, Judged};
 use super::sentence::word;
 use super::simulated::{Found, Simulated};
-use crate::metric::three_digits;
-use crate::table;
 use ssd::{Config, Printed};
+use study::metric::three_digits;
+use study::table;
 use units::{Duration, GIB, MIB};
 
 /// A row: its name, and what it says about an array.

@@ -2,15 +2,16 @@
 
 use crate::exit::{Code, Failure};
 use crate::flags::JsonArgs;
-use crate::names::Unknown;
+use crate::output;
 use crate::progress::{self, Show};
-use crate::{output, table};
 use report::schema::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sim::Calibration;
 use ssd::presets::{DataSheet, Figure, data_sheet, names, preset};
 use std::sync::atomic::{AtomicU64, Ordering};
+use study::table;
+use study::values::names::Unknown;
 
 /// Random addresses of the measurement.
 const SEED: u64 = 1;

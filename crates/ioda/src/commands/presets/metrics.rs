@@ -1,9 +1,9 @@
 //! `ioda presets metrics`.
 
-use crate::metric::{FORMS, Plain, Unit};
-use crate::table;
 use schemars::JsonSchema;
 use serde::Serialize;
+use study::metric::{FORMS, Plain, Unit};
+use study::table;
 
 /// A metric of one word.
 #[derive(Serialize, JsonSchema)]

@@ -1,12 +1,12 @@
 //! What came of experiments, as JSON.
 
-use crate::reproduce::{Judged, Number, Plan, Series};
 use report::schema::Document;
 use report::seeds::ClaimOverSeeds;
 use report::{Claim, Comparison, Manifest, Run};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use study::experiment::{Judged, Number, Plan, Series};
 
 mod spool;
 

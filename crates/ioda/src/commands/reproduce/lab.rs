@@ -3,8 +3,6 @@
 use super::{ReproduceArgs, conclusion, file_name};
 use crate::exit::{Code, Failure};
 use crate::output::{self, remark};
-use crate::reproduce::Suites;
-use crate::reproduce::lab::{self, Asked, Experiment, Failed, Jobs, Made, Place, Shelf, Twice};
 use crate::talk::Talk;
 use clap::Args;
 use live::storage::headroom_bytes;
@@ -16,6 +14,8 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use study::experiment::Suites;
+use study::experiment::lab::{self, Asked, Experiment, Failed, Jobs, Made, Place, Shelf, Twice};
 use units::MIB;
 
 /// Where the laboratory is, and its results.
@@ -80,19 +80,19 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
     let found = if *fresh { 0 } else { jobs.found(&shelf) };
     if !talk.quiet {
         let shown = shelf.folder().display();
-        remark(&format!("{found} of {} runs found in {shown}", jobs.len()));
+        remark(&format!("{found} of {} runs found in {shown}", jobs.count()));
     }
-    let is_told = found < jobs.len() && !talk.quiet;
+    let is_told = found < jobs.count() && !talk.quiet;
     let threads = args.threads.unwrap_or_else(|| side_by_side(&jobs, is_told));
     let asked = Asked { threads, fresh: *fresh };
-    let made = interruptible(|stop| lab::make(&jobs, &place, &shelf, asked, stop, talk))?;
+    let made = interruptible(|stop| lab::make(&jobs, &place, &shelf, asked, stop, &talk))?;
     if made.is_interrupted {
         return Err(Failure::internal(format!(
             "interrupted; what has ended is kept in {}, and the same command goes on from there",
             shelf.folder().display()
         )));
     }
-    show(args, &experiments, made, jobs.len(), talk)
+    show(args, &experiments, made, jobs.count(), talk)
 }
 
 /// The experiments that are asked for.

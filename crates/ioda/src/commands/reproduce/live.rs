@@ -1,16 +1,16 @@
 //! `ioda reproduce live`.
 
 use super::{ReproduceArgs, conclusion};
+use crate::agreement::{self as live, Workload, claims, tables};
 use crate::exit::{Code, Failure};
 use crate::output;
-use crate::reproduce::Suites;
-use crate::reproduce::live::{self, Workload, claims, tables};
-use crate::table;
 use crate::talk::Talk;
 use report::Claim;
 use report::schema::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
+use study::experiment::Suites;
+use study::table;
 
 /// The simulator against the array on the real clock, as `ioda reproduce live --json` writes it.
 #[derive(Serialize, JsonSchema)]
@@ -60,7 +60,7 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
     )?;
     let claims = claims(&workloads);
     let holds = claims.iter().all(|claim| claim.holds);
-    let smoke = args.quick.then(|| crate::reproduce::SMOKE.to_owned());
+    let smoke = args.quick.then(|| study::experiment::SMOKE.to_owned());
     let notes: Vec<String> = smoke.into_iter().chain(notes(&workloads)).collect();
     let junit = args.junit.as_deref();
     let is_document_printed = args.json.is_printed() || junit.is_some_and(output::is_stdout);

@@ -4,10 +4,10 @@ use super::document::Added;
 use super::state::Kept;
 use super::trial::{Failed, Shortest};
 use super::work::{Part, Sum};
-use crate::table;
 use array::Level;
 use sim::torture::{Coverage, Demands, Event, State, Transition};
 use std::fmt::Write;
+use study::table;
 
 /// All that is printed.
 pub(super) struct Shown {

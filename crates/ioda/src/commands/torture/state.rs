@@ -166,7 +166,7 @@ impl Sums {
             }
         }
         // What cannot be written is said before an hour of work, not after it.
-        sums.save().map_err(|error| crate::output::cannot_write(path, error))?;
+        sums.save().map_err(|error| study::files::cannot_write(path, error))?;
         Ok(sums)
     }
 
@@ -236,7 +236,7 @@ impl Sums {
     /// The run is over.
     pub(super) fn finish(&mut self) -> Result<(), Failure> {
         self.sum.failed.sort_by_key(|failed| failed.index);
-        self.save().map_err(|error| crate::output::cannot_write(&self.path, error))
+        self.save().map_err(|error| study::files::cannot_write(&self.path, error))
     }
 
     /// Replaces the file: a power failure leaves the old one or the new one.
@@ -318,7 +318,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 fn lock(path: &Path) -> Result<File, Failure> {
     let beside = beside(path, ".lock");
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(&beside);
-    let file = file.map_err(|error| crate::output::cannot_write(&beside, error))?;
+    let file = file.map_err(|error| study::files::cannot_write(&beside, error))?;
     match retry_on_intr(|| flock(&file, FlockOperation::NonBlockingLockExclusive)) {
         Ok(()) => Ok(file),
         Err(Errno::WOULDBLOCK) => Err(Failure::usage(format!(

@@ -1,10 +1,10 @@
 //! What is known of a trace, as JSON.
 
-use crate::describe;
 use report::schema::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use study::describe;
 use workload::Trace;
 
 /// What is in a trace file, as `ioda trace inspect --json` writes it.

@@ -2,12 +2,13 @@
 
 use super::{Talk, are_same, file, keep, write_format};
 use crate::exit::Failure;
-use crate::output::{self, NewFile, remark};
-use crate::quantity::{Span, Text};
-use crate::settings::WorkloadSettings;
+use crate::output::{self, remark};
 use clap::Args;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use study::files::NewFile;
+use study::settings::WorkloadSettings;
+use study::values::quantity::{Span, Text};
 use workload::{
     Align, Merge, MergeOptions, Merged, TraceError, TraceWriter, WorkloadError, WriteFormat,
 };

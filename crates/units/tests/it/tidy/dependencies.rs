@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 /// Which crates each crate may name. Tests may use what they like.
-const MAY_NAME: [(&str, &[&str]); 11] = [
+const MAY_NAME: [(&str, &[&str]); 12] = [
     ("units", &[]),
     ("nvme", &["units"]),
     ("ssd", &["units", "nvme"]),
@@ -15,7 +15,11 @@ const MAY_NAME: [(&str, &[&str]); 11] = [
     ("sim", &["units", "nvme", "ssd", "array", "engine", "workload"]),
     ("live", &["units", "nvme", "ssd", "array", "engine"]),
     ("report", &["units"]),
-    ("ioda", &["units", "nvme", "ssd", "array", "workload", "engine", "sim", "live", "report"]),
+    ("study", &["units", "nvme", "ssd", "array", "workload", "sim", "live", "report"]),
+    (
+        "ioda",
+        &["units", "nvme", "ssd", "array", "workload", "engine", "sim", "live", "report", "study"],
+    ),
     ("testing", &[]),
 ];
 

@@ -30,7 +30,7 @@ impl Spool {
     /// Room for `groups` groups, on the same disk as the document that will be written to `path`.
     pub(in crate::commands::reproduce) fn new(path: &Path, groups: usize) -> Result<Self, Failure> {
         let folder = match path.parent() {
-            _ if output::is_stdout(path) || !output::is_replaceable(path) => None,
+            _ if output::is_stdout(path) || !study::files::is_replaceable(path) => None,
             Some(parent) if parent.as_os_str().is_empty() => Some(Path::new(".")),
             parent => parent,
         };

@@ -2,9 +2,9 @@
 
 use super::Found;
 use super::hunt::{Hunt, Run};
-use crate::table;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use study::table;
 
 /// All that is printed.
 pub(super) struct Shown {
