@@ -1,9 +1,9 @@
 //! Options that several commands share, and the settings that they make.
 
-use crate::exit::Failure;
 use crate::flags::{HtmlArgs, JsonArgs};
 use clap::Args;
 use std::path::PathBuf;
+use study::Failure;
 use study::assertion::Assertion;
 use study::settings::{
     ArraySettings, DriveFlags, PolicyOptions, RunSettings, Settings, WindowSettings,

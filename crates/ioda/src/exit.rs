@@ -3,7 +3,7 @@
 use clap::error::{ContextKind, ErrorKind};
 use std::borrow::Cow;
 use std::num::ParseIntError;
-use study::Cause;
+use study::{Cause, Failure};
 
 /// How the command ends, as whoever started it sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,8 +25,6 @@ pub enum Code {
     /// behind.
     NotEnough = 5,
 }
-
-pub(crate) use study::Failure;
 
 impl Code {
     /// How the command ends that fails for `cause`.

@@ -1,9 +1,9 @@
 //! Flags that several commands have: each means the same wherever it stands.
 
-use crate::exit::Failure;
 use crate::output;
 use clap::Args;
 use std::path::{Path, PathBuf};
+use study::Failure;
 use study::values::quantity::Text;
 
 /// Where a page goes if `--html` names no file.

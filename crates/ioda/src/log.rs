@@ -1,7 +1,7 @@
 //! What the program says about itself while it serves: lines on stderr.
 
-use crate::exit::Failure;
 use clap::Args;
+use study::Failure;
 use study::values::names::Unknown;
 use tracing::level_filters::LevelFilter;
 

@@ -1,11 +1,11 @@
 //! Where text goes: results to stdout, remarks to stderr, documents to files.
 
-use crate::exit::Failure;
 use crate::talk::Talk;
 use report::schema::Document;
 use std::borrow::Cow;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
+use study::Failure;
 use study::files::{NewFile, cannot_write};
 
 /// Prints results. A closed pipe is no error.

@@ -14,7 +14,6 @@ mod show;
 pub(crate) use compare::{Compared, Pair, claims};
 pub(crate) use show::tables;
 
-use crate::exit::Failure;
 use crate::progress;
 use crate::serving;
 use crate::talk::Talk;
@@ -26,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use serve::Served;
 use sim::{Listeners, Plan, Progress, RunResult};
 use std::ops::ControlFlow;
+use study::Failure;
 use study::settings::{self, Settings, WorkloadSettings};
 use study::setup::Setup;
 use study::values::quantity::{PolicyName, Text};

@@ -1,6 +1,5 @@
 //! A plan on the real clock: served by this thread, loaded over NBD by another.
 
-use crate::exit::Failure;
 use crate::loading::{self, LoadOptions, Loaded};
 use crate::progress;
 use crate::serving;
@@ -17,6 +16,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::channel;
+use study::Failure;
 use study::settings::Settings;
 use workload::Workload;
 

@@ -7,7 +7,6 @@ mod address;
 
 pub(crate) use address::TargetAddress;
 
-use crate::exit::Failure;
 use live::dhchap::{CRYPTOGRAPHY, host_secrets};
 use live::durable::Uuid;
 use live::nvme_tcp::{
@@ -22,6 +21,7 @@ use nvme::wire::ioda::IodaCapability;
 use nvme::wire::{Ascii, DhGroup, Nqn};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use study::Failure;
 use study::settings::HostSettings;
 
 /// Where hosts connect and who may, before anything is opened.

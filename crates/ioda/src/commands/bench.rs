@@ -4,7 +4,7 @@
 pub(crate) mod loading;
 pub(crate) mod timer;
 
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::talk::Talk;
@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sim::{BenchResult, Plan, PolicyTime};
 use ssd::Config;
+use study::Failure;
 use study::table;
 use units::Bytes;
 

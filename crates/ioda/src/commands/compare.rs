@@ -1,7 +1,7 @@
 //! `ioda compare` and `ioda run`.
 
 use crate::arguments::{OutputArgs, SimulationArgs};
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::output::{self, Documents, remark};
 use crate::talk::Talk;
 use array::policy::PolicyKind;
@@ -10,6 +10,7 @@ use report::{Comparison, Verdict};
 use sim::{Measured, RequestSink, RunResult};
 use std::path::PathBuf;
 use std::time::SystemTime;
+use study::Failure;
 use study::Watch;
 use study::assertion::{Assertion, Bound, Few};
 use study::describe::convert;

@@ -1,9 +1,10 @@
 //! `ioda completions`.
 
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::output;
 use clap::{Args, Command};
 use clap_complete::Shell;
+use study::Failure;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

@@ -3,7 +3,7 @@
 mod show;
 
 use crate::address::Address;
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use clap::{Args, Subcommand};
@@ -12,6 +12,7 @@ use live::operate::ctl::Client;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use study::Failure;
 use study::values::quantity::{PolicyName, Span, Text};
 use units::TRACED_EVENTS;
 

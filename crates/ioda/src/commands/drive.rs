@@ -1,11 +1,12 @@
 //! `ioda drive`: one drive that hosts attach to over NVMe/TCP.
 
 use crate::driving::{self, DriveArgs, Prepared};
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::output::{print, remark};
 use crate::talk::Talk;
 use live::drive::{DriveServer, Ended, channel};
 use live::operate::signals;
+use study::Failure;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

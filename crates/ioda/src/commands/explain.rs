@@ -4,7 +4,7 @@ pub(crate) mod document;
 pub(crate) mod violations;
 
 use crate::arguments::ArrayArgs;
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::flags::{HtmlArgs, JsonArgs};
 use crate::output::{self, Documents};
 use crate::progress;
@@ -15,6 +15,7 @@ use clap::Args;
 use sim::{Compared, Explained, Fault, Plan, RunProgress, Side, SimError};
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use study::Failure;
 use study::settings::{RunSettings, Settings, WorkloadSettings};
 use study::setup::faults::FaultArgs;
 use study::setup::{self, Setup};

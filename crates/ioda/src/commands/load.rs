@@ -2,7 +2,7 @@
 
 use crate::address::Address;
 use crate::arguments::{OutputArgs, SERVED_DRIVE};
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::loading::{self, LoadOptions, Loaded};
 use crate::progress;
 use crate::talk::Talk;
@@ -11,6 +11,7 @@ use live::clock::Spin;
 use live::nbd::client::Client;
 use report::{Comparison, Manifest};
 use std::sync::atomic::AtomicU64;
+use study::Failure;
 use study::describe;
 use study::describe::fio_jobs;
 use study::settings::{DriveSettings, RunSettings, Settings, WorkloadSettings};

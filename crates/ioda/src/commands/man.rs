@@ -1,11 +1,12 @@
 //! `ioda man`.
 
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::output::{self, remark};
 use crate::reference::manual;
 use crate::talk::Talk;
 use clap::{Args, Command};
 use std::path::PathBuf;
+use study::Failure;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

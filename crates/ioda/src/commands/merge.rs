@@ -1,10 +1,11 @@
 //! `ioda survey merge` and `ioda sweep merge`: the runs of several folders in one.
 
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::output::remark;
 use crate::talk::Talk;
 use clap::Args;
 use std::path::PathBuf;
+use study::Failure;
 use study::jobs::{self, Kept, Merged};
 
 /// Options of `ioda survey merge` and `ioda sweep merge`.

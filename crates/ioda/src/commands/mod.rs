@@ -20,10 +20,11 @@ pub(crate) mod torture;
 pub(crate) mod trace;
 
 use crate::cli::{Cli, Command};
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::progress::Show;
 use crate::talk::Talk;
 use clap::CommandFactory;
+use study::Failure;
 
 /// Does what the command line says.
 pub(crate) fn run(cli: &Cli) -> Result<Code, Failure> {

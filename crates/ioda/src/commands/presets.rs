@@ -5,7 +5,7 @@ mod metrics;
 
 pub(crate) use calibration::Calibrations;
 
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::flags::JsonArgs;
 use crate::output;
 use array::policy::{About, Needs, PolicyKind};
@@ -16,6 +16,7 @@ use report::schema::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ssd::Config;
+use study::Failure;
 use study::settings::DriveSettings;
 use study::table;
 use units::{Bytes, Duration};

@@ -5,7 +5,7 @@ pub(crate) mod lab;
 pub(crate) mod live;
 
 use crate::agreement;
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::flags::{JsonArgs, SeedArgs};
 use crate::output::{self, remark};
 use crate::talk::Talk;
@@ -14,6 +14,7 @@ use document::{Figure, PlanNumbers, Reproduction, Spool};
 use lab::LabArgs;
 use report::{Claim, ClaimKind, Comparison, seeds};
 use std::path::{Path, PathBuf};
+use study::Failure;
 use study::experiment::{
     self, Done, Event, Experiment, Group, How, Judged, KeptResults, Page, Suites, pages,
 };

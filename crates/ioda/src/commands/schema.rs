@@ -1,12 +1,13 @@
 //! `ioda schema`.
 
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::output::{self, remark};
 use crate::reference;
 use crate::schemas::{DOCUMENTS, FILES, Published};
 use crate::talk::Talk;
 use clap::{Args, Command};
 use std::path::{Path, PathBuf};
+use study::Failure;
 use study::values::names::Unknown;
 
 pub(crate) const EXAMPLES: &str = "\

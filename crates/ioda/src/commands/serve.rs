@@ -1,7 +1,7 @@
 //! `ioda serve`: the array as a block device.
 
 use crate::arguments::{ArrayArgs, SERVED_DRIVE};
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::output::remark;
 use crate::serving::{self, Addresses, Built, EXPORT, Paths, Warning};
 use crate::talk::Talk;
@@ -14,6 +14,7 @@ use live::operate;
 use live::server::{Server, Watched};
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use study::Failure;
 use study::settings::{
     DriveSettings, HostSettings, NetworkSettings, RunSettings, ServeSettings, Settings,
 };

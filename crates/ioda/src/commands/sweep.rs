@@ -2,7 +2,7 @@
 
 use super::merge::{self, MergeArgs};
 use crate::arguments::ArrayArgs;
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::flags::{self, JsonArgs};
 use crate::output;
 use crate::talk::Talk;
@@ -10,6 +10,7 @@ use array::policy::PolicyKind;
 use clap::{Args, Subcommand};
 use sim::Measured;
 use std::path::PathBuf;
+use study::Failure;
 use study::jobs::{self, Journal, Shard};
 use study::settings::{RunSettings, Settings, WorkloadSettings};
 use study::setup;

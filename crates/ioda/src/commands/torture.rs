@@ -8,7 +8,7 @@ mod state;
 mod trial;
 mod work;
 
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::progress;
@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use study::Failure;
 use study::values::quantity::{Raid, Span, Text};
 use trial::Subject;
 use work::{Queue, Sum, Until};

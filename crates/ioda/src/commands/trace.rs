@@ -3,7 +3,7 @@
 pub(crate) mod document;
 mod merge;
 
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::flags::JsonArgs;
 use crate::output::{self, remark};
 use crate::talk::Talk;
@@ -11,6 +11,7 @@ use clap::{Arg, Args, Subcommand};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use study::Failure;
 use study::describe;
 use study::settings::{self, WorkloadSettings};
 use study::values::rate::Rerate;

@@ -5,7 +5,6 @@ mod ready;
 pub(crate) use ready::Ready;
 
 use crate::attaching::{About, Attaching, TargetAddress};
-use crate::exit::Failure;
 use clap::Args;
 use live::clock::Spin;
 use live::drive::{DriveHead, Setup};
@@ -18,6 +17,7 @@ use sim::Preparation;
 use ssd::{Config, Ssd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use study::Failure;
 use study::settings::{DriveFlags, DriveSettings, HostSettings};
 use study::values::quantity::{Size, Text};
 use study::values::words::{Precondition, Wait};

@@ -1,7 +1,8 @@
 //! What goes wrong, as the command line would say it.
 
-use crate::exit::{self, Code, Failure};
+use crate::exit::{self, Code};
 use std::fmt;
+use study::Failure;
 
 /// Why a question has no answer: the sentence that the command line prints, and the code with which
 /// it would end.

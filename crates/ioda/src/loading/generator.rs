@@ -2,12 +2,12 @@
 
 use super::errors::{Errors, SentKind};
 use super::permitted::{permit, takes_flushes, takes_fua};
-use crate::exit::Failure;
 use live::clock::{Clock, Event, Interest, Spin, Waiter};
 use live::nbd::client::Client;
 use sim::LatencySummary;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use study::Failure;
 use units::{Duration, Instant};
 use workload::{Arrival, Op, Request, Workload};
 

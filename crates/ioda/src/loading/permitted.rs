@@ -1,8 +1,8 @@
 //! What may be sent to a server, by what it has said of its export.
 
-use crate::exit::Failure;
 use live::nbd::wire::{command, command_flag};
 use live::nbd::{Forbidden, Negotiated};
+use study::Failure;
 use workload::{Op, Request, Workload};
 
 /// Bytes of the longest request, whatever a server takes: all of them are in memory.

@@ -1,9 +1,9 @@
 //! Pages of the manual, one for each command.
 
-use crate::exit::Failure;
 use clap::Command;
 use clap_mangen::Man;
 use std::io;
+use study::Failure;
 
 /// Each page with the name of its file; `root` is the whole command line.
 pub(crate) fn pages(mut root: Command) -> Result<Vec<(String, String)>, Failure> {

@@ -2,7 +2,6 @@
 
 use crate::address::Address;
 use crate::attaching::{Attaching, TargetAddress};
-use crate::exit::Failure;
 use live::SocketAccess;
 use live::control::ArrayHandle;
 use live::nbd::tls::server_config;
@@ -11,6 +10,7 @@ use live::nbd::{Listen, Tls};
 use live::operate::{self, Operate, OperateError, ctl::control_socket, ctl::default_socket};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use study::Failure;
 use study::settings::{HostSettings, ServeSettings, Settings};
 
 /// Where the live page is, unless it is said.

@@ -2,7 +2,6 @@
 
 use super::degraded::{self, Warning};
 use super::{Built, build, drives, forced, network, switch_table};
-use crate::exit::Failure;
 use engine::durability;
 use engine::volume::Repairs;
 use live::durable::{self, Assembly, Claimed, Geometry, OpenArray, Refusal, Uuid};
@@ -14,6 +13,7 @@ use live::storage::{
 };
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
 use std::path::{Path, PathBuf};
+use study::Failure;
 use study::settings::Settings;
 use units::{DriveId, Duration};
 

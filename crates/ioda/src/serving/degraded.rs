@@ -2,10 +2,10 @@
 //! the others.
 
 use super::bytes::QUIET_FOR;
-use crate::exit::Failure;
 use engine::durability::{Doubt, DriveSet, Note};
 use live::durable::{Assembly, FoundArray};
 use live::storage::Place;
+use study::Failure;
 use study::settings::Settings;
 
 /// A drive that the array does without.

@@ -1,10 +1,10 @@
 //! How drives behave in time.
 
 use super::Built;
-use crate::exit::Failure;
 use engine::Drive;
 use live::durable::{Assembly, ftl};
 use std::path::Path;
+use study::Failure;
 use units::DriveId;
 
 /// What the map of an emulated drive was at the last clean end; none after a crash.

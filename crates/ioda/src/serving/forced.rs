@@ -1,11 +1,11 @@
 //! Going on from drives that disagree: what people are told, and what they are asked.
 
 use super::bytes::{QUIET_FOR, check_uuid};
-use crate::exit::Failure;
 use crate::output::remark;
 use live::durable::{self, Geometry, OpenArray, OpenError};
 use live::storage::Place;
 use std::io::{BufRead, IsTerminal, Write};
+use study::Failure;
 use study::settings::Settings;
 
 /// What is wrong, and that it can be forced if it can.

@@ -3,11 +3,11 @@
 
 use super::Opened;
 use crate::attaching::{About, Attached, Attaching, connect_commands};
-use crate::exit::Failure;
 use live::nvme_tcp::TargetSetup;
 use live::server::split_client_memory;
 use nvme::target::Persistence;
 use std::net::SocketAddr;
+use study::Failure;
 
 /// Where hosts attach, for people.
 #[derive(Debug)]

@@ -16,13 +16,13 @@ pub(crate) use bytes::{Opened, open};
 pub(crate) use degraded::Warning;
 pub(crate) use hosts::Paths;
 
-use crate::exit::Failure;
 use array::policy::PolicyKind;
 use array::{Config, Layout, Level};
 use live::clock::Spin;
 use live::durable::Geometry;
 use live::server::{CLIENT_MEMORY_BYTES_MIN, Parts, SwitchTable, default_client_memory_bytes};
 use sim::Plan;
+use study::Failure;
 use study::settings::Settings;
 use study::setup;
 

@@ -2,10 +2,10 @@
 //! to be (`docs/ioda-on-the-wire.md`).
 
 use super::{Built, build};
-use crate::exit::Failure;
 use array::Coordination;
 use live::storage::{ArrayPlace, DriveWindows, StoredDrive};
 use nvme::WindowScope;
+use study::Failure;
 use study::settings::Settings;
 use study::values::quantity::exact_duration;
 use units::Duration;

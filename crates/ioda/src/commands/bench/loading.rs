@@ -1,7 +1,6 @@
 //! `ioda bench loading`: what a request costs while others wait, and what a run loads before it
 //! begins.
 
-use crate::exit::Failure;
 use crate::output;
 use array::Level;
 use report::schema::Document;
@@ -10,6 +9,7 @@ use serde::Serialize;
 use sim::{Plan, TraceTime};
 use std::path::Path;
 use std::time::Duration as WallTime;
+use study::Failure;
 use study::table;
 
 /// Stripes that all requests go to where they are to wait for each other.

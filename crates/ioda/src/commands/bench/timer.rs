@@ -1,6 +1,5 @@
 //! `ioda bench timer`: how late answers on the real clock must be on this machine, whoever answers.
 
-use crate::exit::Failure;
 use crate::output::{self, remark};
 use crate::progress;
 use crate::talk::Talk;
@@ -11,6 +10,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
+use study::Failure;
 use study::table;
 use units::Duration;
 

@@ -1,6 +1,5 @@
 //! From the life of a request to the document that is shown.
 
-use crate::exit::Failure;
 use array::{Ended, Outcome, RequestKind};
 use nvme::{Cause, Delays};
 use report::schema::Document;
@@ -8,6 +7,7 @@ use report::story::{Activity, Lane, Part, Sentence, Span, Story};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use study::Failure;
 use study::describe;
 use study::setup::Setup;
 use study::table;

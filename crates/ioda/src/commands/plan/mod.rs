@@ -12,7 +12,7 @@ mod sentence;
 mod simulated;
 mod table;
 
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::flags::{HtmlArgs, JsonArgs};
 use crate::output::{self, Documents};
 use crate::progress::Show;
@@ -22,6 +22,7 @@ use clap::Args;
 use load::{Load, UsableShare};
 use report::WindowReport;
 use std::path::PathBuf;
+use study::Failure;
 use study::values::quantity::{Percent, Raid, Span, Text, TimeWindow};
 
 pub(crate) const EXAMPLES: &str = "\

@@ -2,10 +2,10 @@
 
 use super::PlanArgs;
 use super::load::{Load, UsableShare};
-use crate::exit::Failure;
 use array::Level;
 use nvme::ArrayDescription;
 use ssd::Config;
+use study::Failure;
 use study::settings::{ArraySettings, DriveFlags, DriveSettings, Settings};
 use study::setup::drive_settings;
 use study::setup::planned;

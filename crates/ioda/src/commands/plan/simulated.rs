@@ -6,10 +6,10 @@
 //! spaces. That is not quite the ratio of the blocks, because watermarks are whole blocks.
 
 use super::answer::{Answer, Judged};
-use crate::exit::Failure;
 use crate::progress::{self, Show};
 use sim::{AtRest, Burst, longest_simulated_window};
 use ssd::Config;
+use study::Failure;
 use study::metric::three_digits;
 use units::Duration;
 

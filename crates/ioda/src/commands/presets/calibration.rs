@@ -1,6 +1,6 @@
 //! `ioda presets drives --calibration`: data sheets beside what the model makes of the drives.
 
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::flags::JsonArgs;
 use crate::output;
 use crate::progress::{self, Show};
@@ -10,6 +10,7 @@ use serde::Serialize;
 use sim::Calibration;
 use ssd::presets::{DataSheet, Figure, data_sheet, names, preset};
 use std::sync::atomic::{AtomicU64, Ordering};
+use study::Failure;
 use study::table;
 use study::values::names::Unknown;
 

@@ -1,7 +1,7 @@
 //! `ioda reproduce lab`.
 
 use super::{ReproduceArgs, conclusion, file_name};
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::output::{self, remark};
 use crate::talk::Talk;
 use clap::Args;
@@ -14,6 +14,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use study::Failure;
 use study::experiment::Suites;
 use study::experiment::lab::{self, Asked, Experiment, Failed, Jobs, Made, Place, Shelf, Twice};
 use units::MIB;

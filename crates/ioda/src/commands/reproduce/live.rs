@@ -2,13 +2,14 @@
 
 use super::{ReproduceArgs, conclusion};
 use crate::agreement::{self as live, Workload, claims, tables};
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::output;
 use crate::talk::Talk;
 use report::Claim;
 use report::schema::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
+use study::Failure;
 use study::experiment::Suites;
 use study::table;
 

@@ -7,7 +7,6 @@
 use super::document::{Counts, Made, Met};
 use super::trial::Failed;
 use super::work::{Part, Sum};
-use crate::exit::Failure;
 use array::Level;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{Errno, retry_on_intr};
@@ -18,6 +17,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use study::Failure;
 
 /// Name and version of the format.
 const SCHEMA: &str = "ioda.torture-state/1";

@@ -1,11 +1,11 @@
 //! `ioda trace merge`.
 
 use super::{Talk, are_same, file, keep, write_format};
-use crate::exit::Failure;
 use crate::output::{self, remark};
 use clap::Args;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use study::Failure;
 use study::files::NewFile;
 use study::settings::WorkloadSettings;
 use study::values::quantity::{Span, Text};

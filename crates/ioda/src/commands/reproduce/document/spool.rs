@@ -1,7 +1,6 @@
 //! The documents of groups of runs, kept in a file until all of them are known: together they are
 //! many times as large as what is in memory at any time.
 
-use crate::exit::Failure;
 use crate::output;
 use report::Comparison;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -13,6 +12,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
+use study::Failure;
 
 /// What stands in front of every line of a group after its first: it is an entry of a list in an
 /// object.

@@ -5,7 +5,7 @@ mod hunt;
 mod show;
 
 use super::{TortureArgs, trial};
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::output;
 use crate::talk::Talk;
 use array::Level;
@@ -13,6 +13,7 @@ use engine::planted::{self, Bug};
 use hunt::{Hunt, RUNS, Run};
 use sim::torture::Demands;
 use std::time::Instant;
+use study::Failure;
 
 /// Most histories of a run unless their number is given.
 const HISTORIES: u64 = 2000;
