@@ -1,10 +1,12 @@
 //! Options that several commands share, and the settings that they make.
 
 use crate::flags::{HtmlArgs, JsonArgs};
+use array::policy::PolicyKind;
 use clap::Args;
 use std::path::PathBuf;
 use study::Failure;
 use study::assertion::Assertion;
+use study::compare::Question;
 use study::settings::{
     ArraySettings, DriveFlags, PolicyOptions, RunSettings, Settings, WindowSettings,
     WorkloadSettings, WriteCacheSettings,
@@ -121,6 +123,22 @@ impl SimulationArgs {
             None => Settings::default(),
         };
         self.settings_over(&file)
+    }
+
+    /// What is asked with `settings` under `policies`.
+    pub(crate) fn question(&self, settings: Settings, policies: Vec<PolicyKind>) -> Question {
+        Question {
+            settings,
+            policies,
+            faults: self.faults.clone(),
+            measure_from: self.measure_from,
+            measure_until: self.measure_until,
+            intervals: self.intervals,
+            fan_out: self.fan_out,
+            requests_out: self.requests_out.clone(),
+            asserts: self.asserts.clone(),
+            allow_few: self.allow_few,
+        }
     }
 
     /// The flags laid over `file`.

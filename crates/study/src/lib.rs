@@ -8,6 +8,7 @@
 //! A study says what happens through [`Watch`] and ends early with a [`Failure`].
 
 pub mod assertion;
+pub mod compare;
 pub mod describe;
 pub mod experiment;
 mod failure;

@@ -7,21 +7,12 @@ use crate::talk::Talk;
 use array::policy::PolicyKind;
 use report::fio::Job;
 use report::{Comparison, Verdict};
-use sim::{Measured, RequestSink, RunResult};
 use std::path::PathBuf;
 use std::time::SystemTime;
 use study::Failure;
-use study::Watch;
-use study::assertion::{Assertion, Bound, Few};
-use study::describe::convert;
-use study::describe::fio_jobs;
-use study::describe::ratios;
+use study::compare::{Prepared, policies_of};
 use study::requests_out;
-use study::settings::Settings;
-use study::setup::{self, Setup};
-use study::simulate::{self, Listeners, Outcome};
-use study::values::quantity::{Span, exact_duration};
-use units::Instant;
+use study::simulate::{self, Listeners};
 
 /// `ioda compare`.
 pub(crate) fn compare(args: &SimulationArgs, talk: Talk) -> Result<Code, Failure> {
@@ -47,7 +38,8 @@ fn simulate(args: &SimulationArgs, policies: &[PolicyKind], talk: Talk) -> Resul
     requests_out::check(args.requests_out.as_deref())?;
     let settings = args.settings()?;
     let policies = policies_of(&settings, policies);
-    let prepared = Prepared::new(args, &settings, &policies, &talk)?;
+    let question = args.question(settings, policies);
+    let prepared = Prepared::new(&question, &talk)?;
     let setup = &prepared.setup;
     let outcome = prepared.run(|requests| {
         let listeners = Listeners { requests, ..Listeners::default() };
@@ -59,106 +51,6 @@ fn simulate(args: &SimulationArgs, policies: &[PolicyKind], talk: Talk) -> Resul
     let comparison = prepared.document(&outcome)?;
     write(&args.output, &comparison, &prepared.fio_jobs(&outcome), talk)?;
     judge(&args.output, &comparison.assertions)
-}
-
-/// The policies that are named; if none are, those of `usual` that the array can be run by.
-pub(crate) fn policies_of(settings: &Settings, usual: &[PolicyKind]) -> Vec<PolicyKind> {
-    match settings.run.policy.as_slice() {
-        [] => setup::possible(usual, &settings.array),
-        named => named.iter().map(|text| text.value.0).collect(),
-    }
-}
-
-/// What is asked, worked out as far as that goes without a run.
-pub(crate) struct Prepared<'a> {
-    args: &'a SimulationArgs,
-    asserts: Vec<Bound<'a>>,
-    /// What is run.
-    pub(crate) setup: Setup,
-}
-
-impl<'a> Prepared<'a> {
-    /// Works out `settings`, which are those of `args`, under `policies`.
-    pub(crate) fn new(
-        args: &'a SimulationArgs,
-        settings: &Settings,
-        policies: &[PolicyKind],
-        watch: &dyn Watch,
-    ) -> Result<Self, Failure> {
-        // Before a long trace is read.
-        let asserts = args.asserts.iter().map(|assertion| assertion.about(policies));
-        let asserts = asserts.collect::<Result<Vec<_>, _>>().map_err(Failure::usage)?;
-        if args.intervals && policies.len() < 2 {
-            return Err(Failure::usage(
-                "--intervals shows how sure ratios are, and one policy has none; name two or more with `ioda compare`",
-            ));
-        }
-        let mut setup = Setup::new(settings, policies, watch)?;
-        setup.faults = args.faults.faults(setup.plan().width)?;
-        let sub_reads = args.asserts.iter().any(Assertion::needs_sub_reads);
-        let at = |span: &Option<Span>| span.as_ref().map(|&Span(after)| Instant::ZERO + after);
-        let (from, until) = (at(&args.measure_from), at(&args.measure_until));
-        let measured = Measured { intervals: args.intervals, sub_reads, from, until };
-        setup.plans.iter_mut().for_each(|plan| plan.measured = measured);
-        Ok(Self { args, asserts, setup })
-    }
-
-    /// Makes the runs by `run`, which hands their requests to where the options want them.
-    pub(crate) fn run(
-        &self,
-        run: impl FnOnce(Option<RequestSink<'_>>) -> Result<Outcome, Failure>,
-    ) -> Result<Outcome, Failure> {
-        match self.args.requests_out.as_deref() {
-            None => run(None),
-            Some(path) => requests_out::write(path, &self.setup, |sink| run(Some(sink))),
-        }
-    }
-
-    /// The document of what came of it.
-    pub(crate) fn document(&self, outcome: &Outcome) -> Result<Comparison, Failure> {
-        let mut comparison = convert::comparison(&self.setup, outcome, title(&self.setup))?;
-        ratios::add(&mut comparison, &outcome.results);
-        let few = if self.args.allow_few { Few::Judged } else { Few::Refused };
-        let check = |assertion: &Bound<'_>| assertion.check(&outcome.results, few);
-        comparison.assertions = self.asserts.iter().flat_map(check).collect();
-        if let Some(arrays) = self.args.fan_out {
-            convert::add_slowest(&mut comparison, &outcome.results, arrays);
-        }
-        Ok(comparison)
-    }
-
-    /// The runs as jobs of fio.
-    pub(crate) fn fio_jobs(&self, outcome: &Outcome) -> Vec<Job> {
-        let source = &self.setup.source;
-        let job = |result: &RunResult| fio_jobs::job(source, &result.read, &result.write);
-        outcome.results.iter().map(job).collect()
-    }
-}
-
-/// What is compared, in one line.
-fn title(setup: &Setup) -> String {
-    let workload = match &setup.source {
-        workload::Source::Preset { preset, .. } => preset.name.to_owned(),
-        workload::Source::Synthetic(_) => "synthetic workload".to_owned(),
-        workload::Source::Trace(source) => {
-            let path = source.trace.path();
-            let name = path.file_name().unwrap_or(path.as_os_str());
-            name.to_string_lossy().into_owned()
-        }
-    };
-    let plan = setup.plan();
-    let policies = match setup.plans.as_slice() {
-        [only] => only.policy.label().to_owned(),
-        several => format!("{} policies", several.len()),
-    };
-    let window = plan.windows.busy_time_window.map(exact_duration);
-    let window = window.map_or_else(String::new, |window| format!(", TW {window}"));
-    format!(
-        "{workload} on {} × {} ({}{window}): {policies}",
-        plan.width,
-        plan.drive.name,
-        plan.level.name()
-    )
 }
 
 fn is_stdout(path: Option<&PathBuf>) -> bool {

@@ -2,14 +2,15 @@
 
 use super::error::Error;
 use super::words::Words;
-use crate::arguments::SimulationArgs;
+use crate::arguments::OutputArgs;
 use crate::cli;
-use crate::commands::compare;
+use crate::commands::compare::{check_outputs, one_policy, write_documents};
 use crate::talk::QUIET;
 use array::policy::PolicyKind;
 use report::Comparison;
 use sim::{Progress, RequestColumns, RequestSink, RunResult};
 use std::ops::ControlFlow;
+use study::compare;
 use study::requests_out;
 use study::settings::{self, Settings};
 use study::simulate::{self, Listeners};
@@ -67,9 +68,8 @@ pub struct Question {
 
 /// A question that was understood.
 pub struct Simulation {
-    args: Box<SimulationArgs>,
-    settings: Settings,
-    policies: Vec<PolicyKind>,
+    question: compare::Question,
+    output: OutputArgs,
     command_line: String,
 }
 
@@ -94,7 +94,7 @@ impl Simulation {
             cli::Command::Run(args) | cli::Command::Compare(args) => args,
             _ => return Err(Error::usage("neither `ioda run` nor `ioda compare`")),
         };
-        compare::check_outputs(&args.output)?;
+        check_outputs(&args.output)?;
         requests_out::check(args.requests_out.as_deref())?;
         let mut settings = match &question.configuration {
             Some(_) if args.output.config.is_some() => {
@@ -109,16 +109,17 @@ impl Simulation {
             settings.run.policy.clear();
         }
         if question.command == Command::Run {
-            compare::one_policy(policies.len())?;
+            one_policy(policies.len())?;
         }
         let command_line = question.words.command_line();
-        Ok(Self { args, settings, policies, command_line })
+        let question = args.question(settings, policies);
+        Ok(Self { question, output: args.output, command_line })
     }
 
     /// How many runs it has.
     #[must_use]
     pub fn runs(&self) -> usize {
-        self.policies.len()
+        self.question.policies.len()
     }
 
     /// Makes the runs, which `progress` counts and can interrupt, and writes the documents that the
@@ -134,7 +135,7 @@ impl Simulation {
         begun: impl FnOnce(Option<u64>),
         keep: Option<RequestSink<'_>>,
     ) -> Result<Done, Error> {
-        let prepared = compare::Prepared::new(&self.args, &self.settings, &self.policies, &QUIET)?;
+        let prepared = compare::Prepared::new(&self.question, &QUIET)?;
         begun(prepared.setup.requests);
         let outcome = prepared.run(|written| {
             let both = |run: usize, requests: RequestColumns| {
@@ -156,7 +157,7 @@ impl Simulation {
         })?;
         let mut comparison = prepared.document(&outcome)?;
         comparison.manifest.command_line.clone_from(&self.command_line);
-        compare::write_documents(&self.args.output, &comparison, &prepared.fio_jobs(&outcome))?;
+        write_documents(&self.output, &comparison, &prepared.fio_jobs(&outcome))?;
         let verdict = |assertion: &report::Assertion| (assertion.verdict.holds(), assertion.line());
         let verdicts = comparison.assertions.iter().map(verdict).collect();
         Ok(Done { comparison, results: outcome.results, verdicts })
