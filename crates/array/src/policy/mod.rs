@@ -5,39 +5,18 @@
 //! (IODA §4.4, "Write Path"). `docs/writing-a-policy.md` walks through a small one.
 
 mod about;
-mod base;
 mod budget;
-mod degraded;
-mod first_k;
-mod floor;
-mod gc_tolerate;
-mod harmonia;
-mod hedged;
 mod hooks;
-mod ideal;
-mod iod1;
-mod iod2;
-mod iod3;
-mod iod3_commodity;
-mod ioda;
-mod latency_weighted;
-mod least_outstanding;
-mod mittos;
-mod plm_light;
-mod proactive;
 mod quantile;
-mod quiet;
 mod registry;
 mod settings;
-mod sit_out;
 #[cfg(feature = "serde")]
 mod stored;
-mod write_caching;
 
 pub use about::{About, Build, DriveChanges, Needs, PolicyKind, PolicySetup, WindowUse};
 pub use hooks::Hooks;
 pub(crate) use hooks::Rules;
-pub use plm_light::{AllocationConfig, BaseRule, PlmLightSettings, QosClass};
+pub use registry::plm_light::{AllocationConfig, BaseRule, PlmLightSettings, QosClass};
 pub use settings::{
     DriveProfile, HedgeSettings, ParityReads, PolicySettings, QuietReads, QuietSettings,
     SitOutSettings, WriteCacheSettings,

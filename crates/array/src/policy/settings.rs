@@ -1,6 +1,6 @@
 //! What can be set about policies.
 
-use super::plm_light::PlmLightSettings;
+use super::registry::plm_light::PlmLightSettings;
 use crate::cache_config::WriteCacheConfig;
 use units::{Duration, Ratio};
 

@@ -407,9 +407,9 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     on(RESEARCHER, "ioda survey", Options(SHORT_SURVEY), LONG),
     on(
         POLICY,
-        "        super::shorter_queue",
+        "        shorter_queue",
         Words(&[
-            "sed -n 's/super::hedged::HEDGED,/super::shorter_queue::SHORTER_QUEUE,/p' $ROOT/crates/array/src/policy/registry.rs",
+            "sed -n 's/hedged::HEDGED,/shorter_queue::SHORTER_QUEUE,/p' $ROOT/crates/array/src/policy/registry/mod.rs",
         ]),
         SOURCE,
     ),

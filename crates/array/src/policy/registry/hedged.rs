@@ -9,9 +9,9 @@
 //! itself, before which no read is helped; a fixed delay that is right for one load is too long or
 //! too short for another.
 
-use super::budget::Budget;
-use super::quantile::RunningQuantiles;
-use super::{
+use crate::policy::budget::Budget;
+use crate::policy::quantile::RunningQuantiles;
+use crate::policy::{
     About, Answered, DriveChanges, HedgeSettings, Hooks, Needs, Policy, PolicyKind, View, WindowUse,
 };
 use alloc::boxed::Box;

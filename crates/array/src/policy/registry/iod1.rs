@@ -5,7 +5,9 @@
 //! can be reconstructed; of more, the ones that fail later are sent again without the flag and
 //! wait. Costs the extra reads of reconstructions; helpless when several drives collect at once.
 
-use super::{About, Attempt, DriveChanges, Hooks, Needs, Policy, PolicyKind, View, WindowUse};
+use crate::policy::{
+    About, Attempt, DriveChanges, Hooks, Needs, Policy, PolicyKind, View, WindowUse,
+};
 use alloc::boxed::Box;
 use nvme::{PlFlag, Untimed};
 use units::{DriveId, Instant, Lba};

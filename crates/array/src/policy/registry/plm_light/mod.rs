@@ -13,10 +13,10 @@ mod allocation;
 
 pub use allocation::{AllocationConfig, BaseRule, PlmLightSettings, QosClass};
 
-use super::{
+use crate::cache_config::WriteCacheConfig;
+use crate::policy::{
     About, Asked, DriveChanges, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
 };
-use crate::cache_config::WriteCacheConfig;
 use crate::request::RequestKind;
 use alloc::boxed::Box;
 use allocation::Allocation;

@@ -5,7 +5,7 @@
 //! without the flag; the k busiest are reconstructed. Costs as IOD1; when all drives age at the
 //! same pace their remaining times are alike and little is gained.
 
-use super::{
+use crate::policy::{
     About, Attempt, DriveChanges, Failure, Hooks, Needs, Policy, PolicyKind, View, WindowUse,
     least_busy,
 };

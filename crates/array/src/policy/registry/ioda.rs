@@ -7,7 +7,7 @@
 //! of few reconstructions, and write amplification if windows are short.
 
 use super::iod2::Iod2;
-use super::{About, DriveChanges, Needs, PolicyKind, WindowUse};
+use crate::policy::{About, DriveChanges, Needs, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 

@@ -3,7 +3,7 @@
 //! Every read goes to the drive that holds the page, without a flag, and waits for collections
 //! (IODA §6.1, "Base"). Costs nothing extra; pays with its tail.
 
-use super::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
+use crate::policy::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 

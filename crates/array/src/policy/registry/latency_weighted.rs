@@ -5,11 +5,11 @@
 //! Needs nothing from the drives. Avoids a slow drive for as long as its mean remembers, and learns
 //! that it is fast again only from the reads that the others' queues push back to it.
 
-use super::{
+use crate::fence::mean_with;
+use crate::policy::{
     About, Answered, DriveChanges, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
     members_of,
 };
-use crate::fence::mean_with;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;

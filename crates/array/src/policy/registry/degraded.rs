@@ -18,7 +18,7 @@
 //! near, this follows the equation: else reads of idle channels would be reconstructed all the
 //! time.
 
-use super::{
+use crate::policy::{
     About, Attempt, DriveChanges, DriveProfile, Hooks, Needs, Policy, PolicyKind, PolicySetup,
     Sent, Tally, View, WindowUse, members_of,
 };

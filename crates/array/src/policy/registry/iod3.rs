@@ -4,7 +4,7 @@
 //! read is reconstructed from the others. Needs no flag. Costs a reconstruction for one read in N,
 //! whether or not the page would have met the collection.
 
-use super::{
+use crate::policy::{
     About, Attempt, DriveChanges, Hooks, Needs, ParityReads, Policy, PolicyKind, View, WindowUse,
 };
 use alloc::boxed::Box;

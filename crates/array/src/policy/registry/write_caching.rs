@@ -6,11 +6,11 @@
 //! stripe is. Writes wait in fast memory until the turn of their drive comes: what they need of it
 //! is their price.
 
-use super::{
+use crate::cache_config::WriteCacheConfig;
+use crate::policy::{
     About, Attempt, DriveChanges, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup, View,
     WindowUse, least_busy, members_of,
 };
-use crate::cache_config::WriteCacheConfig;
 use alloc::boxed::Box;
 use nvme::{PlFlag, Untimed};
 use units::{DriveId, Duration, Instant, Lba};

@@ -5,7 +5,7 @@
 //! reconstruct from. Needs drives that collect when they are ordered to. Improves the mean, not the
 //! tail.
 
-use super::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
+use crate::policy::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 

@@ -3,7 +3,7 @@
 //! Collections still happen and still amplify writes; only their delays are gone (IODA §6.1,
 //! "Ideal"). Not a policy that anyone can have, but the line that the others are measured against.
 
-use super::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
+use crate::policy::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 

@@ -5,7 +5,7 @@
 //! it is the same. Needs nothing from the drives. Costs the spare reads and, because a read of one
 //! chunk asks for as many as make the whole stripe, the others too.
 
-use super::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
+use crate::policy::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 

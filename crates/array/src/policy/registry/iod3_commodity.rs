@@ -5,7 +5,7 @@
 //! nothing but luck.
 
 use super::iod3::Iod3;
-use super::{About, DriveChanges, Needs, PolicyKind, WindowUse};
+use crate::policy::{About, DriveChanges, Needs, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 

@@ -10,11 +10,11 @@
 //! Where OpenZFS differs: its fence is taken over all members, the slow one included, so that it
 //! can act from six on; it checks once a second and lets a drive sit out for ten minutes.
 
-use super::{
+use crate::fence;
+use crate::policy::{
     About, Answered, Attempt, DriveChanges, Hooks, Needs, Policy, PolicyKind, PolicySetup,
     SitOutSettings, View, WindowUse,
 };
-use crate::fence;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -10,12 +10,12 @@
 //! Its price is the buffer, and the extra reads of reconstructions.
 
 use super::write_caching::{NVRAM, TurnDrain};
-use super::{
+use crate::cache_config::WriteCacheConfig;
+use crate::contract::ReadTimes;
+use crate::policy::{
     About, Attempt, DriveChanges, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup,
     QuietReads, QuietSettings, View, WindowUse, least_busy, members_of,
 };
-use crate::cache_config::WriteCacheConfig;
-use crate::contract::ReadTimes;
 use alloc::boxed::Box;
 use nvme::{PlFlag, Untimed};
 use units::{DriveId, Duration, Instant, Lba};

@@ -11,7 +11,7 @@
 //! A rejected read says nothing about whether it would have been slow. So one in [`PROBED`] is sent
 //! as well, while it is reconstructed, and tells; what comes first is taken.
 
-use super::{
+use crate::policy::{
     About, Answered, Attempt, DriveChanges, DriveProfile, Hooks, Needs, Policy, PolicyKind,
     PolicySetup, Sent, Tally, View, WindowUse,
 };

@@ -5,7 +5,7 @@
 //! does. Queues do not count, and updates stay where they are. Needs drives that announce their
 //! collections. Costs the reads of reconstructions.
 
-use super::{
+use crate::policy::{
     About, Attempt, DriveChanges, Hooks, Needs, Policy, PolicyKind, PolicySetup, Tally, View,
     WindowUse, members_of,
 };

@@ -4,7 +4,9 @@
 //! Needs nothing from the drives. A collection shows as a queue that does not shrink, once there is
 //! one: the reads in it wait.
 
-use super::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, View, WindowUse, members_of};
+use crate::policy::{
+    About, DriveChanges, Hooks, Needs, Policy, PolicyKind, View, WindowUse, members_of,
+};
 use alloc::boxed::Box;
 use nvme::Untimed;
 use units::{DriveId, Instant, Lba};

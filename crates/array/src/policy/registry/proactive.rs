@@ -4,7 +4,7 @@
 //! have answered, whatever the others do. Needs nothing from the drives. Costs the reads of the
 //! other members with every read, which queue up in front of reads that somebody waits for.
 
-use super::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
+use crate::policy::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 

@@ -5,7 +5,7 @@
 //! Ideal still waits for the host's own writes; a policy that hides those as well can be faster
 //! than Ideal, and Floor says how much faster it can still become.
 
-use super::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
+use crate::policy::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;
 use nvme::Untimed;
 
