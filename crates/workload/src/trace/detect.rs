@@ -2,11 +2,12 @@
 
 use super::csv::{Found, Layout, Sample};
 use super::evidence::{self, Counted, Known};
-use super::parser::Parser;
+use super::formats::Parser;
+use super::formats::vscsi::Version;
+use super::formats::{alibaba, fio_iolog, systor};
 use super::raw::{Parsed, Units};
-use super::vscsi::Version;
 use super::{Compression, Format, ReadOptions, TimeUnit};
-use super::{alibaba, csv, fio_iolog, shape, systor};
+use super::{csv, shape};
 use crate::error::{OptionError, TraceError, excerpt};
 use std::fmt;
 use units::Duration;

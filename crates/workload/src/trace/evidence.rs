@@ -5,7 +5,8 @@
 
 use super::csv::times::{self, Verdict};
 use super::csv::{AddressUnit, Sample, addresses};
-use super::shape::{Rows, are_file_times};
+use super::formats::Addressing;
+use super::shape::Rows;
 use super::{Format, ReadOptions, TimeUnit};
 use crate::error::{OptionError, TraceError, excerpt};
 use addresses::SECTOR;
@@ -58,16 +59,8 @@ pub(super) fn counted(
 ) -> Result<Counted, TraceError> {
     let rows = Rows::of(format, sample.lines);
     let mut open = Open::default();
-    match format {
-        Format::Tencent => {
-            evidence.push("a request reads where its flag is 0, as tencent prescribes".to_owned())
-        }
-        _ if format.is_like_disksim() => evidence.push(
-            "a request reads where its flag is 1, as DiskSim, MQSim and SSDSim prescribe"
-                .to_owned(),
-        ),
-        _ => {}
-    }
+    let columns = format.about().columns.as_ref();
+    evidence.extend(columns.and_then(|columns| columns.reads).map(str::to_owned));
     let sector_bytes = sector(format, known, &rows, options, evidence, &mut open)?;
     let time = time(format, known, &rows, options, evidence, &mut open);
     if format.is_like_disksim() && known == Known::Shape {
@@ -227,18 +220,7 @@ fn readings(values: &[&str], units: &[TimeUnit]) -> String {
 
 /// Times are written as `format` always writes them, though their unit alone is not sure.
 fn writes_as_prescribed(format: Format, values: &[&str]) -> bool {
-    let digits = |text: &&str| text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
-    match format {
-        Format::Msr => are_file_times(values),
-        // Its tables have fractions where others have whole numbers.
-        Format::Blkreplay => true,
-        // Microseconds or finer; below a request a second, milliseconds would be as likely.
-        Format::Spc => {
-            let slow = times::rate(values, TimeUnit::Seconds).is_some_and(|rate| rate < 1.0);
-            values.iter().all(|text| digits(text) >= 6) && !slow
-        }
-        _ => false,
-    }
+    format.about().columns.as_ref().is_some_and(|columns| (columns.are_written)(values))
 }
 
 /// Bytes of a sector, `None` where addresses and sizes are bytes.
@@ -277,7 +259,7 @@ fn sector(
         evidence.push(format!("the sector size of {bytes} B was given"));
         return Ok(Some(bytes));
     }
-    let sizes_are_bytes = format == Format::Spc;
+    let sizes_are_bytes = format.about().counted == Addressing::SectorsOfBytes;
     let whole = || rows.sizes.iter().all(|size| size.is_multiple_of(SECTOR));
     if sizes_are_bytes && known == Known::Shape && (are_short(&rows.sizes) || !whole()) {
         open.add(sizes_doubt(format, &rows.sizes), bytes_or_columns(format));

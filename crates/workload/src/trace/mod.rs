@@ -1,6 +1,7 @@
 //! Readers of trace files: one file per format, one reader that drives them.
 
 mod clock;
+mod compression;
 mod counts;
 mod csv;
 mod detect;
@@ -8,7 +9,7 @@ mod devices;
 mod events;
 mod evidence;
 mod fields;
-mod format;
+mod formats;
 mod gaps;
 mod input;
 mod lines;
@@ -19,34 +20,24 @@ mod ops;
 mod options;
 mod order;
 mod parsed;
-mod parser;
 mod raw;
 mod reader;
 mod requeues;
 mod shape;
 mod spool;
 pub(crate) mod stray;
-
-mod alibaba;
-mod blkparse;
-mod blkreplay;
-mod blktrace;
-mod disksim;
-mod fio_iolog;
-mod msr;
-mod spc;
-mod systor;
-mod tencent;
-mod vscsi;
+mod time_unit;
 
 pub use clock::TraceClock;
+pub use compression::Compression;
 pub use counts::{Counts, SkipReason};
 pub use csv::ColumnMap;
 pub use detect::Detected;
-pub use format::{Compression, Format, TimeUnit};
+pub use formats::Format;
 pub use gaps::{Gap, Gaps};
 pub use input::FileIdentity;
 pub use merge::{Align, Merge, MergeOptions, Merged};
 pub use options::{BlkparseEvent, ReadOptions};
 pub use parsed::{HELD_REQUESTS_MOST, Keep, Trace, TraceRequests};
 pub use reader::TraceReader;
+pub use time_unit::TimeUnit;

@@ -1,6 +1,6 @@
 //! The words that people and tools have for operations, and the commands of SCSI.
 
-use super::blkparse::{self, Rwbs, rwbs};
+use super::formats::blkparse::{self, Rwbs, rwbs};
 use super::{SkipReason, fields};
 use crate::Op;
 use crate::error::LineProblem;

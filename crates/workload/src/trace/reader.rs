@@ -1,21 +1,21 @@
 //! The reader: lines in, requests in order of time out.
 
-use super::blktrace::{self, Blktrace};
 use super::clock::{Written, clock_of};
 use super::csv::Sample;
 use super::devices::Devices;
 use super::events::Chosen;
+use super::formats::blktrace::{self, Blktrace};
+use super::formats::vscsi::{self, Records};
+use super::formats::{Parser, blkparse, fio_iolog};
 use super::input::{self, Content};
 use super::lines::Lines;
 use super::odd::{self, ONE_LOG_EACH, OR_IN_ORDER, Odd};
 use super::order::{Arrived, Lined, Order};
-use super::parser::Parser;
 use super::raw::{Parsed, RawRequest, Units};
 use super::requeues::Requeues;
-use super::vscsi::{self, Records};
 use super::{
-    Compression, Counts, Detected, Format, Gaps, ReadOptions, SkipReason, TraceClock, blkparse,
-    detect, fio_iolog, messages, stray,
+    Compression, Counts, Detected, Format, Gaps, ReadOptions, SkipReason, TraceClock, detect,
+    messages, stray,
 };
 use crate::error::{LineProblem, TraceError};
 use crate::{Op, Request};

@@ -2,7 +2,8 @@
 //! that format has in them.
 
 use super::csv::{addresses, times};
-use super::{Format, TimeUnit, blkparse, blkreplay, fields};
+use super::formats::{Addressing, Columns, Dated};
+use super::{Format, TimeUnit, fields};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -21,98 +22,46 @@ const MANY_DEVICES: u64 = 256;
 
 /// The format whose shape one line has.
 pub(super) fn shape(line: &str) -> Option<Format> {
-    let integer = |text: &str| fields::integer("", text.trim()).is_ok();
-    let decimal = |text: &str| fields::time(text.trim(), TimeUnit::Nanoseconds).is_ok();
-    let letter = |text: &str| fields::letter_op(text.trim()).is_ok();
-    let flag = |text: &str| matches!(text.trim(), "0" | "1");
-    let words: Vec<&str> = line.split_ascii_whitespace().take(12).collect();
-    if words.first().is_some_and(|word| blkparse::is_device(word)) && words.len() >= 7 {
-        return Some(Format::Blkparse);
-    }
-    if is_blkreplay(line) {
-        return Some(Format::Blkreplay);
-    }
-    if let [time, device, sector, sectors, op] = words[..]
-        && decimal(time)
-        && integer(device)
-        && integer(sector)
-        && integer(sectors)
-        && flag(op)
-    {
-        return Some(Format::DiskSim);
-    }
-    let columns: Vec<&str> = line.split(',').take(12).collect();
-    match columns[..] {
-        [time, _, _, op, offset, size, _]
-            if integer(time)
-                && !is_clock_of_1970(time)
-                && letter(op)
-                && integer(offset)
-                && integer(size) =>
-        {
-            Some(Format::Msr)
-        }
-        [time, response, op, lun, offset, size]
-            if decimal(time)
-                && time.contains('.')
-                && (decimal(response) || response.trim().is_empty())
-                && letter(op)
-                && integer(lun)
-                && integer(offset)
-                && integer(size) =>
-        {
-            Some(Format::Systor)
-        }
-        [_, op, offset, length, time]
-            if letter(op)
-                && integer(offset)
-                && integer(length)
-                && is_clock(time, TimeUnit::Microseconds) =>
-        {
-            Some(Format::Alibaba)
-        }
-        [unit, address, size, op, time, ..]
-            if integer(unit)
-                && integer(address)
-                && integer(size)
-                && letter(op)
-                && decimal(time) =>
-        {
-            Some(Format::Spc)
-        }
-        [time, sector, sectors, op, volume]
-            if is_clock(time, TimeUnit::Seconds)
-                && integer(sector)
-                && integer(sectors)
-                && flag(op)
-                && integer(volume) =>
-        {
-            Some(Format::Tencent)
-        }
-        _ => None,
-    }
+    Format::ALL.into_iter().find(|format| {
+        let columns = format.about().columns.as_ref();
+        columns.and_then(|columns| columns.has_shape).is_some_and(|has_shape| has_shape(line))
+    })
 }
 
-/// Tells whether a line is a request of blkreplay. Other tables with semicolons have whole numbers
-/// in the place of the delay and the duration.
-fn is_blkreplay(line: &str) -> bool {
-    let columns: Vec<&str> = line.split(';').map(str::trim).take(7).collect();
-    let fraction =
-        |text: &str| text.contains('.') && fields::time(text, TimeUnit::Nanoseconds).is_ok();
-    matches!(columns[..], [time, _, _, _, delay, duration]
-        if fraction(time) && fraction(delay) && fraction(duration))
-        && blkreplay::is_data(line)
+/// The first columns of a line: enough to tell a format by their number.
+pub(super) fn columns(line: &str, separator: char) -> Vec<&str> {
+    line.split(separator).take(12).collect()
+}
+
+/// Tells whether `text` is a whole number.
+pub(super) fn is_integer(text: &str) -> bool {
+    fields::integer("", text.trim()).is_ok()
+}
+
+/// Tells whether `text` is a number of zero or more.
+pub(super) fn is_decimal(text: &str) -> bool {
+    fields::time(text.trim(), TimeUnit::Nanoseconds).is_ok()
+}
+
+/// Tells whether `text` is an operation in letters.
+pub(super) fn is_letter(text: &str) -> bool {
+    fields::letter_op(text.trim()).is_ok()
+}
+
+/// Tells whether `text` is 0 or 1.
+pub(super) fn is_flag(text: &str) -> bool {
+    matches!(text.trim(), "0" | "1")
 }
 
 /// Tells whether `text` is a whole number that is a date of our time in `unit`, which columns of
 /// other numbers hardly are.
-fn is_clock(text: &str, unit: TimeUnit) -> bool {
+pub(super) fn is_clock(text: &str, unit: TimeUnit) -> bool {
     let per_second = TimeUnit::Seconds.nanos() / unit.nanos();
     fields::integer("", text.trim()).is_ok_and(|count| CLOCK_S.contains(&(count / per_second)))
 }
 
 /// Tells whether `text` counts from 1970 in any unit, and not from 1601 as file times do.
-fn is_clock_of_1970(text: &str) -> bool {
+pub(super) fn is_clock_of_1970(text: &str) -> bool {
     let units =
         [TimeUnit::Seconds, TimeUnit::Milliseconds, TimeUnit::Microseconds, TimeUnit::Nanoseconds];
     units.into_iter().any(|unit| is_clock(text, unit))
@@ -142,8 +91,9 @@ impl<'a> Rows<'a> {
     /// number is have none.
     pub(super) fn of(format: Format, lines: &[&'a str]) -> Self {
         let mut rows = Self::default();
+        let Some(columns) = &format.about().columns else { return rows };
         for line in lines {
-            let Some((time, device, offset, size, op)) = cells(format, line) else { continue };
+            let Some((time, device, offset, size, op)) = (columns.cells)(line) else { continue };
             let number = |text: &str| fields::integer("", text.trim()).ok();
             if let (Some(offset), Some(size)) = (number(offset), number(size)) {
                 rows.times.push(time.trim());
@@ -160,52 +110,17 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Time, device, offset, size and operation of a line.
-fn cells(format: Format, line: &str) -> Option<(&str, String, &str, &str, &str)> {
-    if format.is_like_disksim() {
-        let words: Vec<&str> = line.split_ascii_whitespace().take(6).collect();
-        return match words[..] {
-            [time, device, offset, size, op] => Some((time, device.to_owned(), offset, size, op)),
-            _ => None,
-        };
-    }
-    let separator = if format == Format::Blkreplay { ';' } else { ',' };
-    let columns: Vec<&str> = line.split(separator).take(12).collect();
-    let one = |device: &str| device.trim().to_owned();
-    match (format, &columns[..]) {
-        (Format::Msr, &[time, host, disk, op, offset, size, _]) => {
-            Some((time, format!("{},{}", host.trim(), disk.trim()), offset, size, op))
-        }
-        (Format::Systor, &[time, _, op, device, offset, size])
-        | (Format::Tencent, &[time, offset, size, op, device])
-        | (Format::Alibaba, &[device, op, offset, size, time])
-        | (Format::Spc, &[device, offset, size, op, time, ..]) => {
-            Some((time, one(device), offset, size, op))
-        }
-        (Format::Blkreplay, &[time, offset, size, op, _, _]) => {
-            Some((time, String::new(), offset, size, op))
-        }
-        _ => None,
-    }
-}
-
 /// Reason for which the columns of `rows` cannot be those of `format`; `None` where they can.
 pub(super) fn no_roles(format: Format, rows: &Rows<'_>) -> Option<String> {
-    let label = match format {
-        _ if format.is_like_disksim() => "column 1",
-        Format::Tencent => "column 4",
-        Format::Msr => "columns 1 and 2",
-        Format::Systor => "column 3",
-        Format::Alibaba | Format::Spc => "column 0",
-        _ => return None,
+    let columns = format.about().columns.as_ref()?;
+    let label = columns.device?;
+    let dated = match columns.dated {
+        Dated::No => false,
+        Dated::ByShape => true,
+        Dated::IfDates => times::are_dates(&rows.times),
+        Dated::IfFileTimes => are_file_times(&rows.times),
     };
-    let dated = match format {
-        Format::Msr => are_file_times(&rows.times),
-        Format::Systor => times::are_dates(&rows.times),
-        // Their shape has a date.
-        _ => matches!(format, Format::Tencent | Format::Alibaba),
-    };
-    no_device(label, format, dated, rows)
+    no_device(label, columns, dated, rows)
         .or_else(|| if dated { None } else { no_times(&rows.times) })
         .or_else(|| swapped(format, rows))
         .or_else(|| if format.is_like_disksim() { no_flag(rows) } else { None })
@@ -215,8 +130,8 @@ pub(super) fn no_roles(format: Format, rows: &Rows<'_>) -> Option<String> {
 /// Reason for which the column of devices has none. More lines are needed where times are dates, as
 /// the format prescribes. A few lines are no reason where everything else is that
 /// of MSR or SYSTOR.
-fn no_device(label: &str, format: Format, dated: bool, rows: &Rows<'_>) -> Option<String> {
-    let is_sure = dated && matches!(format, Format::Msr | Format::Systor);
+fn no_device(label: &str, columns: &Columns, dated: bool, rows: &Rows<'_>) -> Option<String> {
+    let is_sure = dated && columns.dated != Dated::ByShape;
     let count = rows.devices.len();
     let distinct = rows.devices.iter().collect::<HashSet<_>>().len();
     let numbers: Vec<u64> = rows.devices.iter().filter_map(|text| text.parse().ok()).collect();
@@ -233,8 +148,7 @@ fn no_device(label: &str, format: Format, dated: bool, rows: &Rows<'_>) -> Optio
     let most = match count {
         0..FEW if is_sure => count,
         0..100 => (count * 3 / 4).max(1),
-        // A thousand volumes take turns there.
-        _ if format == Format::Alibaba => count * 3 / 4,
+        _ if columns.many_devices => count * 3 / 4,
         _ => count / 2,
     };
     if distinct > most {
@@ -248,8 +162,10 @@ fn no_device(label: &str, format: Format, dated: bool, rows: &Rows<'_>) -> Optio
             numbers.iter().max().copied().unwrap_or(0)
         ));
     }
-    let from_zero = format == Format::Spc || format.is_like_disksim();
-    if from_zero && distinct > 1 && numbers.iter().any(|number| *number >= MANY_DEVICES) {
+    if columns.devices_from_zero
+        && distinct > 1
+        && numbers.iter().any(|number| *number >= MANY_DEVICES)
+    {
         return Some(format!(
             "{label}, which would be the device, has numbers as large as {}",
             numbers.iter().max().copied().unwrap_or(0)
@@ -282,7 +198,7 @@ fn swapped(format: Format, rows: &Rows<'_>) -> Option<String> {
     let distinct = |values: &[u64]| values.iter().collect::<HashSet<_>>().len();
     let most = |values: &[u64]| values.iter().max().copied().unwrap_or(0);
     let (offsets, sizes) = (&rows.offsets, &rows.sizes);
-    let in_sectors = format.counts_sectors() && format != Format::Spc;
+    let in_sectors = format.about().counted == Addressing::Sectors;
     let long = if in_sectors { LONG_REQUEST / 512 } else { LONG_REQUEST };
     let more = if sizes.len() < FEW && most(sizes) > long {
         distinct(sizes) >= distinct(offsets)

@@ -8,7 +8,7 @@ use super::settle::{Found, settle};
 use super::snoops;
 use super::{addresses, moments, times};
 use crate::error::{LineProblem, TraceError, excerpt};
-use crate::trace::blkparse::Rwbs;
+use crate::trace::formats::blkparse::Rwbs;
 use crate::trace::{ReadOptions, TimeUnit, fields, ops, stray};
 
 /// No request of a trace without header is longer, or its columns could be others.

@@ -18,7 +18,7 @@ pub(super) use layout::Layout;
 pub(super) use settle::Found;
 
 use super::SkipReason;
-use super::blkparse::Rwbs;
+use super::formats::blkparse::Rwbs;
 use super::raw::{Parsed, RawRequest, Units};
 use super::{fields, ops};
 use crate::Op;

@@ -11,7 +11,7 @@ use super::moments::{self, Clock};
 use super::snoops;
 use super::times::{self, Verdict};
 use crate::error::{LineProblem, TraceError, excerpt};
-use crate::trace::blkparse::Rwbs;
+use crate::trace::formats::blkparse::Rwbs;
 use crate::trace::{ReadOptions, TimeUnit, fields};
 
 /// Lines below this number contradict no name.

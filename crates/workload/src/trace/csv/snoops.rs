@@ -8,7 +8,7 @@ use super::cut::FreeText;
 use super::draft::Table;
 use super::header;
 use crate::Op;
-use crate::trace::blkparse::Rwbs;
+use crate::trace::formats::blkparse::Rwbs;
 use crate::trace::{SkipReason, TimeUnit, ops};
 
 /// Names of columns with names of programs, which may have blanks in them.

@@ -5,7 +5,7 @@ use super::foreign::STANDARD_INPUT;
 use super::waiting::Patience;
 use super::zip;
 use crate::error::TraceError;
-use crate::trace::blktrace;
+use crate::trace::formats::blktrace;
 use sha2::{Digest, Sha256};
 use std::fs::{File, FileType};
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Seek};

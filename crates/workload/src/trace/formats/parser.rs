@@ -1,18 +1,18 @@
 //! One line in, one request or a reason to skip it out.
 
-use super::Format;
 use super::blkparse::Blkparse;
 use super::blkreplay::Blkreplay;
-use super::csv::{Csv, Layout};
-use super::events::Chosen;
 use super::fio_iolog::FioIolog;
-use super::raw::{Parsed, Units};
 use super::{alibaba, disksim, msr, spc, systor, tencent};
 use crate::error::LineProblem;
+use crate::trace::Format;
+use crate::trace::csv::{Csv, Layout};
+use crate::trace::events::Chosen;
+use crate::trace::raw::{Parsed, Units};
 
 /// The reader of one format, with whatever it remembers from line to line.
 #[derive(Clone, Debug)]
-pub(super) enum Parser {
+pub(in crate::trace) enum Parser {
     Msr,
     /// With the name of the format.
     DiskSim(&'static str),
@@ -30,10 +30,10 @@ pub(super) enum Parser {
 
 impl Parser {
     /// The reader of lines of `format`; a CSV other than the common form has a layout.
-    pub(super) fn new(
+    pub(in crate::trace) fn new(
         format: Format,
         layout: Option<&Layout>,
-        options: &super::ReadOptions,
+        options: &crate::trace::ReadOptions,
     ) -> Self {
         match format {
             Format::Msr => Self::Msr,
@@ -57,7 +57,7 @@ impl Parser {
     }
 
     /// Reads one line that is neither empty nor a comment.
-    pub(super) fn parse<'a>(
+    pub(in crate::trace) fn parse<'a>(
         &mut self,
         line: &'a str,
         units: &Units,

@@ -12,12 +12,16 @@
 //!
 //! Each CPU has a file of its own, in order of time. The files of several CPUs are merged.
 
-use super::events::Chosen;
-use super::input::fill;
-use super::raw::{Parsed, RawRequest, Units};
-use super::{BlkparseEvent, Compression, Detected, Format, ReadOptions, SkipReason, TimeUnit};
+use super::about::{About, Addressing};
 use crate::Op;
 use crate::error::{LineProblem, TraceError};
+use crate::trace::events::Chosen;
+use crate::trace::fields;
+use crate::trace::input::{self, fill};
+use crate::trace::raw::{Parsed, RawRequest, Units};
+use crate::trace::{
+    BlkparseEvent, Compression, Detected, Format, ReadOptions, SkipReason, TimeUnit,
+};
 use std::io::{self, BufRead, Read};
 
 /// Bytes of a head.
@@ -43,7 +47,7 @@ const LETTERS: [char; 16] =
     ['Q', 'M', 'F', 'G', 'S', 'R', 'D', 'C', 'P', 'U', 'T', 'I', 'X', 'B', 'A', 'a'];
 
 /// Whether a file begins with an event of any version, in either byte order.
-pub(super) fn is_magic(first: &[u8]) -> bool {
+pub(in crate::trace) fn is_magic(first: &[u8]) -> bool {
     matches!(first, [_, b't', b'a', b'e', ..] | [b'e', b'a', b't', _, ..]) && version(first) < 32
 }
 
@@ -123,7 +127,7 @@ impl Stream {
 }
 
 /// Reads the events of all CPUs in order of time.
-pub(super) struct Blktrace {
+pub(in crate::trace) struct Blktrace {
     streams: Vec<Stream>,
     name: String,
     compression: Compression,
@@ -138,7 +142,7 @@ pub(super) struct Blktrace {
 
 impl Blktrace {
     /// Reads these files, and tells what they are.
-    pub(super) fn open(
+    pub(in crate::trace) fn open(
         inputs: Vec<Box<dyn BufRead + Send>>,
         name: &str,
         compression: Compression,
@@ -146,7 +150,7 @@ impl Blktrace {
     ) -> Result<(Detected, Self), TraceError> {
         let (mut streams, mut letters) = (Vec::new(), Vec::new());
         for input in inputs {
-            let (prefix, input) = super::input::peek(input, TELLING_BYTES, name, compression)?;
+            let (prefix, input) = input::peek(input, TELLING_BYTES, name, compression)?;
             if is_magic(&prefix) && version(&prefix) != VERSION {
                 return Err(TraceError::Container {
                     name: name.to_owned(),
@@ -154,7 +158,7 @@ impl Blktrace {
                     advice: format!(
                         "version {VERSION} is read; print this one with blkparse: blkparse -i - < {} | ioda trace \
                          inspect -",
-                        super::input::typed(name)
+                        input::typed(name)
                     ),
                 });
             }
@@ -185,7 +189,7 @@ impl Blktrace {
     }
 
     /// What the next event says, or what is wrong with it; `None` at the end.
-    pub(super) fn next(
+    pub(in crate::trace) fn next(
         &mut self,
         units: &Units,
     ) -> Result<Option<Result<Parsed<'_>, LineProblem>>, TraceError> {
@@ -219,8 +223,7 @@ impl Blktrace {
     }
 
     fn advance(&mut self, index: usize) -> Result<(), TraceError> {
-        let failed =
-            |source| super::input::read_error(&self.name, self.compression, self.number, source);
+        let failed = |source| input::read_error(&self.name, self.compression, self.number, source);
         self.streams[index].advance().map_err(failed)
     }
 
@@ -255,9 +258,10 @@ impl Blktrace {
             let (major, minor) = (event.device >> 20, event.device & 0xf_ffff);
             self.device = (event.device, format!("{major},{minor}"));
         }
-        let nanos = event.time.checked_mul(units.time.nanos()).ok_or_else(|| {
-            super::fields::too_large("time", &event.time.to_string(), "584 years")
-        })?;
+        let nanos = event
+            .time
+            .checked_mul(units.time.nanos())
+            .ok_or_else(|| fields::too_large("time", &event.time.to_string(), "584 years"))?;
         let request = RawRequest {
             nanos,
             op,
@@ -320,3 +324,12 @@ fn detected(
         evidence,
     }
 }
+
+/// What is known of the format.
+pub(super) const ABOUT: About = About {
+    name: "blktrace",
+    time_unit: Some(TimeUnit::Nanoseconds),
+    counted: Addressing::Sectors,
+    is_text: false,
+    columns: None,
+};

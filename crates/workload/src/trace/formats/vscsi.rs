@@ -11,32 +11,35 @@
 //! Addresses count sectors, lengths bytes, times microseconds. The high byte of the version says
 //! which layout it is.
 
+use super::about::{About, Addressing};
 use super::blkparse::Rwbs;
-use super::input::fill;
-use super::raw::{Parsed, RawRequest, Units};
-use super::{Compression, SkipReason, ops};
 use crate::error::{LineProblem, TraceError};
+use crate::trace::TimeUnit;
+use crate::trace::fields;
+use crate::trace::input::{self, fill};
+use crate::trace::raw::{Parsed, RawRequest, Units};
+use crate::trace::{Compression, SkipReason, ops};
 use std::io::BufRead;
 
 /// Bytes from which the layout is told: many records of either.
-pub(super) const TELLING_BYTES: usize = 64 * 40;
+pub(in crate::trace) const TELLING_BYTES: usize = 64 * 40;
 
 /// Which of the two layouts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Version {
+pub(in crate::trace) enum Version {
     One,
     Two,
 }
 
 impl Version {
-    pub(super) const fn number(self) -> u8 {
+    pub(in crate::trace) const fn number(self) -> u8 {
         match self {
             Self::One => 1,
             Self::Two => 2,
         }
     }
 
-    pub(super) const fn record_bytes(self) -> usize {
+    pub(in crate::trace) const fn record_bytes(self) -> usize {
         match self {
             Self::One => 32,
             Self::Two => 40,
@@ -78,7 +81,7 @@ impl Record {
 }
 
 /// The layout of the records that a file begins with; none if it is another kind of file.
-pub(super) fn version_of(prefix: &[u8]) -> Option<Version> {
+pub(in crate::trace) fn version_of(prefix: &[u8]) -> Option<Version> {
     // Text has no zeros, and records have many.
     if !prefix.contains(&0) {
         return None;
@@ -94,7 +97,7 @@ pub(super) fn version_of(prefix: &[u8]) -> Option<Version> {
 }
 
 /// Reads records.
-pub(super) struct Records {
+pub(in crate::trace) struct Records {
     input: Box<dyn BufRead + Send>,
     name: String,
     compression: Compression,
@@ -104,7 +107,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    pub(super) fn new(
+    pub(in crate::trace) fn new(
         input: Box<dyn BufRead + Send>,
         name: &str,
         compression: Compression,
@@ -114,14 +117,14 @@ impl Records {
     }
 
     /// What the next record says, or what is wrong with it; none at the end of the file.
-    pub(super) fn next(
+    pub(in crate::trace) fn next(
         &mut self,
         units: &Units,
     ) -> Result<Option<Result<Parsed<'static>, LineProblem>>, TraceError> {
         let mut bytes = [0; 40];
         let bytes = &mut bytes[..self.version.record_bytes()];
         let found = fill(&mut *self.input, bytes).map_err(|(_, source)| {
-            super::input::read_error(&self.name, self.compression, self.number, source)
+            input::read_error(&self.name, self.compression, self.number, source)
         })?;
         if found == 0 {
             return Ok(None);
@@ -147,9 +150,8 @@ impl Records {
         };
         let nanos = record.time.checked_mul(units.time.nanos());
         Ok(Parsed::Request(RawRequest {
-            nanos: nanos.ok_or_else(|| {
-                super::fields::too_large("time", &record.time.to_string(), "584 years")
-            })?,
+            nanos: nanos
+                .ok_or_else(|| fields::too_large("time", &record.time.to_string(), "584 years"))?,
             op,
             offset_bytes: units.sectors(record.sector),
             size_bytes: record.length.into(),
@@ -158,3 +160,12 @@ impl Records {
         }))
     }
 }
+
+/// What is known of the format.
+pub(super) const ABOUT: About = About {
+    name: "vscsi",
+    time_unit: Some(TimeUnit::Microseconds),
+    counted: Addressing::Sectors,
+    is_text: false,
+    columns: None,
+};

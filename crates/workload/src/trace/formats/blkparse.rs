@@ -4,16 +4,18 @@
 //! One kind of event is taken for requests: issues, unless another is chosen or there are none. All
 //! others are counted, and so are tables of CPUs, devices and programs, wherever they stand.
 
-use super::SkipReason;
-use super::events::Chosen;
-use super::raw::{Parsed, RawRequest, Units};
-use super::{fields, messages};
+use super::about::{About, Addressing, Columns};
 use crate::Op;
 use crate::error::LineProblem;
+use crate::trace::SkipReason;
+use crate::trace::TimeUnit;
+use crate::trace::events::Chosen;
+use crate::trace::raw::{Parsed, RawRequest, Units};
+use crate::trace::{fields, messages};
 
 /// The state of the reader.
 #[derive(Clone, Debug)]
-pub(super) struct Blkparse {
+pub(in crate::trace) struct Blkparse {
     chosen: Chosen,
     /// Whether the last lines were part of a table.
     in_table: bool,
@@ -21,7 +23,7 @@ pub(super) struct Blkparse {
 
 /// What an RWBS column says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Rwbs {
+pub(in crate::trace) enum Rwbs {
     /// Moves data.
     Data(Op),
     /// Moves none.
@@ -46,7 +48,7 @@ const fn set_of(letters: &[u8]) -> u32 {
 
 /// Reads an RWBS column: `R`, `W`, `RA`, `WS`, `WSM`, `RM`, `FWFS`, `D`, `N`, `ZR` and so on;
 /// `None` for what no kernel writes. Flags of kernels to come are no matter.
-pub(super) fn rwbs(text: &str) -> Option<Rwbs> {
+pub(in crate::trace) fn rwbs(text: &str) -> Option<Rwbs> {
     let letters = text.as_bytes();
     if letters.is_empty() || letters.len() > 12 || !letters.iter().all(u8::is_ascii_uppercase) {
         return None;
@@ -70,7 +72,7 @@ pub(super) fn rwbs(text: &str) -> Option<Rwbs> {
 }
 
 /// The first flag behind a read or a write that is not known, in a word that [`rwbs`] reads.
-pub(super) fn unknown_flag(text: &str) -> Option<char> {
+pub(in crate::trace) fn unknown_flag(text: &str) -> Option<char> {
     let flags = match text.as_bytes() {
         [b'F', b'Z', b'A', flags @ ..] | [b'Z', b'A', flags @ ..] => flags,
         [b'F', _, flags @ ..] => flags,
@@ -83,7 +85,7 @@ pub(super) fn unknown_flag(text: &str) -> Option<char> {
 
 /// Tells writes to stable storage by the flags that [`rwbs`] reads: a flush ahead, FUA, or a
 /// barrier of old kernels.
-pub(super) fn is_durable(text: &str) -> bool {
+pub(in crate::trace) fn is_durable(text: &str) -> bool {
     let flags = match text.as_bytes() {
         [b'F', b'W', ..] | [b'F', b'Z', b'A', ..] => return true,
         [b'W', flags @ ..] | [b'Z', b'A', flags @ ..] => flags,
@@ -93,12 +95,12 @@ pub(super) fn is_durable(text: &str) -> bool {
 }
 
 impl Blkparse {
-    pub(super) fn new(chosen: Chosen) -> Self {
+    pub(in crate::trace) fn new(chosen: Chosen) -> Self {
         Self { chosen, in_table: false }
     }
 
     /// Reads one line.
-    pub(super) fn parse<'a>(
+    pub(in crate::trace) fn parse<'a>(
         &mut self,
         line: &'a str,
         units: &Units,
@@ -189,7 +191,7 @@ fn letter_of(action: &str) -> char {
 }
 
 /// The letters of the events among `lines`.
-pub(super) fn letters<'a>(lines: &'a [&str]) -> impl Iterator<Item = char> + 'a {
+pub(in crate::trace) fn letters<'a>(lines: &'a [&str]) -> impl Iterator<Item = char> + 'a {
     lines.iter().filter_map(|line| {
         let mut words = line.split_ascii_whitespace();
         if !is_device(words.next()?) {
@@ -201,7 +203,21 @@ pub(super) fn letters<'a>(lines: &'a [&str]) -> impl Iterator<Item = char> + 'a 
 }
 
 /// Whether `word` looks like `8,16`.
-pub(super) fn is_device(word: &str) -> bool {
+pub(in crate::trace) fn is_device(word: &str) -> bool {
     let number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     word.split_once(',').is_some_and(|(major, minor)| number(major) && number(minor))
+}
+
+/// What is known of the format.
+pub(super) const ABOUT: About = About {
+    name: "blkparse",
+    time_unit: Some(TimeUnit::Seconds),
+    counted: Addressing::Sectors,
+    is_text: true,
+    columns: Some(Columns::new(has_shape, |_| None)),
+};
+
+fn has_shape(line: &str) -> bool {
+    let words: Vec<&str> = line.split_ascii_whitespace().take(7).collect();
+    words.len() == 7 && is_device(words[0])
 }

@@ -8,16 +8,17 @@
 //! fio writes the timestamps of version 3 in microseconds since the start of the job (they come
 //! from its `utime_since_now`), and replays them so, so that is the unit unless another is given.
 
-use super::fields;
-use super::raw::{Parsed, RawRequest, Units};
-use super::{SkipReason, TimeUnit};
+use super::about::{About, Addressing};
 use crate::Op;
 use crate::error::{LineProblem, OptionError};
+use crate::trace::fields;
+use crate::trace::raw::{Parsed, RawRequest, Units};
+use crate::trace::{SkipReason, TimeUnit};
 use units::Duration;
 
 /// The state of the reader.
 #[derive(Clone, Debug)]
-pub(super) struct FioIolog {
+pub(in crate::trace) struct FioIolog {
     version_3: bool,
     waits: Waits,
     /// Now, by the waits so far.
@@ -38,7 +39,7 @@ enum Waits {
 }
 
 /// The first line of a log of `version`.
-pub(super) fn is_first_line(line: &str, version: char) -> bool {
+pub(in crate::trace) fn is_first_line(line: &str, version: char) -> bool {
     line.trim_end()
         .strip_prefix("fio version ")
         .and_then(|rest| rest.strip_suffix(" iolog"))
@@ -47,7 +48,7 @@ pub(super) fn is_first_line(line: &str, version: char) -> bool {
 
 impl FioIolog {
     /// Version 2 with waits in the unit that is given.
-    pub(super) fn version_2(given: Option<TimeUnit>) -> Self {
+    pub(in crate::trace) fn version_2(given: Option<TimeUnit>) -> Self {
         let waits = match given {
             None => Waits::Until,
             Some(TimeUnit::Milliseconds) => Waits::UntilAsSaid,
@@ -56,12 +57,12 @@ impl FioIolog {
         Self { version_3: false, waits, waited_nanos: 0, last_wait: 0 }
     }
 
-    pub(super) fn version_3() -> Self {
+    pub(in crate::trace) fn version_3() -> Self {
         Self { version_3: true, waits: Waits::UntilAsSaid, waited_nanos: 0, last_wait: 0 }
     }
 
     /// Reads one line.
-    pub(super) fn parse<'a>(
+    pub(in crate::trace) fn parse<'a>(
         &mut self,
         line: &'a str,
         units: &Units,
@@ -151,7 +152,7 @@ fn waits(lines: &[&str]) -> Vec<u64> {
 }
 
 /// Refuses a unit that no reading of version 2 has.
-pub(super) fn check_unit(given: Option<TimeUnit>) -> Result<(), OptionError> {
+pub(in crate::trace) fn check_unit(given: Option<TimeUnit>) -> Result<(), OptionError> {
     match given {
         None | Some(TimeUnit::Milliseconds | TimeUnit::Microseconds) => Ok(()),
         Some(unit) => Err(OptionError::Conflict {
@@ -166,7 +167,7 @@ pub(super) fn check_unit(given: Option<TimeUnit>) -> Result<(), OptionError> {
 
 /// What the waits of a log of version 2 mean, where there are any; the error says why neither
 /// reading is sure.
-pub(super) fn meaning_of_waits(
+pub(in crate::trace) fn meaning_of_waits(
     lines: &[&str],
     given: Option<TimeUnit>,
 ) -> Result<Option<String>, String> {
@@ -212,3 +213,21 @@ pub(super) fn meaning_of_waits(
         span(sum, TimeUnit::Microseconds),
     ))
 }
+
+/// Version 2.
+pub(super) const VERSION_2: About = About {
+    name: "fio-iolog-v2",
+    time_unit: Some(TimeUnit::Milliseconds),
+    counted: Addressing::Bytes,
+    is_text: true,
+    columns: None,
+};
+
+/// Version 3.
+pub(super) const VERSION_3: About = About {
+    name: "fio-iolog-v3",
+    time_unit: Some(TimeUnit::Microseconds),
+    counted: Addressing::Bytes,
+    is_text: true,
+    columns: None,
+};

@@ -1,20 +1,23 @@
 //! blkreplay: `seconds ; sector ; sectors ; op ; 0.0 ; 0.0` below a free text header.
 
-use super::SkipReason;
+use super::about::{About, Addressing, Cells, Columns};
 use super::blkparse::{Rwbs, is_durable, rwbs, unknown_flag};
-use super::fields;
-use super::raw::{Parsed, RawRequest, Units};
 use crate::error::LineProblem;
+use crate::trace::SkipReason;
+use crate::trace::TimeUnit;
+use crate::trace::fields;
+use crate::trace::raw::{Parsed, RawRequest, Units};
+use crate::trace::shape::{columns, is_decimal};
 
 /// The state of the reader: whether the header is over.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Blkreplay {
+pub(in crate::trace) struct Blkreplay {
     started: bool,
 }
 
 impl Blkreplay {
     /// Reads one line. Everything above the first request is header; below it, nothing may be.
-    pub(super) fn parse<'a>(
+    pub(in crate::trace) fn parse<'a>(
         &mut self,
         line: &'a str,
         units: &Units,
@@ -46,10 +49,38 @@ impl Blkreplay {
 }
 
 /// Whether the line is a request and no header.
-pub(super) fn is_data(line: &str) -> bool {
+pub(in crate::trace) fn is_data(line: &str) -> bool {
     let mut parts = line.split(';');
     let time = parts.next().unwrap_or("").trim();
     time.starts_with(|c: char| c.is_ascii_digit())
         && time.bytes().all(|b| b.is_ascii_digit() || b == b'.')
         && parts.count() >= 3
+}
+
+/// What is known of the format.
+pub(super) const ABOUT: About = About {
+    name: "blkreplay",
+    time_unit: Some(TimeUnit::Seconds),
+    counted: Addressing::Sectors,
+    is_text: true,
+    columns: Some(Columns {
+        // Its tables have fractions where others have whole numbers.
+        are_written: |_| true,
+        ..Columns::new(has_shape, cells)
+    }),
+};
+
+/// Other tables with semicolons have whole numbers in the place of the delay and the duration.
+fn has_shape(line: &str) -> bool {
+    let fraction = |text: &str| text.contains('.') && is_decimal(text);
+    matches!(columns(line, ';')[..], [time, _, _, _, delay, duration]
+        if fraction(time) && fraction(delay) && fraction(duration))
+        && is_data(line)
+}
+
+fn cells(line: &str) -> Option<Cells<'_>> {
+    match columns(line, ';')[..] {
+        [time, offset, size, op, _, _] => Some((time, String::new(), offset, size, op)),
+        _ => None,
+    }
 }
