@@ -9,7 +9,7 @@ pub use schema::{ANSWER_SCHEMA, Marked, STATUS_SCHEMA};
 
 use crate::durable::{Intent, Journal, OpenError, Superblock};
 use crate::nbd::{Connection, StrangerCounts};
-use crate::storage::{Place, PrefillProgress, PrefillState, StoredDrive};
+use crate::storage::{DriveLocation, PrefillProgress, PrefillState, StoredDrive};
 use rustix::event::{EventfdFlags, eventfd};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -503,7 +503,7 @@ pub struct Joined {
     /// Whose place it takes.
     pub drive: DriveId,
     /// Where it is.
-    pub place: Place,
+    pub place: DriveLocation,
     /// The drive, or why there is none.
     pub disk: Result<StoredDrive, OpenError>,
 }

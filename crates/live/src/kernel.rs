@@ -21,10 +21,10 @@ mod tables;
 
 /// How it is done: the same results, at different speed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Kernel(Kind);
+pub struct Kernel(Instructions);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum Instructions {
     Portable,
     /// Made only by [`Kernel::all`], after a look at the processor.
     #[cfg(target_arch = "x86_64")]
@@ -33,7 +33,7 @@ enum Kind {
 
 impl Kernel {
     /// On any processor.
-    pub const PORTABLE: Self = Self(Kind::Portable);
+    pub const PORTABLE: Self = Self(Instructions::Portable);
 
     /// The fastest that this processor has.
     #[must_use]
@@ -47,7 +47,7 @@ impl Kernel {
         let mut all = vec![Self::PORTABLE];
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
-            all.push(Self(Kind::Avx2));
+            all.push(Self(Instructions::Avx2));
         }
         all
     }
@@ -56,9 +56,9 @@ impl Kernel {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self.0 {
-            Kind::Portable => "portable",
+            Instructions::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => "avx2",
+            Instructions::Avx2 => "avx2",
         }
     }
 
@@ -80,10 +80,10 @@ impl Kernel {
     pub fn multiply_add(self, into: &mut [u8], from: &[u8], coefficient: u8) {
         assert_eq!(into.len(), from.len(), "factors of one length");
         match self.0 {
-            Kind::Portable => portable::multiply_add(into, from, coefficient),
+            Instructions::Portable => portable::multiply_add(into, from, coefficient),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the processor has AVX2, or this kernel would not have been made.
-            Kind::Avx2 => unsafe { avx2::multiply_add(into, from, coefficient) },
+            Instructions::Avx2 => unsafe { avx2::multiply_add(into, from, coefficient) },
         }
     }
 
@@ -98,10 +98,10 @@ impl Kernel {
             assert_eq!(into.len(), source.len(), "terms of one length");
         }
         match self.0 {
-            Kind::Portable => portable::combine(into, terms),
+            Instructions::Portable => portable::combine(into, terms),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the processor has AVX2, or this kernel would not have been made.
-            Kind::Avx2 => unsafe { avx2::combine(into, terms) },
+            Instructions::Avx2 => unsafe { avx2::combine(into, terms) },
         }
     }
 }

@@ -73,7 +73,8 @@ pub use progress::{Progress, RunProgress};
 pub use requests::{REQUESTS_AT_ONCE, RequestColumns, RequestRecord};
 pub use result::{BlockedReads, DriveResult, HostLatency, RunResult};
 pub use story::{
-    Activity, Explained, Lane, PathSums, Place, Segment, Sentence, Span, Story, explain, slowest,
+    Activity, Explained, Lane, PathSums, Segment, Sentence, Span, Story, StoryPlace, explain,
+    slowest,
 };
 pub use sub_reads::SubReads;
 pub use timeline::{Band, FREE_INTERVAL, P99_INTERVAL, Timeline, TimelineConfig, TimelinePoint};

@@ -76,12 +76,12 @@ impl Batch {
 
 /// What drives are like after a round.
 #[derive(Clone, Copy)]
-struct State {
+struct Steadiness {
     write_amplification: f64,
     free_share: f64,
 }
 
-impl State {
+impl Steadiness {
     fn of(drives: &[Ssd]) -> Self {
         let mean = |of: fn(&Ssd) -> f64| drives.iter().map(of).sum::<f64>() / drives.len() as f64;
         Self {
@@ -117,7 +117,7 @@ pub(crate) fn overwrite(
         pages: vec![Vec::new(); drives.len()],
         enough: (drive_pages / PARTS).clamp(1, BATCH_PAGES) as usize,
     };
-    let mut before: Option<State> = None;
+    let mut before: Option<Steadiness> = None;
     let mut calm = 0;
     let written = |drives: &[Ssd]| -> u64 {
         drives.iter().map(|drive| drive.counters().host_programs_pages).sum()
@@ -141,7 +141,7 @@ pub(crate) fn overwrite(
             }
             batch.write(drives, threads);
         }
-        let now = State::of(drives);
+        let now = Steadiness::of(drives);
         let blocks = plan.drive.geometry.blocks_per_die();
         let is_calm = before.is_some_and(|before| now.is_calm(before, blocks));
         calm = if is_calm { calm + 1 } else { 0 };

@@ -7,9 +7,9 @@ use crate::{Generator, Request, Source, TraceSource, Workload};
 ///
 /// A generator goes on with draws of its own, over the same places and sizes. A trace begins again
 /// at its end.
-pub struct Before(Kind);
+pub struct Before(Preparing);
 
-enum Kind {
+enum Preparing {
     Generator(Box<Generator>),
     Trace(Box<Repeated>),
 }
@@ -33,14 +33,14 @@ impl Source {
                 let current = Some(self.open(capacity_bytes)?);
                 let source = source.as_ref().clone();
                 let repeated = Repeated { source, capacity_bytes, current };
-                return Ok(Before(Kind::Trace(Box::new(repeated))));
+                return Ok(Before(Preparing::Trace(Box::new(repeated))));
             }
             Self::Synthetic(synthetic) => synthetic.generator(capacity_bytes)?,
             Self::Preset { preset, seed, requests, rate } => {
                 preset.generator(*seed, capacity_bytes, *requests, *rate)?
             }
         };
-        Ok(Before(Kind::Generator(Box::new(generator.endless(seed)))))
+        Ok(Before(Preparing::Generator(Box::new(generator.endless(seed)))))
     }
 }
 
@@ -65,8 +65,8 @@ impl Iterator for Before {
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
-            Kind::Generator(generator) => generator.next().map(Ok),
-            Kind::Trace(repeated) => repeated.next(),
+            Preparing::Generator(generator) => generator.next().map(Ok),
+            Preparing::Trace(repeated) => repeated.next(),
         }
     }
 }

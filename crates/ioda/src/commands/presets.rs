@@ -38,7 +38,7 @@ Examples:
 
 /// What to list.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum Listing {
     /// Drive models
     Drives,
     /// Workloads
@@ -53,7 +53,7 @@ enum Kind {
 #[derive(Args, Debug)]
 pub(crate) struct PresetsArgs {
     /// What to list [default: everything]
-    kind: Option<Kind>,
+    kind: Option<Listing>,
     /// Everything as JSON.
     #[command(flatten)]
     json: JsonArgs,
@@ -73,7 +73,7 @@ pub(crate) struct PresetsArgs {
 /// Prints the lists.
 pub(crate) fn run(args: &PresetsArgs) -> Result<Code, Failure> {
     if let Some(names) = &args.calibration {
-        if args.kind.is_some_and(|kind| kind != Kind::Drives) {
+        if args.kind.is_some_and(|kind| kind != Listing::Drives) {
             return Err(Failure::usage(
                 "--calibration is about drives; write `ioda presets drives`",
             ));
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &PresetsArgs) -> Result<Code, Failure> {
     Ok(Code::Ok)
 }
 
-fn wants(args: &PresetsArgs, kind: Kind) -> bool {
+fn wants(args: &PresetsArgs, kind: Listing) -> bool {
     args.kind.is_none_or(|wanted| wanted == kind)
 }
 
@@ -125,16 +125,16 @@ fn drive_toml(name: &str) -> Result<String, Failure> {
 
 fn tables(args: &PresetsArgs) -> String {
     let mut sections = Vec::new();
-    if wants(args, Kind::Drives) {
+    if wants(args, Listing::Drives) {
         sections.push(drive_table(args));
     }
-    if wants(args, Kind::Workloads) {
+    if wants(args, Listing::Workloads) {
         sections.push(workload_table());
     }
-    if wants(args, Kind::Policies) {
+    if wants(args, Listing::Policies) {
         sections.push(policy_list());
     }
-    if wants(args, Kind::Metrics) {
+    if wants(args, Listing::Metrics) {
         sections.push(metrics::list());
     }
     sections.join("\n")
@@ -336,13 +336,13 @@ struct Policy {
 
 fn document(args: &PresetsArgs) -> Presets {
     Presets {
-        drives: wants(args, Kind::Drives)
+        drives: wants(args, Listing::Drives)
             .then(|| drives().map(|config| drive_document(&config, args)).collect()),
-        workloads: wants(args, Kind::Workloads)
+        workloads: wants(args, Listing::Workloads)
             .then(|| workload::presets().iter().map(workload_document).collect()),
-        policies: wants(args, Kind::Policies)
+        policies: wants(args, Listing::Policies)
             .then(|| PolicyKind::ALL.iter().map(|&policy| policy_document(policy)).collect()),
-        metrics: wants(args, Kind::Metrics).then(metrics::entries),
+        metrics: wants(args, Listing::Metrics).then(metrics::entries),
     }
 }
 

@@ -8,7 +8,7 @@ use live::durable::{self, Assembly, Claimed, Geometry, OpenArray, Refusal, Uuid}
 use live::nvme_tcp::TargetSetup;
 use live::server::{Durable, Setup, Watched};
 use live::storage::{
-    AddressError, Backing, IoMethod, Memory, Place, RemoteAddress, RemoteLocation, Storage,
+    AddressError, Backing, DriveLocation, IoMethod, Memory, RemoteAddress, RemoteLocation, Storage,
     StoredDrive,
 };
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
@@ -120,10 +120,11 @@ fn in_memory(settings: &Settings) -> Result<Opened, Failure> {
 fn in_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
     let path = |drive: u32| folder.join(format!("drive-{drive}"));
     for path in (0..64).map(path) {
-        check_unused(&Place::File(path))?;
+        check_unused(&DriveLocation::File(path))?;
     }
     // What a creation left that was cut short is no array.
-    let counts = |path: &PathBuf| path.exists() && !durable::is_remains(&Place::File(path.clone()));
+    let counts =
+        |path: &PathBuf| path.exists() && !durable::is_remains(&DriveLocation::File(path.clone()));
     let is_there = (0..64).map(path).any(|path| counts(&path));
     let create = settings.serve.create;
     let width = match (is_there, create) {
@@ -150,7 +151,7 @@ fn in_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
         }
         (true, false) => {
             let there = (0..64).map(path).filter(|path| path.exists());
-            let geometry = there.filter_map(|path| geometry_at(&Place::File(path))).next();
+            let geometry = there.filter_map(|path| geometry_at(&DriveLocation::File(path))).next();
             match geometry {
                 Some(geometry) => u32::from(geometry.width),
                 None => settings.array.drives.unwrap_or(4),
@@ -199,7 +200,7 @@ fn make_folder(folder: &Path) -> std::io::Result<()> {
 
 /// Refuses a file or device that something else has, at once and before anything is done to the
 /// others.
-fn check_unused(place: &Place) -> Result<(), Failure> {
+fn check_unused(place: &DriveLocation) -> Result<(), Failure> {
     if place.path().is_none() {
         return Ok(());
     }
@@ -210,7 +211,7 @@ fn check_unused(place: &Place) -> Result<(), Failure> {
 }
 
 /// Refuses two names for the bytes of one drive: links to a file, or a loop device and its file.
-fn check_different(places: &[Place]) -> Result<(), Failure> {
+fn check_different(places: &[DriveLocation]) -> Result<(), Failure> {
     for (number, place) in places.iter().enumerate() {
         let Some(same) = places[..number].iter().find(|other| place.has_bytes_of(other)) else {
             continue;
@@ -226,13 +227,13 @@ fn check_different(places: &[Place]) -> Result<(), Failure> {
 }
 
 /// What the drive at a place says about its array, if it says anything.
-fn geometry_at(place: &Place) -> Option<Geometry> {
+fn geometry_at(place: &DriveLocation) -> Option<Geometry> {
     let mut drive = StoredDrive::open_head(place).ok()?;
     durable::read_superblock(&mut drive).ok().map(|superblock| superblock.geometry)
 }
 
 /// The places of a list.
-fn places(settings: &Settings, list: &[String]) -> Result<Vec<Place>, Failure> {
+fn places(settings: &Settings, list: &[String]) -> Result<Vec<DriveLocation>, Failure> {
     let options = settings.network.options()?;
     let mut places = Vec::with_capacity(list.len());
     for name in list {
@@ -242,7 +243,7 @@ fn places(settings: &Settings, list: &[String]) -> Result<Vec<Place>, Failure> {
                     .parse()
                     .map_err(|error: AddressError| Failure::usage(format!("--storage: {error}")))?;
                 let options = options.clone();
-                Place::Remote(Box::new(RemoteLocation { address, options }))
+                DriveLocation::Remote(Box::new(RemoteLocation { address, options }))
             }
             false => place(settings, name.into())?,
         };
@@ -251,7 +252,7 @@ fn places(settings: &Settings, list: &[String]) -> Result<Vec<Place>, Failure> {
     Ok(places)
 }
 
-fn place(settings: &Settings, path: PathBuf) -> Result<Place, Failure> {
+fn place(settings: &Settings, path: PathBuf) -> Result<DriveLocation, Failure> {
     let device = std::fs::metadata(&path).is_ok_and(|about| about.file_type().is_block_device());
     if device && !settings.serve.plain {
         return Err(Failure::usage(format!(
@@ -259,10 +260,18 @@ fn place(settings: &Settings, path: PathBuf) -> Result<Place, Failure> {
             path.display()
         )));
     }
-    Ok(if device || settings.serve.direct { Place::Direct(path) } else { Place::File(path) })
+    Ok(if device || settings.serve.direct {
+        DriveLocation::Direct(path)
+    } else {
+        DriveLocation::File(path)
+    })
 }
 
-fn on_places(settings: &Settings, places: Vec<Place>, create: bool) -> Result<Opened, Failure> {
+fn on_places(
+    settings: &Settings,
+    places: Vec<DriveLocation>,
+    create: bool,
+) -> Result<Opened, Failure> {
     if let Some(uuid) = settings.serve.uuid.as_ref().filter(|_| create) {
         return Err(Failure::usage(format!(
             "--create makes an array with a uuid of its own, and the configuration asks for {}; leave `uuid` out",
@@ -277,7 +286,11 @@ fn on_places(settings: &Settings, places: Vec<Place>, create: bool) -> Result<Op
     Ok(Opened { claimed, ..opened })
 }
 
-fn put_together(settings: &Settings, places: Vec<Place>, create: bool) -> Result<Opened, Failure> {
+fn put_together(
+    settings: &Settings,
+    places: Vec<DriveLocation>,
+    create: bool,
+) -> Result<Opened, Failure> {
     let there = if create { None } else { places.iter().find_map(geometry_at) };
     let mut settings = settings.clone();
     if there.is_none() {
@@ -353,7 +366,7 @@ fn put_together(settings: &Settings, places: Vec<Place>, create: bool) -> Result
 /// Opens the array, and asks people if it is refused and they have said that it may be forced.
 fn open_or_force(
     settings: &Settings,
-    places: &[Place],
+    places: &[DriveLocation],
     asked: &Geometry,
 ) -> Result<Result<OpenArray, durable::OpenError>, Failure> {
     let opened = match durable::find(places, Some(asked)) {
@@ -386,7 +399,7 @@ pub(super) fn check_uuid(settings: &Settings, assembly: &Assembly) -> Result<(),
 }
 
 /// Plain drives that are there already: the smallest says how large all are.
-fn smallest(settings: &Settings, places: &[Place], built: Built) -> Result<Built, Failure> {
+fn smallest(settings: &Settings, places: &[DriveLocation], built: Built) -> Result<Built, Failure> {
     let mut least: Option<u64> = None;
     for place in places.iter().filter(|place| place.exists()) {
         let disk = StoredDrive::open_head(place).map_err(Failure::usage)?;

@@ -4,7 +4,7 @@
 use super::bytes::QUIET_FOR;
 use engine::durability::{Doubt, DriveSet, Note};
 use live::durable::{Assembly, FoundArray};
-use live::storage::Place;
+use live::storage::DriveLocation;
 use study::Failure;
 use study::settings::Settings;
 
@@ -24,7 +24,7 @@ pub(crate) struct Warning {
 pub(super) fn check(
     settings: &Settings,
     mut found: FoundArray,
-    places: &[Place],
+    places: &[DriveLocation],
 ) -> Result<FoundArray, Failure> {
     if settings.serve.degraded || settings.serve.force_assembly {
         return Ok(found);
@@ -35,7 +35,7 @@ pub(super) fn check(
     }
 }
 
-fn refusal(doubt: Doubt, assembly: &Assembly, places: &[Place]) -> String {
+fn refusal(doubt: Doubt, assembly: &Assembly, places: &[DriveLocation]) -> String {
     let level = assembly.geometry.level.name();
     match doubt {
         Doubt::Apart { away } => format!(
@@ -53,7 +53,7 @@ fn refusal(doubt: Doubt, assembly: &Assembly, places: &[Place]) -> String {
 }
 
 /// Drives with their places, and the verb.
-fn listed(assembly: &Assembly, places: &[Place], drives: u64) -> String {
+fn listed(assembly: &Assembly, places: &[DriveLocation], drives: u64) -> String {
     let drives: Vec<usize> =
         DriveSet::from_bits(drives).iter().map(|drive| drive.index()).collect();
     let name = |drive: &usize| format!("drive {drive} at {}", place(assembly, places, *drive));
@@ -62,7 +62,7 @@ fn listed(assembly: &Assembly, places: &[Place], drives: u64) -> String {
 }
 
 /// Where a drive is, or else the place of its number if no other drive is there.
-fn place(assembly: &Assembly, places: &[Place], member: usize) -> String {
+fn place(assembly: &Assembly, places: &[DriveLocation], member: usize) -> String {
     let is_free = |place: &usize| !assembly.order.contains(&Some(*place));
     let found = assembly.order.get(member).copied().flatten();
     let place = found.or_else(|| Some(member).filter(is_free));
@@ -77,7 +77,7 @@ pub(super) fn other_notes(assembly: &Assembly) -> Vec<String> {
 }
 
 /// One for each drive that does not hold all its data.
-pub(super) fn warnings(assembly: &Assembly, places: &[Place]) -> Vec<Warning> {
+pub(super) fn warnings(assembly: &Assembly, places: &[DriveLocation]) -> Vec<Warning> {
     let warning = |slot: usize| {
         let place = place(assembly, places, slot);
         let text = match assembly.rebuilding >> slot & 1 {

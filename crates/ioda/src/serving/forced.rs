@@ -3,13 +3,13 @@
 use super::bytes::{QUIET_FOR, check_uuid};
 use crate::output::remark;
 use live::durable::{self, Geometry, OpenArray, OpenError};
-use live::storage::Place;
+use live::storage::DriveLocation;
 use std::io::{BufRead, IsTerminal, Write};
 use study::Failure;
 use study::settings::Settings;
 
 /// What is wrong, and that it can be forced if it can.
-pub(super) fn hint(error: &OpenError, places: &[Place], asked: &Geometry) -> String {
+pub(super) fn hint(error: &OpenError, places: &[DriveLocation], asked: &Geometry) -> String {
     match durable::find_forced(places, Some(asked)) {
         Err(_) => error.to_string(),
         Ok(_) => format!(
@@ -22,7 +22,7 @@ pub(super) fn hint(error: &OpenError, places: &[Place], asked: &Geometry) -> Str
 /// Tells what it would do to an array that was refused for `why`, and does it if people agree.
 pub(super) fn open(
     settings: &Settings,
-    places: &[Place],
+    places: &[DriveLocation],
     asked: &Geometry,
     why: &OpenError,
 ) -> Result<OpenArray, Failure> {

@@ -61,7 +61,7 @@ fn a_few_seeds_are_survived_and_counted() {
     let levels = document["levels"].as_array().unwrap();
     let of_levels: u64 = levels.iter().map(|level| level["histories"].as_u64().unwrap()).sum();
     assert_eq!((of_levels, &document["steps"]), (6, &360.into()), "{document}");
-    let pairs = sim::torture::Event::ALL.len() * sim::torture::State::ALL.len();
+    let pairs = sim::torture::Event::ALL.len() * sim::torture::ArrayState::ALL.len();
     assert_eq!(document["coverage"].as_array().unwrap().len(), pairs);
     for seed in 1..=6 {
         let level = ["raid5", "raid6"][seed % 2];

@@ -9,7 +9,7 @@
 //! so that of two servers that start at once one gets the first. The leases of their former owners
 //! run out at the same time.
 
-use crate::storage::{Claimant, Finding, Place, RemoteDrive, RemoteLocation, StoredDrive};
+use crate::storage::{Claimant, DriveLocation, Finding, RemoteDrive, RemoteLocation, StoredDrive};
 use ::engine::durability::owner::{OwnerBlock, OwnerName, Process};
 use ::engine::durability::{Uuid, is_claimable};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -96,7 +96,7 @@ pub fn claimant(lease: Duration) -> io::Result<Claimant> {
 /// # Errors
 ///
 /// If another server has one and lives, or one cannot be claimed.
-pub fn claim(places: &[Place], takes_over: bool) -> Result<Claimed, ClaimError> {
+pub fn claim(places: &[DriveLocation], takes_over: bool) -> Result<Claimed, ClaimError> {
     claim_numbered(places.iter().enumerate(), takes_over)
 }
 
@@ -105,12 +105,12 @@ pub fn claim(places: &[Place], takes_over: bool) -> Result<Claimed, ClaimError> 
 /// # Errors
 ///
 /// As [`claim`].
-pub fn claim_drive(number: usize, place: &Place) -> Result<Claimed, ClaimError> {
+pub fn claim_drive(number: usize, place: &DriveLocation) -> Result<Claimed, ClaimError> {
     claim_numbered([(number, place)], false)
 }
 
 fn claim_numbered<'a>(
-    places: impl IntoIterator<Item = (usize, &'a Place)>,
+    places: impl IntoIterator<Item = (usize, &'a DriveLocation)>,
     takes_over: bool,
 ) -> Result<Claimed, ClaimError> {
     let mut candidates = connect(places);
@@ -126,10 +126,10 @@ fn claim_numbered<'a>(
 }
 
 /// The drives that can be connected. Others are told about when they are opened.
-fn connect<'a>(places: impl IntoIterator<Item = (usize, &'a Place)>) -> Vec<Candidate> {
+fn connect<'a>(places: impl IntoIterator<Item = (usize, &'a DriveLocation)>) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     for (number, place) in places {
-        let Place::Remote(location) = place else { continue };
+        let DriveLocation::Remote(location) = place else { continue };
         if location.options.claims.is_none() {
             continue;
         }

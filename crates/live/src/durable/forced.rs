@@ -2,7 +2,7 @@
 
 use super::format::{FoundArray, OpenError, disks_at};
 use super::{Geometry, Refusal};
-use crate::storage::Place;
+use crate::storage::DriveLocation;
 use ::engine::durability::{self, Fate, Taking};
 use std::fmt;
 
@@ -38,7 +38,7 @@ impl OpenError {
 /// For any reason of [`OpenError`]: drives of two arrays, copies of one drive, too few of one
 /// history.
 pub fn find_forced(
-    places: &[Place],
+    places: &[DriveLocation],
     asked: Option<&Geometry>,
 ) -> Result<(FoundArray, Account), OpenError> {
     let (opening, takings) = durability::find_forced(disks_at(places)?, asked)?;

@@ -5,7 +5,7 @@
 use super::ftl::sync_folder;
 use super::tended::tended;
 use super::{Assembly, Geometry, Intent, Journal, Refusal, Superblock, Uuid};
-use crate::storage::{DATA_OFFSET_BYTES, DiskError, Place, PlaceError, StoredDrive};
+use crate::storage::{DATA_OFFSET_BYTES, DiskError, DriveLocation, PlaceError, StoredDrive};
 use ::engine::durability::{
     self, Doubt, HEAD_BYTES, Opened, Opening, Vacancy, check_blank, check_join, check_new,
     check_return, is_unfinished, prepare, prepare_return,
@@ -30,7 +30,7 @@ pub type OpenArray = Opened<StoredDrive>;
 pub enum OpenError {
     /// A place cannot be used.
     #[error("drive {drive}: {error}")]
-    Place {
+    DriveLocation {
         /// Number of the place.
         drive: usize,
         /// Why.
@@ -116,7 +116,7 @@ impl From<Refusal> for OpenError {
 /// If a file or device is not blank, or for any other reason of [`OpenError`]; files that
 /// were made are removed again.
 pub fn create(
-    places: &[Place],
+    places: &[DriveLocation],
     geometry: &Geometry,
     quiet_for: Duration,
 ) -> Result<OpenArray, OpenError> {
@@ -133,7 +133,7 @@ pub fn create(
 }
 
 fn create_on(
-    places: &[Place],
+    places: &[DriveLocation],
     geometry: &Geometry,
     quiet_for: Duration,
     made: &mut Vec<PathBuf>,
@@ -148,8 +148,8 @@ fn create_on(
         if !place.exists() {
             continue;
         }
-        let mut disk =
-            StoredDrive::open_head(place).map_err(|error| OpenError::Place { drive, error })?;
+        let mut disk = StoredDrive::open_head(place)
+            .map_err(|error| OpenError::DriveLocation { drive, error })?;
         vacancy(drive, &mut disk, |disk| check_blank(drive, disk))
             .map_err(|error| OpenError::located(error, &names))?;
     }
@@ -159,14 +159,14 @@ fn create_on(
             Err(PlaceError::Disk(DiskError::Exists { .. })) => StoredDrive::open_head(place),
             created => created,
         }
-        .map_err(|error| OpenError::Place { drive, error })?;
+        .map_err(|error| OpenError::DriveLocation { drive, error })?;
         if !exists && let Some(path) = place.path() {
             made.push(path.into());
         }
         let vacancy = vacancy(drive, &mut disk, |disk| check_blank(drive, disk))
             .map_err(|error| OpenError::located(error, &names))?;
         make_room(&mut disk, vacancy, geometry.stored_bytes())
-            .map_err(|error| OpenError::Place { drive, error })?;
+            .map_err(|error| OpenError::DriveLocation { drive, error })?;
         disks.push(disk);
     }
     for (drive, place) in places.iter().enumerate() {
@@ -216,7 +216,7 @@ fn make_room(disk: &mut StoredDrive, vacancy: Vacancy, bytes: u64) -> Result<(),
 /// Whether a file holds only zeros, or a creation or a joining was cut short there: a new array may
 /// be made of it.
 #[must_use]
-pub fn is_remains(place: &Place) -> bool {
+pub fn is_remains(place: &DriveLocation) -> bool {
     StoredDrive::open_head(place).is_ok_and(|mut disk| disk.is_hole() || is_unfinished(&mut disk))
 }
 
@@ -229,14 +229,14 @@ pub fn is_remains(place: &Place) -> bool {
 ///
 /// If anything else is on it, or for another reason of [`OpenError`].
 pub fn join(
-    place: &Place,
+    place: &DriveLocation,
     drive: DriveId,
     superblock: &Superblock,
     intent: &Intent,
     journal: &Journal,
 ) -> Result<StoredDrive, OpenError> {
     let number = drive.index();
-    let place_error = |error| OpenError::Place { drive: number, error };
+    let place_error = |error| OpenError::DriveLocation { drive: number, error };
     let io_error = |error| OpenError::Io { drive: number, place: place.to_string(), error };
     let bytes = superblock.geometry.stored_bytes();
     let exists = place.exists();
@@ -290,7 +290,7 @@ pub fn take_back(
 /// For any reason of [`OpenError`]; nothing has been written unless the drives were found to be
 /// one array and enough of it.
 pub fn open(
-    places: &[Place],
+    places: &[DriveLocation],
     asked: Option<&Geometry>,
     quiet_for: Duration,
 ) -> Result<OpenArray, OpenError> {
@@ -310,18 +310,18 @@ pub struct FoundArray {
 /// # Errors
 ///
 /// For any reason of [`OpenError`].
-pub fn find(places: &[Place], asked: Option<&Geometry>) -> Result<FoundArray, OpenError> {
+pub fn find(places: &[DriveLocation], asked: Option<&Geometry>) -> Result<FoundArray, OpenError> {
     FoundArray::new(durability::find(disks_at(places)?, asked)?)
 }
 
-pub(super) fn disks_at(places: &[Place]) -> Result<Vec<Option<StoredDrive>>, OpenError> {
-    let disk = |(drive, place): (usize, &Place)| match StoredDrive::open_head(place) {
+pub(super) fn disks_at(places: &[DriveLocation]) -> Result<Vec<Option<StoredDrive>>, OpenError> {
+    let disk = |(drive, place): (usize, &DriveLocation)| match StoredDrive::open_head(place) {
         Ok(disk) => Ok(Some(disk)),
         Err(error) if error.is_missing() => {
             tracing::debug!(place = drive, "{error}");
             Ok(None)
         }
-        Err(error) => Err(OpenError::Place { drive, error }),
+        Err(error) => Err(OpenError::DriveLocation { drive, error }),
     };
     places.iter().enumerate().map(disk).collect()
 }
@@ -333,7 +333,8 @@ impl FoundArray {
         for (drive, disk) in opening.disks.iter_mut().enumerate() {
             names.push(disk.as_ref().map_or_else(String::new, StoredDrive::name));
             if let Some(disk) = disk {
-                disk.set_bytes(stored_bytes).map_err(|error| OpenError::Place { drive, error })?;
+                disk.set_bytes(stored_bytes)
+                    .map_err(|error| OpenError::DriveLocation { drive, error })?;
             }
         }
         Ok(Self { opening, names })
@@ -385,7 +386,7 @@ pub fn random_uuid() -> io::Result<Uuid> {
 }
 
 /// Brings the creation of a file to stable storage.
-fn sync_folder_of(place: &Place) -> io::Result<()> {
+fn sync_folder_of(place: &DriveLocation) -> io::Result<()> {
     place.path().map_or(Ok(()), sync_folder)
 }
 

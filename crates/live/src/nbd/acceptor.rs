@@ -5,7 +5,7 @@ use super::connection::Connection;
 use super::door::{Door, StrangerCounts};
 use super::handshake::{Export, TlsPolicy};
 use super::listener::{Listen, ListenError, Listener};
-use super::negotiation::{Negotiation, Step};
+use super::negotiation::{Negotiated, Negotiation};
 use super::permit::{CLIENTS_MAX, ConnectionLimit};
 use super::stream::Stream;
 use super::wire::STRING_BYTES_MAX;
@@ -407,7 +407,7 @@ impl AcceptorLoop {
             self.door.step(Instant::now(), index);
         }
         match next {
-            Step::Wait(interest) => {
+            Negotiated::Wait(interest) => {
                 let data = EventData::new_u64(index as u64);
                 let outcome = if interest == negotiation.watched_for {
                     Ok(())
@@ -425,7 +425,7 @@ impl AcceptorLoop {
                     }
                 }
             }
-            Step::Done(choice) => {
+            Negotiated::Done(choice) => {
                 self.end(index);
                 let Some(permit) = self.limit.take(negotiation.source) else {
                     self.door.count_refused();
@@ -435,7 +435,7 @@ impl AcceptorLoop {
                     (self.hand_over)(negotiation.into_connection(choice, permit));
                 }
             }
-            Step::Close => self.end(index),
+            Negotiated::Close => self.end(index),
         }
     }
 

@@ -33,7 +33,7 @@ pub(super) struct Negotiation {
 
 /// What is to be done with a client next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Step {
+pub(super) enum Negotiated {
     /// Its socket is to be watched.
     Wait(EventFlags),
     /// It has chosen.
@@ -77,32 +77,40 @@ impl Negotiation {
     }
 
     /// Goes on after the socket has become ready: receives once, answers, sends.
-    pub(super) fn on_ready(&mut self, scratch: &mut [u8], tls: Option<&Arc<ServerConfig>>) -> Step {
+    pub(super) fn on_ready(
+        &mut self,
+        scratch: &mut [u8],
+        tls: Option<&Arc<ServerConfig>>,
+    ) -> Negotiated {
         match self.step(scratch, tls) {
             Ok(step) => step,
             Err(error) => {
                 tracing::debug!("a connection was closed: {error}");
-                Step::Close
+                Negotiated::Close
             }
         }
     }
 
-    fn step(&mut self, scratch: &mut [u8], tls: Option<&Arc<ServerConfig>>) -> io::Result<Step> {
+    fn step(
+        &mut self,
+        scratch: &mut [u8],
+        tls: Option<&Arc<ServerConfig>>,
+    ) -> io::Result<Negotiated> {
         let mut may_receive = true;
         loop {
             if let Progress::Done(choice) = self.progress {
-                return Ok(Step::Done(choice));
+                return Ok(Negotiated::Done(choice));
             }
             if !self.send()? {
-                return Ok(Step::Wait(EventFlags::OUT));
+                return Ok(Negotiated::Wait(EventFlags::OUT));
             }
             match self.progress {
                 Progress::Close => {
                     self.stream.send_close_notify();
-                    return Ok(Step::Close);
+                    return Ok(Negotiated::Close);
                 }
                 Progress::StartTls => {
-                    let Some(config) = tls else { return Ok(Step::Close) };
+                    let Some(config) = tls else { return Ok(Negotiated::Close) };
                     // What came early is taken for TLS; as plain options it would let a third
                     // party speak for the client.
                     self.stream.start_tls(Arc::clone(config), &self.input)?;
@@ -116,11 +124,11 @@ impl Negotiation {
                 continue;
             }
             if !may_receive && !self.stream.has_plain_bytes() {
-                return Ok(Step::Wait(EventFlags::IN));
+                return Ok(Negotiated::Wait(EventFlags::IN));
             }
             may_receive = false;
             match self.stream.read(&mut [IoSliceMut::new(scratch)]) {
-                Ok(0) => return Ok(Step::Close),
+                Ok(0) => return Ok(Negotiated::Close),
                 Ok(count) => self.input.extend_from_slice(&scratch[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => may_receive = true,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -129,7 +137,7 @@ impl Negotiation {
                     } else {
                         EventFlags::empty()
                     };
-                    return Ok(Step::Wait(EventFlags::IN | write));
+                    return Ok(Negotiated::Wait(EventFlags::IN | write));
                 }
                 Err(error) => return Err(error),
             }

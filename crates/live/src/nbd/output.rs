@@ -17,7 +17,7 @@ const SHARED_BYTES_MIN: usize = PIECE_BYTES;
 
 /// Where bytes to be sent are.
 #[derive(Debug)]
-enum Place {
+enum BytesIn {
     Own(Vec<u8>),
     /// In what a read has brought.
     Read(Buffer),
@@ -26,7 +26,7 @@ enum Place {
 /// One piece of memory: sent up to `start`, filled up to `end`.
 #[derive(Debug)]
 struct Piece {
-    place: Place,
+    place: BytesIn,
     start: usize,
     end: usize,
     /// Bytes that count as held while any of them waits.
@@ -36,16 +36,16 @@ struct Piece {
 impl Piece {
     fn memory(&self) -> &[u8] {
         match &self.place {
-            Place::Own(memory) => memory,
-            Place::Read(buffer) => buffer.bytes(),
+            BytesIn::Own(memory) => memory,
+            BytesIn::Read(buffer) => buffer.bytes(),
         }
     }
 
     /// Room for more bytes behind those that are filled.
     fn room_bytes(&self) -> usize {
         match &self.place {
-            Place::Own(memory) => memory.len() - self.end,
-            Place::Read(_) => 0,
+            BytesIn::Own(memory) => memory.len() - self.end,
+            BytesIn::Read(_) => 0,
         }
     }
 }
@@ -95,11 +95,12 @@ impl Output {
                 self.pieces.clear();
             }
             // Zeros from the system are not touched before they are needed.
-            let place = Place::Own(vec![0; count.max(piece_bytes)]);
+            let place = BytesIn::Own(vec![0; count.max(piece_bytes)]);
             self.pieces.push_back(Piece { place, start: 0, end: 0, held_bytes: 0 });
         }
         self.filled_bytes += count;
-        let Some(Piece { place: Place::Own(memory), end, held_bytes, .. }) = self.pieces.back_mut()
+        let Some(Piece { place: BytesIn::Own(memory), end, held_bytes, .. }) =
+            self.pieces.back_mut()
         else {
             return &mut [];
         };
@@ -127,7 +128,7 @@ impl Output {
         let held_bytes = range.len();
         self.filled_bytes += held_bytes;
         let Range { start, end } = range;
-        self.pieces.push_back(Piece { place: Place::Read(buffer), start, end, held_bytes });
+        self.pieces.push_back(Piece { place: BytesIn::Read(buffer), start, end, held_bytes });
     }
 
     /// `count` bytes of [`Self::front`] have been sent.
@@ -141,12 +142,12 @@ impl Output {
         }
         self.filled_bytes -= std::mem::take(&mut piece.held_bytes);
         match &piece.place {
-            Place::Own(memory) if is_only && memory.len() == PIECE_BYTES => {
+            BytesIn::Own(memory) if is_only && memory.len() == PIECE_BYTES => {
                 (piece.start, piece.end) = (0, 0);
             }
             _ => {
                 let sent = self.pieces.pop_front().map(|piece| piece.place);
-                if let Some(Place::Read(buffer)) = sent {
+                if let Some(BytesIn::Read(buffer)) = sent {
                     self.spent.push(buffer);
                 }
             }

@@ -50,7 +50,7 @@ struct Slot {
 }
 
 #[derive(Debug)]
-enum State {
+enum Expected {
     /// The next bytes are a request.
     Header,
     /// The next bytes are the payload of a write.
@@ -64,7 +64,7 @@ enum State {
 pub(super) struct Session {
     terms: Terms,
     input: Queue,
-    state: State,
+    state: Expected,
     slots: Vec<Slot>,
     free: Vec<u32>,
     output: Output,
@@ -90,7 +90,7 @@ impl Session {
         let mut session = Self {
             terms,
             input: Queue::default(),
-            state: State::Header,
+            state: Expected::Header,
             slots: Vec::new(),
             free: Vec::new(),
             output: Output::default(),
@@ -136,23 +136,23 @@ impl Session {
             return false;
         }
         match &self.state {
-            State::Header => match self.input.bytes().first_chunk() {
+            Expected::Header => match self.input.bytes().first_chunk() {
                 Some(bytes) => RequestHeader::parse(bytes).is_none_or(|header| {
                     self.fits(&header) && self.charge_of(&header) <= self.room_bytes
                 }),
                 None => false,
             },
-            State::Payload { request, filled, .. } => {
+            Expected::Payload { request, filled, .. } => {
                 self.input.len() > 0 || *filled == request.length_bytes as usize
             }
-            State::Drain { .. } => self.input.len() > 0,
+            Expected::Drain { .. } => self.input.len() > 0,
         }
     }
 
     /// Where the next bytes of the client go: first what is missing of a write, then the rest.
     pub(super) fn receive_buffers(&mut self) -> [IoSliceMut<'_>; 2] {
         match &mut self.state {
-            State::Payload { request, buffer, filled } if self.input.len() == 0 => {
+            Expected::Payload { request, buffer, filled } if self.input.len() == 0 => {
                 let length = request.length_bytes as usize;
                 let end = length.min(*filled + RECEIVE_PAYLOAD_BYTES);
                 // What follows the payload is for the next call if the payload is too long for this
@@ -170,7 +170,7 @@ impl Session {
     /// `count` bytes of the client have been put into [`Self::receive_buffers`].
     pub(super) fn received(&mut self, mut count: usize) {
         self.counts.received_bytes += count as u64;
-        if let State::Payload { request, filled, .. } = &mut self.state
+        if let Expected::Payload { request, filled, .. } = &mut self.state
             && self.input.len() == 0
         {
             let payload = count.min(request.length_bytes as usize - *filled);
@@ -209,7 +209,7 @@ impl Session {
     /// If a request waits for nothing but [more room](Self::set_room): how much it needs, in bytes.
     pub(super) fn wanted_room(&self) -> Option<u64> {
         let header = match (&self.state, self.input.bytes().first_chunk()) {
-            (State::Header, Some(bytes)) if self.accepting => RequestHeader::parse(bytes),
+            (Expected::Header, Some(bytes)) if self.accepting => RequestHeader::parse(bytes),
             _ => None,
         };
         let header = header.filter(|header| self.fits(header))?;
@@ -220,12 +220,12 @@ impl Session {
     /// replies are sent. Requests that make no sense are answered here.
     pub(super) fn poll_request(&mut self, pool: &mut Pool) -> Option<Request> {
         while self.is_ready() {
-            let request = match std::mem::replace(&mut self.state, State::Header) {
-                State::Header => self.take_header(pool),
-                State::Payload { request, buffer, filled } => {
+            let request = match std::mem::replace(&mut self.state, Expected::Header) {
+                Expected::Header => self.take_header(pool),
+                Expected::Payload { request, buffer, filled } => {
                     self.take_payload(request, buffer, filled)
                 }
-                State::Drain { cookie, left, errno, message } => {
+                Expected::Drain { cookie, left, errno, message } => {
                     let drained = left.min(self.input.len() as u64);
                     self.input.consume(drained as usize);
                     self.drain(cookie, left - drained, errno, message);
@@ -296,7 +296,7 @@ impl Session {
         self.input.consume(count);
         filled += count;
         if filled < length {
-            self.state = State::Payload { request, buffer, filled };
+            self.state = Expected::Payload { request, buffer, filled };
             return None;
         }
         request.data = Some(buffer);
@@ -309,15 +309,15 @@ impl Session {
             self.counts.refused += 1;
             self.put_error(cookie, errno, message);
         } else {
-            self.state = State::Drain { cookie, left, errno, message };
+            self.state = Expected::Drain { cookie, left, errno, message };
         }
     }
 
     /// Stops when the client has sent its last byte and no complete request is left.
     fn stop_if_ended(&mut self) {
         let incomplete = match &self.state {
-            State::Header => self.input.len() < REQUEST_BYTES,
-            State::Payload { .. } | State::Drain { .. } => !self.is_ready(),
+            Expected::Header => self.input.len() < REQUEST_BYTES,
+            Expected::Payload { .. } | Expected::Drain { .. } => !self.is_ready(),
         };
         if self.ended && self.accepting && incomplete {
             self.stop_accepting();
@@ -330,7 +330,7 @@ impl Session {
         if !std::mem::replace(&mut self.accepting, false) {
             return;
         }
-        if let State::Payload { request, .. } = &self.state {
+        if let Expected::Payload { request, .. } = &self.state {
             self.held_bytes -= charge(request.kind, request.length_bytes);
         }
         self.input = Queue::default();

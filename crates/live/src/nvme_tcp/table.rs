@@ -7,7 +7,7 @@ use units::Instant;
 
 /// A place.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct TableSlot {
     generation: u32,
     pub(super) connection: Option<Box<HostConnection>>,
     /// What it is watched for.
@@ -22,7 +22,7 @@ pub(super) struct Place {
 /// All connections.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    places: Vec<Place>,
+    places: Vec<TableSlot>,
     free: Vec<u32>,
     /// Those to look at before the thread waits, the first one first.
     dirty: VecDeque<u32>,
@@ -35,7 +35,7 @@ impl Table {
     /// Takes a connection in.
     pub(super) fn insert(&mut self, connection: Box<HostConnection>) -> ConnectionId {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Place {
+            self.places.push(TableSlot {
                 generation: 0,
                 connection: None,
                 interest: None,
@@ -75,7 +75,7 @@ impl Table {
     }
 
     /// The place of a connection, if it is still there.
-    pub(super) fn place_mut(&mut self, index: u32) -> Option<&mut Place> {
+    pub(super) fn place_mut(&mut self, index: u32) -> Option<&mut TableSlot> {
         self.places.get_mut(index as usize)
     }
 

@@ -24,13 +24,13 @@ enum Activity {
 
 /// The place of one client among those of a listener.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ClientPlace {
     activity: Mutex<Activity>,
     /// Told when a client becomes idle or disconnects.
     changed: Arc<Notify>,
 }
 
-impl Place {
+impl ClientPlace {
     fn new(changed: &Arc<Notify>) -> Arc<Self> {
         let activity = Mutex::new(Activity::Idle(Instant::now()));
         Arc::new(Self { activity, changed: Arc::clone(changed) })
@@ -77,7 +77,7 @@ impl Place {
 
 /// A client whose request is being carried out.
 #[derive(Debug)]
-pub(super) struct BusyClient<'a>(&'a Place);
+pub(super) struct BusyClient<'a>(&'a ClientPlace);
 
 impl Drop for BusyClient<'_> {
     fn drop(&mut self) {
@@ -88,13 +88,13 @@ impl Drop for BusyClient<'_> {
 /// The task that serves a client.
 #[derive(Debug)]
 struct ClientTask {
-    place: Arc<Place>,
+    place: Arc<ClientPlace>,
     task: AbortHandle,
 }
 
 /// Tells that a client is gone, however its task ended.
 #[derive(Debug)]
-struct GoneOnDrop(Arc<Place>);
+struct GoneOnDrop(Arc<ClientPlace>);
 
 impl Drop for GoneOnDrop {
     fn drop(&mut self) {
@@ -109,7 +109,7 @@ pub(super) async fn accept_clients<S, F>(
     mut poll_accept: impl FnMut(&mut Context<'_>) -> Poll<io::Result<S>>,
     limit: usize,
     busy: mpsc::Sender<()>,
-    serve: impl Fn(S, Arc<Place>) -> F,
+    serve: impl Fn(S, Arc<ClientPlace>) -> F,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -119,7 +119,7 @@ pub(super) async fn accept_clients<S, F>(
         match std::future::poll_fn(&mut poll_accept).await {
             Ok(stream) => {
                 make_room(&mut clients, limit, &changed).await;
-                let place = Place::new(&changed);
+                let place = ClientPlace::new(&changed);
                 let gone = GoneOnDrop(Arc::clone(&place));
                 let (served, busy) = (serve(stream, Arc::clone(&place)), busy.clone());
                 let task = tokio::spawn(async move {

@@ -6,7 +6,7 @@
 //! {"answer":"done","text":"drive 2 has failed; no other drive may fail until it is replaced"}
 //! ```
 
-use super::accept::{Place, accept_clients};
+use super::accept::{ClientPlace, accept_clients};
 use super::service::Service;
 use crate::control::{ANSWER_SCHEMA, AdminCommand, Answer, Marked};
 use crate::unix_socket::{self, BindError, SocketAccess};
@@ -83,7 +83,7 @@ pub(super) async fn accept(
 ) {
     let next =
         |context: &mut Context<'_>| listener.poll_accept(context).map_ok(|(stream, _)| stream);
-    let serve = |stream, place: Arc<Place>| {
+    let serve = |stream, place: Arc<ClientPlace>| {
         let (service, ended) = (Arc::clone(&service), ended.clone());
         async move {
             if let Err(error) = serve_client(stream, &service, &place, ended).await {
@@ -98,7 +98,7 @@ pub(super) async fn accept(
 async fn serve_client(
     mut stream: tokio::net::UnixStream,
     service: &Service,
-    place: &Place,
+    place: &ClientPlace,
     mut ended: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let mut received = Vec::new();

@@ -4,7 +4,7 @@
 //! request head of [`HEADER_BYTES_MAX`] that must arrive within [`HEADER_TIMEOUT`], and one answer
 //! held for [`ANSWER_TIMEOUT`] at most.
 
-use super::accept::{Place, accept_clients};
+use super::accept::{ClientPlace, accept_clients};
 use super::host::Hosts;
 use super::metrics::exposition;
 use super::service::Service;
@@ -66,7 +66,7 @@ pub(super) async fn accept(
 /// Serves one client until it goes, its time is over, or everything ends.
 async fn serve_client(
     stream: TcpStream,
-    place: Arc<Place>,
+    place: Arc<ClientPlace>,
     site: Site,
     mut ended: watch::Receiver<bool>,
 ) {

@@ -4,7 +4,7 @@ use super::array_io::ArrayIo;
 use super::returning::Returning;
 use crate::control::{ArrayHandle, Joined, Message};
 use crate::durable::{OpenError, claim_drive, format, ftl};
-use crate::storage::{AddressError, Backing, Memory, Place, RemoteAddress, RemoteLocation};
+use crate::storage::{AddressError, Backing, DriveLocation, Memory, RemoteAddress, RemoteLocation};
 use engine::Drive;
 use engine::durability::Records;
 use ssd::Ssd;
@@ -17,14 +17,14 @@ pub struct Durable {
     /// Superblock, write-intent record and journal.
     pub records: Records,
     /// Where each drive is.
-    pub places: Vec<Place>,
+    pub places: Vec<DriveLocation>,
 }
 
 /// Where drives are, and what each is when it is new.
 #[derive(Debug)]
 pub(super) struct Members {
     /// None of an array in memory.
-    places: Option<Vec<Place>>,
+    places: Option<Vec<DriveLocation>>,
     /// Of each emulated drive, what it is made of.
     configs: Vec<Option<ssd::Config>>,
     drive_bytes: u64,
@@ -34,7 +34,7 @@ pub(super) struct Members {
 
 impl Members {
     pub(super) fn new(
-        places: Option<Vec<Place>>,
+        places: Option<Vec<DriveLocation>>,
         configs: Vec<Option<ssd::Config>>,
         drive_bytes: u64,
     ) -> Self {
@@ -44,7 +44,7 @@ impl Members {
     /// Where a drive on the network is; none of others.
     pub(super) fn remote(&self, drive: DriveId) -> Option<&RemoteLocation> {
         match self.places.as_ref()?.get(drive.index())? {
-            Place::Remote(remote) => Some(remote),
+            DriveLocation::Remote(remote) => Some(remote),
             _ => None,
         }
     }
@@ -100,15 +100,15 @@ impl Members {
         let place = match (path, old) {
             (None, old) => old.clone(),
             (Some(path), old) if path.to_str().is_some_and(RemoteAddress::is_meant) => {
-                let Place::Remote(old) = old else {
+                let DriveLocation::Remote(old) = old else {
                     return Err("the array's drives are not on the network".into());
                 };
                 let text = path.to_str().unwrap_or_default();
                 let address = text.parse().map_err(|error: AddressError| error.to_string())?;
-                Place::Remote(Box::new(RemoteLocation { address, ..(**old).clone() }))
+                DriveLocation::Remote(Box::new(RemoteLocation { address, ..(**old).clone() }))
             }
-            (Some(path), Place::Direct(_)) => Place::Direct(path),
-            (Some(path), _) => Place::File(path),
+            (Some(path), DriveLocation::Direct(_)) => DriveLocation::Direct(path),
+            (Some(path), _) => DriveLocation::File(path),
         };
         let Some((superblock, intent, journal)) = io.volume.engine().plane().records() else {
             return Err("the array keeps no records".into());

@@ -10,7 +10,7 @@ use super::array_io::ArrayIo;
 use super::members::Members;
 use crate::control::{ArrayHandle, Message, Records, Returned};
 use crate::durable::{claim_drive, format};
-use crate::storage::{Place, RemoteLocation, StoredDrive};
+use crate::storage::{DriveLocation, RemoteLocation, StoredDrive};
 use array::DriveState;
 use std::sync::mpsc::{Sender, channel};
 use units::{DriveId, Instant};
@@ -140,7 +140,7 @@ fn take_back(
 ) -> Result<StoredDrive, String> {
     let limit = std::time::Duration::from_nanos(remote.options.return_time.as_nanos());
     let until = std::time::Instant::now() + limit;
-    let place = Place::Remote(Box::new(remote.clone()));
+    let place = DriveLocation::Remote(Box::new(remote.clone()));
     drop(connect(&place, until)?);
     let keep_alive = std::time::Duration::from_nanos(remote.options.keep_alive.as_nanos());
     std::thread::sleep(keep_alive + KEEP_ALIVE_MARGIN);
@@ -158,7 +158,7 @@ fn take_back(
 }
 
 /// Connects a drive as soon as it is there.
-fn connect(place: &Place, until: std::time::Instant) -> Result<StoredDrive, String> {
+fn connect(place: &DriveLocation, until: std::time::Instant) -> Result<StoredDrive, String> {
     let mut pause = FIRST_PAUSE;
     loop {
         match StoredDrive::open_head(place) {

@@ -60,7 +60,7 @@ fn touches(first: &Job, next: &Job) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::job::Kind;
+    use crate::storage::job::JobKind;
     use std::fs::File;
     use std::sync::Arc;
     use units::DriveId;
@@ -71,7 +71,7 @@ mod tests {
             drive: DriveId(0),
             serial,
             file: Arc::new(File::open("/dev/null").unwrap()),
-            kind: Kind::Settle,
+            kind: JobKind::Settle,
             offset_bytes,
             length_bytes,
             done_bytes: 0,

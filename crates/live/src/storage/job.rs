@@ -15,7 +15,7 @@ const TRANSFER_BYTES: u64 = 1 << 30;
 
 /// What a job does to its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum JobKind {
     Read,
     Write,
     /// A write that is on stable storage when it is done.
@@ -38,7 +38,7 @@ pub(super) struct Job {
     /// Tells the drive from others that were at its position before.
     pub(super) serial: u64,
     pub(super) file: Arc<File>,
-    pub(super) kind: Kind,
+    pub(super) kind: JobKind,
     pub(super) offset_bytes: u64,
     pub(super) length_bytes: u64,
     pub(super) done_bytes: u64,
@@ -60,13 +60,13 @@ impl Job {
 
     /// Bytes of the next transfer.
     pub(super) fn next_length(&self) -> usize {
-        let most = if self.kind == Kind::Zero { ZEROS_BYTES } else { TRANSFER_BYTES };
+        let most = if self.kind == JobKind::Zero { ZEROS_BYTES } else { TRANSFER_BYTES };
         (self.length_bytes - self.done_bytes).min(most) as usize
     }
 
     /// Where in the buffer the next transfer is.
     fn next_range(&self) -> Range<usize> {
-        let start = if self.kind == Kind::Zero { 0 } else { self.done_bytes as usize };
+        let start = if self.kind == JobKind::Zero { 0 } else { self.done_bytes as usize };
         start..start + self.next_length()
     }
 
@@ -86,18 +86,18 @@ impl Job {
         match (self.kind, result) {
             (_, Err(Errno::INTR | Errno::AGAIN)) => Progress::Again,
             // The punch tells what is wrong, if anything is.
-            (Kind::Settle, _) => {
-                self.kind = Kind::Punch;
+            (JobKind::Settle, _) => {
+                self.kind = JobKind::Punch;
                 Progress::Again
             }
-            (Kind::Punch, Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)) => {
-                self.kind = Kind::Zero;
+            (JobKind::Punch, Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)) => {
+                self.kind = JobKind::Zero;
                 self.buffer = Some(Buffer::zeroed(self.length_bytes.min(ZEROS_BYTES) as usize));
                 Progress::Again
             }
             (_, Err(error)) => Progress::Over(Err(error.into())),
-            (Kind::Sync | Kind::Punch, Ok(_)) => Progress::Over(Ok(())),
-            (Kind::Read, Ok(0)) => Progress::Over(Err(io::Error::new(
+            (JobKind::Sync | JobKind::Punch, Ok(_)) => Progress::Over(Ok(())),
+            (JobKind::Read, Ok(0)) => Progress::Over(Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
                 "the file ends before the drive does: something has cut it",
             ))),
@@ -118,9 +118,9 @@ impl Job {
 mod tests {
     use super::*;
 
-    fn job(kind: Kind, length_bytes: u64) -> Job {
-        let buffer =
-            matches!(kind, Kind::Read | Kind::Write).then(|| Buffer::zeroed(length_bytes as usize));
+    fn job(kind: JobKind, length_bytes: u64) -> Job {
+        let buffer = matches!(kind, JobKind::Read | JobKind::Write)
+            .then(|| Buffer::zeroed(length_bytes as usize));
         Job {
             tag: 0,
             drive: DriveId(0),
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn short_transfers_are_continued_and_interrupted_ones_repeated() {
-        for kind in [Kind::Read, Kind::Write, Kind::WriteStable] {
+        for kind in [JobKind::Read, JobKind::Write, JobKind::WriteStable] {
             let mut job = job(kind, 8192);
             assert!(matches!(job.advance(Err(Errno::INTR)), Progress::Again));
             assert!(matches!(job.advance(Ok(100)), Progress::Again));
@@ -154,22 +154,22 @@ mod tests {
 
     #[test]
     fn a_transfer_of_nothing_is_an_error() {
-        let end = kind_of(job(Kind::Read, 4096).advance(Ok(0)));
+        let end = kind_of(job(JobKind::Read, 4096).advance(Ok(0)));
         assert_eq!(end, Some(io::ErrorKind::UnexpectedEof));
-        let full = kind_of(job(Kind::Write, 4096).advance(Ok(0)));
+        let full = kind_of(job(JobKind::Write, 4096).advance(Ok(0)));
         assert_eq!(full, Some(io::ErrorKind::WriteZero));
-        assert!(matches!(job(Kind::Sync, 0).advance(Ok(0)), Progress::Over(Ok(()))));
+        assert!(matches!(job(JobKind::Sync, 0).advance(Ok(0)), Progress::Over(Ok(()))));
     }
 
     #[test]
     fn where_holes_cannot_be_punched_zeros_are_written() {
-        let mut job = job(Kind::Settle, ZEROS_BYTES + 4096);
+        let mut job = job(JobKind::Settle, ZEROS_BYTES + 4096);
         assert!(matches!(job.advance(Err(Errno::INTR)), Progress::Again));
-        assert_eq!(job.kind, Kind::Settle);
+        assert_eq!(job.kind, JobKind::Settle);
         assert!(matches!(job.advance(Err(Errno::INVAL)), Progress::Again));
-        assert_eq!(job.kind, Kind::Punch);
+        assert_eq!(job.kind, JobKind::Punch);
         assert!(matches!(job.advance(Err(Errno::OPNOTSUPP)), Progress::Again));
-        assert_eq!(job.kind, Kind::Zero);
+        assert_eq!(job.kind, JobKind::Zero);
         assert!(job.next_bytes().iter().all(|&byte| byte == 0));
         assert_eq!(job.next_bytes().len() as u64, ZEROS_BYTES);
         assert!(matches!(job.advance(Ok(ZEROS_BYTES as usize)), Progress::Again));

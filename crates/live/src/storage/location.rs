@@ -5,9 +5,6 @@ use super::remote::{RemoteAddress, RemoteOptions};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The name of [`DriveLocation`] in code that has not been moved to it.
-pub type Place = DriveLocation;
-
 /// Where a drive keeps its bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DriveLocation {

@@ -43,7 +43,7 @@ pub use disk::{DATA_OFFSET_BYTES, Disk, DiskError, Head};
 pub use fault::{Fault, FaultKind};
 pub use headroom::headroom_bytes;
 pub use holder::Holder;
-pub use location::{DriveLocation, Place, RemoteLocation};
+pub use location::{DriveLocation, RemoteLocation};
 pub(crate) use mapping::Region;
 pub use memory::Memory;
 pub use prefill::{PrefillProgress, PrefillState};
@@ -59,7 +59,7 @@ use crate::certainty::Certainty;
 use crate::clock::Clock;
 use crate::release::Releaser;
 use discards::Discards;
-use job::{Job, Kind};
+use job::{Job, JobKind};
 use nvme::CollectionRight;
 use prefill::Prefill;
 use remote::{Ended, Sockets};
@@ -353,10 +353,10 @@ impl Storage {
             }
             Backing::Disk(disk) => {
                 let job = job(disk, tag, drive, slot.serial, work);
-                if job.length_bytes == 0 && job.kind != Kind::Sync {
+                if job.length_bytes == 0 && job.kind != JobKind::Sync {
                     return self.finish(tag, drive, job.buffer, Ok(()));
                 }
-                if job.kind != Kind::Settle {
+                if job.kind != JobKind::Settle {
                     return self.file_io.submit(job);
                 }
                 let offset_bytes = job.offset_bytes - DATA_OFFSET_BYTES;
@@ -414,7 +414,7 @@ impl Storage {
             FileIo::Ring(ring) => ring.poll(),
             FileIo::Threads(pool) => pool.poll(),
         }?;
-        if matches!(job.kind, Kind::Punch | Kind::Zero) {
+        if matches!(job.kind, JobKind::Punch | JobKind::Zero) {
             self.end_discard(&job, result);
             return self.done.pop_front();
         }
@@ -617,21 +617,21 @@ fn on_memory(memory: &mut Memory, work: Work) -> Option<Buffer> {
 fn job(disk: &mut Disk, tag: u64, drive: DriveId, serial: u64, work: Work) -> Job {
     let (kind, offset_bytes, length_bytes, buffer) = match work {
         Work::Read { offset_bytes, buffer, length_bytes, .. } => {
-            (Kind::Read, DATA_OFFSET_BYTES + offset_bytes, length_bytes as u64, Some(buffer))
+            (JobKind::Read, DATA_OFFSET_BYTES + offset_bytes, length_bytes as u64, Some(buffer))
         }
         Work::Write { offset_bytes, buffer, length_bytes } => {
             // From now on, because a write that fails may have written something.
             disk.allocated_mut().set(offset_bytes, length_bytes as u64);
-            (Kind::Write, DATA_OFFSET_BYTES + offset_bytes, length_bytes as u64, Some(buffer))
+            (JobKind::Write, DATA_OFFSET_BYTES + offset_bytes, length_bytes as u64, Some(buffer))
         }
         Work::WriteHead { offset_bytes, buffer, length_bytes } => {
-            (Kind::WriteStable, offset_bytes, length_bytes as u64, Some(buffer))
+            (JobKind::WriteStable, offset_bytes, length_bytes as u64, Some(buffer))
         }
-        Work::Sync => (Kind::Sync, 0, 0, None),
+        Work::Sync => (JobKind::Sync, 0, 0, None),
         Work::Discard { offset_bytes, length_bytes } => {
-            (Kind::Settle, DATA_OFFSET_BYTES + offset_bytes, length_bytes, None)
+            (JobKind::Settle, DATA_OFFSET_BYTES + offset_bytes, length_bytes, None)
         }
     };
-    let file = Arc::clone(if kind == Kind::WriteStable { &disk.head_file } else { &disk.file });
+    let file = Arc::clone(if kind == JobKind::WriteStable { &disk.head_file } else { &disk.file });
     Job { tag, drive, serial, file, kind, offset_bytes, length_bytes, done_bytes: 0, buffer }
 }

@@ -1,6 +1,6 @@
 //! Files through `io_uring`: any number of commands for one system call.
 
-use super::job::{Job, Kind, Progress};
+use super::job::{Job, JobKind, Progress};
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 use rustix::fs::FallocateFlags;
 use rustix::io::{Errno, ReadWriteFlags};
@@ -110,7 +110,7 @@ impl Ring {
                 Ok(moved) => Ok(moved),
                 Err(_) => Err(Errno::from_raw_os_error(-result)),
             };
-            self.punches -= usize::from(job.kind == Kind::Punch);
+            self.punches -= usize::from(job.kind == JobKind::Punch);
             match job.advance(moved) {
                 Progress::Again => self.push(slot),
                 Progress::Over(result) => {
@@ -144,9 +144,9 @@ impl Ring {
     #[allow(unsafe_code)]
     fn push(&mut self, slot: u32) {
         let Some(job) = &mut self.jobs[slot as usize] else { return };
-        self.punches += usize::from(job.kind == Kind::Punch);
+        self.punches += usize::from(job.kind == JobKind::Punch);
         let mut entry = entry(job).user_data(u64::from(slot));
-        if job.kind == Kind::Read && self.punches > 0 {
+        if job.kind == JobKind::Read && self.punches > 0 {
             // The kernel would try it in this thread, which would wait for the punch to unlock the
             // file.
             entry = entry.flags(squeue::Flags::ASYNC);
@@ -215,22 +215,22 @@ fn entry(job: &mut Job) -> squeue::Entry {
     let file = types::Fd(job.file.as_raw_fd());
     let offset = job.next_offset();
     let kind = job.kind;
-    if kind == Kind::Sync {
+    if kind == JobKind::Sync {
         return opcode::Fsync::new(file).flags(types::FsyncFlags::DATASYNC).build();
     }
-    if kind == Kind::Settle {
+    if kind == JobKind::Settle {
         // What is longer is left to the punch.
         let length = u32::try_from(job.length_bytes).unwrap_or(u32::MAX);
         return opcode::SyncFileRange::new(file, length).offset(offset).flags(SETTLE).build();
     }
-    if kind == Kind::Punch {
+    if kind == JobKind::Punch {
         let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         return opcode::Fallocate::new(file, job.length_bytes)
             .offset(offset)
             .mode(mode.bits().cast_signed())
             .build();
     }
-    if kind == Kind::Read {
+    if kind == JobKind::Read {
         let room = job.next_room();
         let (start, length) = (room.as_mut_ptr(), room.len() as u32);
         return opcode::Read::new(file, start, length).offset(offset).build();
@@ -238,7 +238,7 @@ fn entry(job: &mut Job) -> squeue::Entry {
     let bytes = job.next_bytes();
     let (start, length) = (bytes.as_ptr(), bytes.len() as u32);
     match kind {
-        Kind::WriteStable => opcode::Write::new(file, start, length)
+        JobKind::WriteStable => opcode::Write::new(file, start, length)
             .offset(offset)
             .rw_flags(ReadWriteFlags::DSYNC.bits().cast_signed())
             .build(),

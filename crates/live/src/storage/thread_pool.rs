@@ -1,6 +1,6 @@
 //! Threads that read and write files where `io_uring` cannot be had.
 
-use super::job::{Job, Kind, Progress};
+use super::job::{Job, JobKind, Progress};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{FallocateFlags, fallocate, fdatasync};
 use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
@@ -107,16 +107,16 @@ fn step(job: &mut Job) -> Result<usize, Errno> {
     let file = Arc::clone(&job.file);
     let offset = job.next_offset();
     match job.kind {
-        Kind::Read => pread(&*file, job.next_room(), offset),
-        Kind::Write | Kind::Zero => pwrite(&*file, job.next_bytes(), offset),
-        Kind::WriteStable => {
+        JobKind::Read => pread(&*file, job.next_room(), offset),
+        JobKind::Write | JobKind::Zero => pwrite(&*file, job.next_bytes(), offset),
+        JobKind::WriteStable => {
             let bytes = io::IoSlice::new(job.next_bytes());
             pwritev2(&*file, &[bytes], offset, ReadWriteFlags::DSYNC)
         }
-        Kind::Sync => fdatasync(&*file).map(|()| 0),
+        JobKind::Sync => fdatasync(&*file).map(|()| 0),
         // There is no safe call for a range, and the whole file would take too long.
-        Kind::Settle => Ok(0),
-        Kind::Punch => {
+        JobKind::Settle => Ok(0),
+        JobKind::Punch => {
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             fallocate(&*file, flags, offset, job.length_bytes).map(|()| 0)
         }

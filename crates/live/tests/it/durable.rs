@@ -9,7 +9,7 @@ use live::durable::{
     Geometry, Journal, MemberState, Note, OpenArray, OpenError, create, is_remains, open,
     write_superblock,
 };
-use live::storage::{DATA_OFFSET_BYTES, Disk, DiskError, Place, PlaceError, StoredDrive};
+use live::storage::{DATA_OFFSET_BYTES, Disk, DiskError, DriveLocation, PlaceError, StoredDrive};
 use std::path::Path;
 use units::{DriveId, Instant};
 
@@ -26,8 +26,8 @@ const GEOMETRY: Geometry = Geometry {
     drive_bytes: 8 << 20,
 };
 
-fn places(folder: &Path) -> Vec<Place> {
-    (0..3).map(|drive| Place::File(folder.join(format!("drive-{drive}")))).collect()
+fn places(folder: &Path) -> Vec<DriveLocation> {
+    (0..3).map(|drive| DriveLocation::File(folder.join(format!("drive-{drive}")))).collect()
 }
 
 fn start(folder: &Path) -> OpenArray {
@@ -105,7 +105,11 @@ fn record_end(array: &mut OpenArray) {
     write_superblocks(array);
 }
 
-fn join_array(array: &OpenArray, place: &Place, drive: DriveId) -> Result<StoredDrive, OpenError> {
+fn join_array(
+    array: &OpenArray,
+    place: &DriveLocation,
+    drive: DriveId,
+) -> Result<StoredDrive, OpenError> {
     let records = &array.records;
     join(place, drive, &records.superblock, &records.intent, &records.journal)
 }
@@ -139,10 +143,10 @@ fn an_array_is_created_once_and_opened_by_one_process() {
 fn a_creation_that_fails_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut places = places(folder.path());
-    places[2] = Place::File(folder.path().join("no/such/folder"));
+    places[2] = DriveLocation::File(folder.path().join("no/such/folder"));
     let said = create(&places, &GEOMETRY, QUIET_FOR).unwrap_err().to_string();
     assert!(said.starts_with("drive 2: "), "{said}");
-    places[2] = Place::Memory;
+    places[2] = DriveLocation::Memory;
     let said = create(&places, &GEOMETRY, QUIET_FOR).unwrap_err().to_string();
     assert_eq!(said, "drive 2: a drive in memory has no file to open");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -351,7 +355,7 @@ fn a_new_drive_joins_and_is_rebuilt() {
     let mut array = start(folder.path());
     record_state(&mut array, DriveId(1), MemberState::Failed);
     array.disks[1] = None;
-    let place = Place::File(folder.path().join("spare"));
+    let place = DriveLocation::File(folder.path().join("spare"));
     let one = DriveId(1);
     array.disks[1] = Some(join_array(&array, &place, one).unwrap());
     let rebuilding = MemberState::Rebuilding { cursor_bytes: 0 };
@@ -380,15 +384,16 @@ fn only_a_blank_drive_or_the_failed_one_joins() {
     let old = array.disks[1].take().unwrap();
     file(&old).write_now(DATA_OFFSET_BYTES, &page(7)).unwrap();
     let places = places(folder.path());
-    let refused =
-        |array: &OpenArray, place: &Place| join_array(array, place, one).unwrap_err().to_string();
+    let refused = |array: &OpenArray, place: &DriveLocation| {
+        join_array(array, place, one).unwrap_err().to_string()
+    };
     assert!(refused(&array, &places[1]).contains("in use"), "the failed one has its lock yet");
     drop(old);
-    let foreign = Place::File(other.path().join("drive-1"));
+    let foreign = DriveLocation::File(other.path().join("drive-1"));
     assert!(refused(&array, &foreign).contains("is not blank: it is a drive of array"));
     let letters = folder.path().join("letters");
     std::fs::write(&letters, vec![b'x'; 100_000]).unwrap();
-    assert!(refused(&array, &Place::File(letters)).contains("it is not overwritten"));
+    assert!(refused(&array, &DriveLocation::File(letters)).contains("it is not overwritten"));
 
     let joined = join_array(&array, &places[1], one).unwrap();
     let joined_file = file(&joined);
@@ -412,11 +417,15 @@ fn a_chunk_that_the_journal_cannot_hold_is_refused() {
 #[test]
 fn arrays_are_the_same_past_the_page_cache() {
     let folder = tempfile::tempdir().unwrap();
-    let direct: Vec<Place> =
-        (0..3).map(|drive| Place::Direct(folder.path().join(format!("drive-{drive}")))).collect();
+    let direct: Vec<DriveLocation> = (0..3)
+        .map(|drive| DriveLocation::Direct(folder.path().join(format!("drive-{drive}"))))
+        .collect();
     let mut array = match create(&direct, &GEOMETRY, QUIET_FOR) {
         // Not every file system can.
-        Err(OpenError::Place { error: PlaceError::Disk(DiskError::NotDirect { .. }), .. }) => {
+        Err(OpenError::DriveLocation {
+            error: PlaceError::Disk(DiskError::NotDirect { .. }),
+            ..
+        }) => {
             return;
         }
         array => array.unwrap(),

@@ -8,7 +8,7 @@ use engine::durability::{Change, Durability, End, IoResult, OperationId, Output,
 use live::buffer::Buffer;
 use live::durable::format::QUIET_FOR;
 use live::durable::{Geometry, OpenArray, create, open};
-use live::storage::{DATA_OFFSET_BYTES, Disk, Place, StoredDrive};
+use live::storage::{DATA_OFFSET_BYTES, Disk, DriveLocation, StoredDrive};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -36,8 +36,8 @@ const GEOMETRY: Geometry = Geometry {
 const ABSENT: u64 = 0b1000;
 
 fn start(folder: &Path) -> OpenArray {
-    let places: Vec<Place> =
-        (0..4).map(|drive| Place::File(folder.join(format!("drive-{drive}")))).collect();
+    let places: Vec<DriveLocation> =
+        (0..4).map(|drive| DriveLocation::File(folder.join(format!("drive-{drive}")))).collect();
     if !folder.join("drive-0").exists() {
         let mut array = Running::new(create(&places, &GEOMETRY, QUIET_FOR).unwrap());
         array.durability.handle_drive_failed(array.now, DriveId(3));

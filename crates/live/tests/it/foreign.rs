@@ -5,7 +5,7 @@
 use array::Level;
 use live::durable::format::{QUIET_FOR, join};
 use live::durable::{Geometry, OpenArray, OpenError, create};
-use live::storage::Place;
+use live::storage::DriveLocation;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -95,25 +95,25 @@ fn state(path: &Path) -> (u64, u64, SystemTime) {
 }
 
 fn array_in(folder: &Path) -> OpenArray {
-    let places = [0, 1].map(|drive| Place::File(folder.join(format!("drive-{drive}"))));
+    let places = [0, 1].map(|drive| DriveLocation::File(folder.join(format!("drive-{drive}"))));
     create(&places, &GEOMETRY, QUIET_FOR).unwrap()
 }
 
 /// Tries to make a drive of the file, in every way there is.
 fn refusals(array: &OpenArray, path: &Path) -> [String; 4] {
     let blank = path.with_extension("blank");
-    let places = |place: Place| [Place::File(blank.clone()), place];
-    let file = || Place::File(path.into());
+    let places = |place: DriveLocation| [DriveLocation::File(blank.clone()), place];
+    let file = || DriveLocation::File(path.into());
     let records = &array.records;
-    let join = |place: &Place| {
+    let join = |place: &DriveLocation| {
         join(place, DriveId(1), &records.superblock, &records.intent, &records.journal)
     };
     let said = |result: Result<(), OpenError>| result.unwrap_err().to_string();
     let refusals = [
         said(create(&places(file()), &GEOMETRY, QUIET_FOR).map(drop)),
-        said(create(&places(Place::Direct(path.into())), &GEOMETRY, QUIET_FOR).map(drop)),
+        said(create(&places(DriveLocation::Direct(path.into())), &GEOMETRY, QUIET_FOR).map(drop)),
         said(join(&file()).map(drop)),
-        said(join(&Place::Direct(path.into())).map(drop)),
+        said(join(&DriveLocation::Direct(path.into())).map(drop)),
     ];
     assert!(!blank.exists(), "a creation that is refused makes nothing");
     refusals
@@ -172,7 +172,7 @@ fn a_file_with_anything_in_it_is_never_truncated_and_a_hole_is_used() {
     // Nothing was ever written to it: it is used, and keeps its size.
     image(&path);
     let records = &array.records;
-    let place = Place::File(path.clone());
+    let place = DriveLocation::File(path.clone());
     let (superblock, intent) = (&records.superblock, &records.intent);
     join(&place, DriveId(1), superblock, intent, &records.journal).unwrap();
     assert_eq!(state(&path).0, IMAGE_BYTES);

@@ -4,8 +4,8 @@
 
 use live::buffer::{Buffer, PAGE_BYTES};
 use live::storage::{
-    Backing, DATA_OFFSET_BYTES, Disk, DiskError, Fault, FaultKind, Finished, IoMethod, Memory,
-    Place, PrefillState, Storage, Work,
+    Backing, DATA_OFFSET_BYTES, Disk, DiskError, DriveLocation, Fault, FaultKind, Finished,
+    IoMethod, Memory, PrefillState, Storage, Work,
 };
 use nvme::PlFlag;
 use proptest::prelude::*;
@@ -152,10 +152,10 @@ impl Model {
     }
 }
 
-fn run(steps: &[Step], way: IoMethod, place: &Place) {
+fn run(steps: &[Step], way: IoMethod, place: &DriveLocation) {
     let bytes = PAGES * PAGE;
     let backing = match place {
-        Place::Memory => Backing::Memory(Memory::new(bytes).unwrap()),
+        DriveLocation::Memory => Backing::Memory(Memory::new(bytes).unwrap()),
         _ => match Disk::create(place, bytes) {
             Ok(disk) => Backing::Disk(disk),
             // Not every file system can.
@@ -166,7 +166,7 @@ fn run(steps: &[Step], way: IoMethod, place: &Place) {
     let mut model = Model::new(way, backing);
     steps.iter().for_each(|step| model.step(step));
     model.check();
-    if *place == Place::Memory {
+    if *place == DriveLocation::Memory {
         return;
     }
     // The next process finds the same bytes, and holes where they are.
@@ -185,12 +185,12 @@ proptest! {
     fn storage_keeps_what_is_written(steps in proptest::collection::vec(step(), 0..60)) {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        run(&steps, IoMethod::Best, &Place::Memory);
-        run(&steps, IoMethod::Threads, &Place::File(path("threads")));
-        run(&steps, IoMethod::Threads, &Place::Direct(path("threads-direct")));
+        run(&steps, IoMethod::Best, &DriveLocation::Memory);
+        run(&steps, IoMethod::Threads, &DriveLocation::File(path("threads")));
+        run(&steps, IoMethod::Threads, &DriveLocation::Direct(path("threads-direct")));
         if ring_is_allowed() {
-            run(&steps, IoMethod::Ring, &Place::File(path("ring")));
-            run(&steps, IoMethod::Ring, &Place::Direct(path("ring-direct")));
+            run(&steps, IoMethod::Ring, &DriveLocation::File(path("ring")));
+            run(&steps, IoMethod::Ring, &DriveLocation::Direct(path("ring-direct")));
         }
     }
 }
@@ -198,12 +198,12 @@ proptest! {
 /// Whether this kernel lets us have a ring; containers often do not.
 fn ring_is_allowed() -> bool {
     let folder = tempfile::tempdir().unwrap();
-    let disk = Disk::create(&Place::File(folder.path().join("probe")), PAGE).unwrap();
+    let disk = Disk::create(&DriveLocation::File(folder.path().join("probe")), PAGE).unwrap();
     Storage::new(IoMethod::Ring).add(DRIVE, Backing::Disk(disk)).is_ok()
 }
 
 fn on_file(folder: &Path, way: IoMethod) -> Storage {
-    let place = Place::File(folder.join("drive"));
+    let place = DriveLocation::File(folder.join("drive"));
     let mut storage = Storage::new(way);
     storage.add(DRIVE, Backing::Disk(Disk::create(&place, PAGES * PAGE).unwrap())).unwrap();
     storage
@@ -252,7 +252,7 @@ fn storage_that_is_dropped_waits_for_the_kernel() {
             storage.submit(tag, DRIVE, write(tag % PAGES, 5));
         }
         drop(storage);
-        let place = Place::File(folder.path().join("drive"));
+        let place = DriveLocation::File(folder.path().join("drive"));
         let disk = Disk::open(&place, PAGES * PAGE).expect("the lock is gone with the storage");
         let first = disk.read_now(DATA_OFFSET_BYTES, PAGE_BYTES).unwrap();
         assert_eq!(first.bytes(), [5; PAGE_BYTES]);
@@ -348,7 +348,7 @@ fn a_drive_that_is_replaced_finishes_what_it_had() {
     let mut storage = on_file(folder.path(), IoMethod::Best);
     storage.submit(0, DRIVE, write(0, 6));
     storage.submit(1, DRIVE, Work::Discard { offset_bytes: PAGE, length_bytes: PAGE });
-    let place = Place::File(folder.path().join("other"));
+    let place = DriveLocation::File(folder.path().join("other"));
     let mut other = Storage::new(IoMethod::Best);
     storage.add(DRIVE, Backing::Disk(Disk::create(&place, PAGES * PAGE).unwrap())).unwrap();
     storage.submit(2, DRIVE, write(1, 7));
@@ -359,7 +359,7 @@ fn a_drive_that_is_replaced_finishes_what_it_had() {
     assert!(!storage.is_hole(DRIVE, 1), "the discard was of the old one");
     storage.remove(DRIVE);
     assert!(storage.backing(DRIVE).is_none());
-    let old = Place::File(folder.path().join("drive"));
+    let old = DriveLocation::File(folder.path().join("drive"));
     other.add(DRIVE, Backing::Disk(Disk::open(&old, PAGES * PAGE).unwrap())).unwrap();
     other.submit(0, DRIVE, read(0));
     assert_eq!(wait(&mut other).unwrap().buffer.unwrap().bytes(), [6; PAGE_BYTES]);
@@ -368,7 +368,7 @@ fn a_drive_that_is_replaced_finishes_what_it_had() {
 #[test]
 fn places_that_cannot_be_used_say_why() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::File(folder.path().join("drive"));
+    let place = DriveLocation::File(folder.path().join("drive"));
     let said = |result: Result<Disk, DiskError>| result.unwrap_err().to_string();
     assert!(said(Disk::open(&place, PAGE)).contains("does not exist"));
     let disk = Disk::create(&place, PAGE).unwrap();
@@ -378,11 +378,11 @@ fn places_that_cannot_be_used_say_why() {
     assert!(said(Disk::open(&place, 2 * PAGE)).contains("the drive needs"));
     assert!(said(Disk::open(&place, 5)).contains("multiple of 4096"));
     assert!(said(Disk::open(&place, 1 << 63)).contains("impossible"));
-    let not_a_file = Place::File(folder.path().into());
+    let not_a_file = DriveLocation::File(folder.path().into());
     assert!(said(Disk::open(&not_a_file, PAGE)).contains("neither a file nor a block device"));
-    assert!(said(Disk::open(&Place::Memory, PAGE)).contains("memory"));
+    assert!(said(Disk::open(&DriveLocation::Memory, PAGE)).contains("memory"));
     assert!(!folder.path().join("other").exists());
-    let nowhere = Place::File(folder.path().join("missing/drive"));
+    let nowhere = DriveLocation::File(folder.path().join("missing/drive"));
     assert!(Disk::create(&nowhere, PAGE).is_err());
 }
 

@@ -219,7 +219,7 @@ fn bars_of(experiment: &LabExperiment, measure: &Measure) -> Vec<BarsView> {
 type Percentiles = Option<BTreeMap<String, f64>>;
 
 /// What a plot of percentiles is of.
-struct Kind {
+struct PlotKind {
     id: &'static str,
     /// In words, with the application.
     what: String,
@@ -227,15 +227,15 @@ struct Kind {
 }
 
 /// The two plots of percentiles of an application.
-fn kinds(one: &LabApplication) -> [Kind; 2] {
+fn kinds(one: &LabApplication) -> [PlotKind; 2] {
     let mut operations =
         one.runs.iter().filter_map(|run| run.measured.as_ref()?.operation.as_deref());
     let operation = operations.next().unwrap_or("operation");
     let own = format!("{}: {operation}", one.name);
     let array = format!("{}: read of the array", one.name);
     [
-        Kind { id: "own", what: own, of: |run| &run.percentiles_us },
-        Kind { id: "array", what: array, of: |run| &run.array.percentiles_us },
+        PlotKind { id: "own", what: own, of: |run| &run.percentiles_us },
+        PlotKind { id: "array", what: array, of: |run| &run.array.percentiles_us },
     ]
 }
 
@@ -244,7 +244,7 @@ fn percentiles_of(
     index: usize,
     one: &LabApplication,
 ) -> Vec<PercentilesView> {
-    let plot = |Kind { id, what, of }: Kind| {
+    let plot = |PlotKind { id, what, of }: PlotKind| {
         let curve = |system| {
             let all = of(one.measured(system)?).as_ref()?;
             Some(PERCENTILES.map(|name| all.get(name).map(|us| four_digits(*us))))
@@ -361,7 +361,7 @@ fn percentile_table(experiment: &LabExperiment) -> String {
     header.extend(PERCENTILES.map(|name| format!("p{name}")));
     let mut rows = Vec::new();
     for one in &experiment.applications {
-        for Kind { what, of, .. } in kinds(one) {
+        for PlotKind { what, of, .. } in kinds(one) {
             for (index, system) in experiment.systems.iter().enumerate() {
                 let Some(all) = one.measured(index).and_then(|run| of(run).as_ref()) else {
                     continue;

@@ -1,8 +1,8 @@
 //! What is kept of the life of a request, as far as it has come.
 
 use super::command::OwnCommand;
-use super::operation::{Link, OwnOp, Step};
-use super::state::{State, Work};
+use super::operation::{Link, OwnOp, StoryStep};
+use super::state::{OpenState, Work};
 use array::{OpId, RequestId, RequestKind};
 use nvme::CommandId;
 use ssd::PageOperation;
@@ -75,7 +75,7 @@ pub(super) struct Life {
     pub(super) ops: Vec<OwnOp>,
     pub(super) commands: Vec<OwnCommand>,
     pub(super) links: Vec<Link>,
-    pub(super) steps: Vec<(Instant, Step)>,
+    pub(super) steps: Vec<(Instant, StoryStep)>,
     pub(super) times: Times,
     pub(super) dies: Vec<Die>,
     /// Where each of them is in the list.
@@ -101,7 +101,7 @@ impl Life {
         (self.offset_bytes, self.size_bytes)
     }
 
-    pub(super) fn track(&mut self, state: &State, drive: DriveId, die: u32) {
+    pub(super) fn track(&mut self, state: &OpenState, drive: DriveId, die: u32) {
         let number = self.dies.len();
         if let Entry::Vacant(entry) = self.die_numbers.entry((drive, die)) {
             entry.insert(number);
@@ -110,7 +110,7 @@ impl Life {
         }
     }
 
-    pub(super) fn push(&mut self, at: Instant, step: Step) {
+    pub(super) fn push(&mut self, at: Instant, step: StoryStep) {
         self.steps.push((at, step));
     }
 }

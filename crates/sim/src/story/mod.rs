@@ -17,7 +17,7 @@ mod words;
 
 pub use path::PathSums;
 pub use slowest::slowest;
-pub use told::{Activity, Lane, Place, Segment, Sentence, Span, Story};
+pub use told::{Activity, Lane, Segment, Sentence, Span, Story, StoryPlace};
 
 use crate::driver::run_watched;
 use crate::error::SimError;

@@ -36,7 +36,7 @@ pub(super) enum LinkKind {
 
 /// A step of the request. Operations and commands are indices.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum StoryStep {
     HeldBack,
     Opened { op: usize },
     Sent { command: usize },

@@ -2,9 +2,9 @@
 
 use super::command::{FastFailure, OwnCommand, PageStep};
 use super::life::{Die, Life, Times};
-use super::operation::{Link, LinkKind, OwnOp, Step};
-use super::state::{State, Who};
-use super::told::{Activity, Lane, Place, Segment, Span, Story};
+use super::operation::{Link, LinkKind, OwnOp, StoryStep};
+use super::state::{OpenState, Who};
+use super::told::{Activity, Lane, Segment, Span, Story, StoryPlace};
 use super::{path, sentences, words};
 use crate::plan::{Plan, PlanError};
 use crate::watch::Watch;
@@ -28,7 +28,7 @@ pub(super) struct Recorder {
     times: Times,
     compute: Duration,
     page_bytes: u64,
-    state: State,
+    state: OpenState,
     life: Option<Life>,
     /// Reads that failed fast and whose dies are not known yet.
     failing: Vec<usize>,
@@ -49,7 +49,7 @@ impl Recorder {
             times: Times { sense, transfer, program },
             compute: if is_copy { Duration::ZERO } else { plan.reconstruct_compute },
             page_bytes: u64::from(geometry.page_bytes),
-            state: State::new(layout.width(), geometry.dies()),
+            state: OpenState::new(layout.width(), geometry.dies()),
             layout,
             geometry,
             life: None,
@@ -70,9 +70,11 @@ impl Recorder {
         let Some(life) = &mut self.life else { return };
         let own = |op: &OpId| life.open_ops.get(op).copied();
         match *event {
-            E::RequestHeldBack { request } if request == number => life.push(at, Step::HeldBack),
+            E::RequestHeldBack { request } if request == number => {
+                life.push(at, StoryStep::HeldBack)
+            }
             E::RequestCompleted { request, .. } if request == number => {
-                life.push(at, Step::Done);
+                life.push(at, StoryStep::Done);
                 self.is_over = true;
             }
             E::OperationOpened { op, origin, stripe, first_row, rows, .. }
@@ -84,7 +86,7 @@ impl Recorder {
                 let index = life.ops.len();
                 life.ops.push(OwnOp { stripe, first_row, rows, waits_since: None });
                 life.open_ops.insert(op, index);
-                life.push(at, Step::Opened { op: index });
+                life.push(at, StoryStep::Opened { op: index });
             }
             E::OperationClosed { op } => drop(life.open_ops.remove(&op)),
             E::Dispatched { command, target: Some((op, member)), .. } => {
@@ -95,7 +97,7 @@ impl Recorder {
             E::Cached { command } => {
                 if let Some(&command) = life.open_commands.get(&command) {
                     life.commands[command].cached = true;
-                    life.push(at, Step::Cached { command });
+                    life.push(at, StoryStep::Cached { command });
                 }
             }
             E::Answered { command, status, .. } => {
@@ -105,42 +107,42 @@ impl Recorder {
                     let (op, from) = (answered.op, answered.sent);
                     let what = LinkKind::Command(command);
                     life.links.push(Link { op, from, until: at, what });
-                    life.push(at, Step::Answered { command, status });
+                    life.push(at, StoryStep::Answered { command, status });
                 }
             }
             E::Avoided { op, members } if own(&op).is_some() => {
-                life.push(at, Step::Avoided { members });
+                life.push(at, StoryStep::Avoided { members });
             }
             E::Resent { op, member } => {
                 if let Some(op) = own(&op) {
-                    life.push(at, Step::Resent { op, member });
+                    life.push(at, StoryStep::Resent { op, member });
                 }
             }
             E::ReconstructBegun { op, members, from } if own(&op).is_some() => {
-                life.push(at, Step::ReconstructBegun { members, from });
+                life.push(at, StoryStep::ReconstructBegun { members, from });
             }
             E::Reconstructed { op, members, from } => {
                 if let Some(op) = own(&op) {
                     let until = at + self.compute;
                     life.links.push(Link { op, from: at, until, what: LinkKind::Compute });
-                    life.push(at, Step::Reconstructed { members, from });
+                    life.push(at, StoryStep::Reconstructed { members, from });
                 }
             }
             E::HedgeFired { op, late, .. } => {
                 if let Some(op) = own(&op) {
                     let from = life.admitted;
                     life.links.push(Link { op, from, until: at, what: LinkKind::Late });
-                    life.push(at, Step::HedgeFired { late });
+                    life.push(at, StoryStep::HedgeFired { late });
                 }
             }
             E::HedgeDenied { op, late } if own(&op).is_some() => {
-                life.push(at, Step::HedgeDenied { late });
+                life.push(at, StoryStep::HedgeDenied { late });
             }
             E::LockWaited { op, behind } => {
                 if let Some(op) = own(&op) {
                     life.ops[op].waits_since = Some(at);
                     let behind = behind.map(|op| self.state.who_is(op));
-                    life.push(at, Step::LockWaited { op, behind });
+                    life.push(at, StoryStep::LockWaited { op, behind });
                 }
             }
             E::LockObtained { op } => {
@@ -148,24 +150,24 @@ impl Recorder {
                     && let Some(from) = life.ops[op].waits_since.take()
                 {
                     life.links.push(Link { op, from, until: at, what: LinkKind::Lock });
-                    life.push(at, Step::LockObtained { waited: at.since(from) });
+                    life.push(at, StoryStep::LockObtained { waited: at.since(from) });
                 }
             }
             E::SharedWithWrite { op, write, members } if own(&op).is_some() => {
                 let write = self.state.who_is(write);
-                life.push(at, Step::SharedWithWrite { members, write });
+                life.push(at, StoryStep::SharedWithWrite { members, write });
             }
             E::CommitBegun { op, members } => {
                 if let Some(op) = own(&op) {
-                    life.push(at, Step::CommitBegun { op, members });
+                    life.push(at, StoryStep::CommitBegun { op, members });
                 }
             }
-            E::DriveFailed { drive } => life.push(at, Step::DriveFailed { drive }),
+            E::DriveFailed { drive } => life.push(at, StoryStep::DriveFailed { drive }),
             E::DriveDistrusted { drive } => {
-                life.push(at, Step::DriveJudged { drive, distrusted: true });
+                life.push(at, StoryStep::DriveJudged { drive, distrusted: true });
             }
             E::DriveTrusted { drive } => {
-                life.push(at, Step::DriveJudged { drive, distrusted: false });
+                life.push(at, StoryStep::DriveJudged { drive, distrusted: false });
             }
             _ => {}
         }
@@ -219,7 +221,7 @@ impl Recorder {
             answered: None,
         });
         life.open_commands.insert(id, command);
-        life.push(sent, Step::Sent { command });
+        life.push(sent, StoryStep::Sent { command });
     }
 
     fn follow_drive(&mut self, at: Instant, drive: DriveId, event: &ssd::Event, before: Before) {
@@ -238,7 +240,7 @@ impl Recorder {
                 if let Some(command) = own(id) {
                     let failure = FastFailure { busy_remaining, die: None };
                     life.commands[command].failed_fast = Some(failure);
-                    life.push(at, Step::FailedFast { command });
+                    life.push(at, StoryStep::FailedFast { command });
                     self.failing.push(command);
                 }
             }
@@ -410,14 +412,19 @@ impl Watch for Recorder {
 }
 
 /// The lanes of host, drives and dies, and how many dies have none.
-fn lanes(life: &Life, state: &State, path: &[Segment], completed: Instant) -> (Vec<Lane>, usize) {
+fn lanes(
+    life: &Life,
+    state: &OpenState,
+    path: &[Segment],
+    completed: Instant,
+) -> (Vec<Lane>, usize) {
     let host = path.iter().map(|segment| Span {
         from: segment.from,
         until: segment.until,
         activity: segment.activity,
         label: words::of_segment(segment),
     });
-    let mut lanes = vec![Lane { place: Place::Host, spans: host.collect() }];
+    let mut lanes = vec![Lane { place: StoryPlace::Host, spans: host.collect() }];
     let mut drives: Vec<DriveId> = life.commands.iter().map(|command| command.drive).collect();
     drives.sort_unstable();
     drives.dedup();
@@ -442,13 +449,13 @@ fn lanes(life: &Life, state: &State, path: &[Segment], completed: Instant) -> (V
             let label = words::of_command(command);
             spans.push(Span { from: command.sent, until, activity, label });
         }
-        lanes.push(Lane { place: Place::Drive(drive), spans });
+        lanes.push(Lane { place: StoryPlace::Drive(drive), spans });
         let mut dies: Vec<&Die> =
             life.dies[..shown].iter().filter(|die| die.drive == drive).collect();
         dies.sort_by_key(|die| die.die);
         for die in dies {
             lanes.push(Lane {
-                place: Place::Die(drive, die.die),
+                place: StoryPlace::Die(drive, die.die),
                 spans: die_spans(life, drive, die),
             });
         }

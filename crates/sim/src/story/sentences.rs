@@ -2,9 +2,9 @@
 
 use super::command::OwnCommand;
 use super::life::Life;
-use super::operation::Step;
+use super::operation::StoryStep;
 use super::path;
-use super::state::{State, Who};
+use super::state::{OpenState, Who};
 use super::told::{Activity, Sentence};
 use super::words::{self, count, drives, list, time};
 use array::{Layout, MemberSet, OperationKind, RequestKind, Role, Why};
@@ -18,7 +18,7 @@ const SINGLE_COMMANDS: usize = 12;
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) life: &'a Life,
-    pub(super) state: &'a State,
+    pub(super) state: &'a OpenState,
     pub(super) layout: &'a Layout,
     pub(super) page_bytes: u64,
     pub(super) number: u64,
@@ -33,18 +33,18 @@ pub(super) fn tell(view: &View<'_>) -> Vec<Sentence> {
     let mut next = 0;
     while let Some((at, step)) = steps.get(next) {
         // Commands that leave together are told together.
-        let same = |(other_at, other): &&(Instant, Step)| {
+        let same = |(other_at, other): &&(Instant, StoryStep)| {
             other_at == at && std::mem::discriminant(other) == std::mem::discriminant(step)
         };
         let together = match step {
-            Step::Sent { .. } | Step::Cached { .. } | Step::Opened { .. } => {
+            StoryStep::Sent { .. } | StoryStep::Cached { .. } | StoryStep::Opened { .. } => {
                 steps[next..].iter().take_while(same).count()
             }
             _ => 1,
         };
         let before = steps[..next].iter().rev().take_while(|(before, _)| before == at);
         let announced = before.map(|(_, step)| step).any(|step| {
-            use Step as S;
+            use StoryStep as S;
             matches!(step, S::ReconstructBegun { .. } | S::CommitBegun { .. } | S::Resent { .. })
         });
         teller.step(*at, &steps[next..next + together], announced);
@@ -89,27 +89,27 @@ impl Teller<'_> {
         }
     }
 
-    fn step(&mut self, at: Instant, steps: &[(Instant, Step)], announced: bool) {
+    fn step(&mut self, at: Instant, steps: &[(Instant, StoryStep)], announced: bool) {
         let commands = || -> Vec<usize> {
-            let command = |(_, step): &(Instant, Step)| match step {
-                Step::Sent { command } | Step::Cached { command } => Some(*command),
+            let command = |(_, step): &(Instant, StoryStep)| match step {
+                StoryStep::Sent { command } | StoryStep::Cached { command } => Some(*command),
                 _ => None,
             };
             steps.iter().filter_map(command).collect()
         };
         match &steps[0].1 {
-            Step::HeldBack => self.say(at, String::from("the policy holds it back")),
-            Step::Opened { op } => self.opened(at, *op, steps.len()),
-            Step::Sent { .. } => self.sent(at, &commands(), announced),
-            Step::Cached { .. } => self.cached(at, &commands()),
-            Step::FailedFast { command } => self.failed_fast(at, *command),
-            Step::Answered { command, status } => self.answered(at, *command, *status),
-            Step::Avoided { members } => {
+            StoryStep::HeldBack => self.say(at, String::from("the policy holds it back")),
+            StoryStep::Opened { op } => self.opened(at, *op, steps.len()),
+            StoryStep::Sent { .. } => self.sent(at, &commands(), announced),
+            StoryStep::Cached { .. } => self.cached(at, &commands()),
+            StoryStep::FailedFast { command } => self.failed_fast(at, *command),
+            StoryStep::Answered { command, status } => self.answered(at, *command, *status),
+            StoryStep::Avoided { members } => {
                 let members = words::members(*members);
                 self.say(at, format!("does not ask {members}: expected to be slow"));
             }
-            Step::Resent { op, member } => self.resent(at, *op, *member),
-            Step::ReconstructBegun { members, from } => {
+            StoryStep::Resent { op, member } => self.resent(at, *op, *member),
+            StoryStep::ReconstructBegun { members, from } => {
                 let from = words::members(*from);
                 let text = match members.is_empty() {
                     true => format!("reads {from} as well"),
@@ -119,39 +119,39 @@ impl Teller<'_> {
                 };
                 self.say(at, text);
             }
-            Step::Reconstructed { members, from } => {
+            StoryStep::Reconstructed { members, from } => {
                 let (members, from) = (words::members(*members), words::members(*from));
                 self.say(at, format!("all is known: computes {members} from {from}"));
             }
-            Step::HedgeFired { late } => {
+            StoryStep::HedgeFired { late } => {
                 let late = words::members(*late);
                 let waited = time(at.since(self.view.life.admitted));
                 let text = format!("{late} did not answer for {waited}: reads the rest as well");
                 self.say(at, text);
             }
-            Step::HedgeDenied { late } => {
+            StoryStep::HedgeDenied { late } => {
                 let late = words::members(*late);
                 self.say(at, format!("{late} did not answer, but more reads are not allowed now"));
             }
-            Step::LockWaited { op, behind } => self.lock_waited(at, *op, *behind),
-            Step::LockObtained { waited } => {
+            StoryStep::LockWaited { op, behind } => self.lock_waited(at, *op, *behind),
+            StoryStep::LockObtained { waited } => {
                 self.say(at, format!("has the stripe after {}", time(*waited)));
             }
-            Step::SharedWithWrite { members, write } => {
+            StoryStep::SharedWithWrite { members, write } => {
                 let (members, write) = (words::members(*members), words::of_who(*write));
                 let text = format!("takes what {write} is about to write to {members} from memory");
                 self.say(at, text);
             }
-            Step::CommitBegun { op, members } => self.commit(at, *op, *members),
-            Step::DriveFailed { drive } => self.say(at, format!("drive {} fails", drive.0)),
-            Step::DriveJudged { drive, distrusted } => self.say(
+            StoryStep::CommitBegun { op, members } => self.commit(at, *op, *members),
+            StoryStep::DriveFailed { drive } => self.say(at, format!("drive {} fails", drive.0)),
+            StoryStep::DriveJudged { drive, distrusted } => self.say(
                 at,
                 match distrusted {
                     true => format!("drive {} answers late, and is not read any more", drive.0),
                     false => format!("drive {} answers in time again, and is read", drive.0),
                 },
             ),
-            Step::Done => self.done(at),
+            StoryStep::Done => self.done(at),
         }
     }
 

@@ -84,7 +84,7 @@ pub(super) struct OpState {
 
 /// All that is open.
 #[derive(Clone, Debug)]
-pub(super) struct State {
+pub(super) struct OpenState {
     ops: Vec<Option<OpState>>,
     /// Of each command, for whom it is.
     commands: Vec<Option<Who>>,
@@ -101,7 +101,7 @@ fn put<T>(slots: &mut Vec<Option<T>>, index: u32, value: Option<T>) {
     slots[index] = value;
 }
 
-impl State {
+impl OpenState {
     pub(super) fn new(drives: u32, dies: u32) -> Self {
         let drive = DriveState {
             dies: vec![DieState::default(); dies as usize],

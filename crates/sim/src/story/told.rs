@@ -56,7 +56,7 @@ pub enum Activity {
 
 /// Where something happens.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Place {
+pub enum StoryPlace {
     /// In the host.
     Host,
     /// In a drive as a whole.
@@ -82,7 +82,7 @@ pub struct Span {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lane {
     /// Where.
-    pub place: Place,
+    pub place: StoryPlace,
     /// What happened there, in the order of the starts.
     pub spans: Vec<Span>,
 }

@@ -22,12 +22,12 @@ struct Answer {
     drive: DriveId,
     /// The disk that was in the place when the command came.
     disk: u32,
-    kind: Kind,
+    kind: ClientWork,
     buffer: Option<Page>,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum ClientWork {
     Read {
         offset_bytes: u64,
         length_bytes: usize,
@@ -185,9 +185,10 @@ impl Running {
         };
         let begins = |bay: &mut Bay, write: Write| bay.disk.begin(number, write);
         let (mut kind, buffer) = match work {
-            Work::Read { offset_bytes, length_bytes, buffer, .. } => {
-                (Kind::Read { offset_bytes: HEAD_BYTES + offset_bytes, length_bytes }, Some(buffer))
-            }
+            Work::Read { offset_bytes, length_bytes, buffer, .. } => (
+                ClientWork::Read { offset_bytes: HEAD_BYTES + offset_bytes, length_bytes },
+                Some(buffer),
+            ),
             Work::Write { offset_bytes, length_bytes, buffer } => {
                 let content = Content::Bytes(match buffer.len() == length_bytes {
                     true => Arc::clone(&buffer),
@@ -195,24 +196,26 @@ impl Running {
                 });
                 let offset_bytes = HEAD_BYTES + offset_bytes;
                 begins(bay, Write { offset_bytes, content, forced: false });
-                (Kind::Write, Some(buffer))
+                (ClientWork::Write, Some(buffer))
             }
             Work::Discard { offset_bytes, length_bytes } => {
                 let content = Content::Zeros(length_bytes / BLOCK_BYTES as u64);
                 let offset_bytes = HEAD_BYTES + offset_bytes;
                 begins(bay, Write { offset_bytes, content, forced: false });
-                (Kind::Write, None)
+                (ClientWork::Write, None)
             }
             Work::WriteHead { offset_bytes, bytes } => {
                 begins(bay, Write { offset_bytes, content: Content::Bytes(bytes), forced: true });
-                (Kind::Write, None)
+                (ClientWork::Write, None)
             }
-            Work::Sync => (Kind::Sync(bay.disk.sync_covers()), None),
+            Work::Sync => (ClientWork::Sync(bay.disk.sync_covers()), None),
         };
         let mut takes = match kind {
-            Kind::Read { .. } => Duration::from_micros(20 + rng.below(200)),
-            Kind::Write | Kind::FailsFast(_) => Duration::from_micros(10 + rng.below(300)),
-            Kind::Sync(_) => Duration::from_micros(100 + rng.below(4000)),
+            ClientWork::Read { .. } => Duration::from_micros(20 + rng.below(200)),
+            ClientWork::Write | ClientWork::FailsFast(_) => {
+                Duration::from_micros(10 + rng.below(300))
+            }
+            ClientWork::Sync(_) => Duration::from_micros(100 + rng.below(4000)),
         };
         if bay.disk.faults.slow > 0 {
             bay.disk.faults.slow -= 1;
@@ -223,7 +226,7 @@ impl Running {
             Met::Nothing => {}
             Met::Waits(wait) => takes += wait,
             Met::FailsFast(wait) => {
-                kind = Kind::FailsFast(wait);
+                kind = ClientWork::FailsFast(wait);
                 takes = Duration::from_micros(1 + rng.below(20));
             }
         }
@@ -237,7 +240,7 @@ impl Running {
         let ((_, number), Answer { tag, drive, disk, kind, mut buffer }) = answer;
         let bay = &mut self.bays[drive.index()];
         let mut result = IoResult::Failed;
-        if let Kind::FailsFast(wait) = kind
+        if let ClientWork::FailsFast(wait) = kind
             && bay.number == disk
             && !bay.disk.faults.dead
         {
@@ -245,11 +248,11 @@ impl Running {
         }
         if bay.number == disk {
             let into = match kind {
-                Kind::Read { .. } => buffer.as_mut().map(Pages::bytes_mut),
-                Kind::Write | Kind::Sync(_) | Kind::FailsFast(_) => None,
+                ClientWork::Read { .. } => buffer.as_mut().map(Pages::bytes_mut),
+                ClientWork::Write | ClientWork::Sync(_) | ClientWork::FailsFast(_) => None,
             };
             result = bay.carry_out(number, &kind, into, self.seed, drive);
-            if result == IoResult::Failed && matches!(kind, Kind::Read { .. }) {
+            if result == IoResult::Failed && matches!(kind, ClientWork::Read { .. }) {
                 self.read_failed = Some(self.now);
             }
         }
@@ -273,7 +276,7 @@ impl Bay {
     fn carry_out(
         &mut self,
         number: u64,
-        kind: &Kind,
+        kind: &ClientWork,
         buffer: Option<&mut [u8]>,
         seed: u64,
         drive: DriveId,
@@ -281,10 +284,10 @@ impl Bay {
         let mut rng = self.next_draw(seed, drive);
         let faults = &mut self.disk.faults;
         let count = match kind {
-            Kind::Read { .. } => &mut faults.read_errors,
-            Kind::FailsFast(_) => &mut 0,
-            Kind::Write => &mut faults.write_errors,
-            Kind::Sync(_) => &mut faults.sync_errors,
+            ClientWork::Read { .. } => &mut faults.read_errors,
+            ClientWork::FailsFast(_) => &mut 0,
+            ClientWork::Write => &mut faults.write_errors,
+            ClientWork::Sync(_) => &mut faults.sync_errors,
         };
         let fails = *count > 0;
         *count = count.saturating_sub(1);
@@ -295,7 +298,7 @@ impl Bay {
         }
         let data = self.data.clone();
         if !fails
-            && matches!(kind, Kind::Write)
+            && matches!(kind, ClientWork::Write)
             && self.disk.is_one_block_of(number, &data)
             && let Some(silent) = self.disk.faults.silent.take()
         {
@@ -303,16 +306,16 @@ impl Bay {
             return IoResult::Done;
         }
         match kind {
-            Kind::Write if fails => self.disk.end_failed(number, &mut rng),
-            Kind::Write => self.disk.end(number),
-            Kind::Sync(_) if fails => self.disk.sync_failed(&mut rng),
-            Kind::Sync(covered) => self.disk.synced(*covered),
-            Kind::Read { offset_bytes, length_bytes } => {
+            ClientWork::Write if fails => self.disk.end_failed(number, &mut rng),
+            ClientWork::Write => self.disk.end(number),
+            ClientWork::Sync(_) if fails => self.disk.sync_failed(&mut rng),
+            ClientWork::Sync(covered) => self.disk.synced(*covered),
+            ClientWork::Read { offset_bytes, length_bytes } => {
                 if let Some(buffer) = buffer.filter(|_| !fails) {
                     self.disk.read_blocks(*offset_bytes, &mut buffer[..*length_bytes]);
                 }
             }
-            Kind::FailsFast(_) => {}
+            ClientWork::FailsFast(_) => {}
         }
         if fails { IoResult::Failed } else { IoResult::Done }
     }

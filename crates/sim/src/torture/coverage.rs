@@ -6,7 +6,7 @@ use array::Level;
 
 /// How an array is when something happens to it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum State {
+pub enum ArrayState {
     /// All drives are there and parity fits.
     Optimal,
     /// Parity is computed again after an unclean end.
@@ -25,7 +25,7 @@ pub enum State {
     Lost,
 }
 
-impl State {
+impl ArrayState {
     /// All of them.
     pub const ALL: [Self; 8] = [
         Self::Optimal,
@@ -136,7 +136,7 @@ impl Event {
 /// How often each event met each state, and each transition was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
-    met: [[u64; State::ALL.len()]; Event::ALL.len()],
+    met: [[u64; ArrayState::ALL.len()]; Event::ALL.len()],
     transitions: [Times; Transition::ALL.len()],
 }
 
@@ -151,13 +151,13 @@ pub struct Times {
 
 impl Coverage {
     /// An event meets a state.
-    pub fn note(&mut self, event: Event, state: State) {
+    pub fn note(&mut self, event: Event, state: ArrayState) {
         self.met[event.row()][state as usize] += 1;
     }
 
     /// How often it did.
     #[must_use]
-    pub fn met(&self, event: Event, state: State) -> u64 {
+    pub fn met(&self, event: Event, state: ArrayState) -> u64 {
         self.met[event.row()][state as usize]
     }
 
@@ -175,7 +175,7 @@ impl Coverage {
     }
 
     /// Adds an event in a state as another run has counted it.
-    pub fn add_counted(&mut self, event: Event, state: State, met: u64) {
+    pub fn add_counted(&mut self, event: Event, state: ArrayState, met: u64) {
         self.met[event.row()][state as usize] += met;
     }
 
@@ -196,9 +196,10 @@ impl Coverage {
 
     /// The pairs that were never met though histories of these levels can have them.
     #[must_use]
-    pub fn never_met(&self, levels: &[Level]) -> Vec<(Event, State)> {
-        let pairs = Event::ALL.into_iter().flat_map(|event| State::ALL.map(|state| (event, state)));
-        let is_possible = |event: Event, state: State| {
+    pub fn never_met(&self, levels: &[Level]) -> Vec<(Event, ArrayState)> {
+        let pairs =
+            Event::ALL.into_iter().flat_map(|event| ArrayState::ALL.map(|state| (event, state)));
+        let is_possible = |event: Event, state: ArrayState| {
             levels.iter().any(|level| is_possible(event, state, *level))
         };
         pairs
@@ -227,41 +228,41 @@ impl Times {
 }
 
 /// Whether a drawn history of an array of this level can have an event in a state.
-fn is_possible(event: Event, state: State, level: Level) -> bool {
+fn is_possible(event: Event, state: ArrayState, level: Level) -> bool {
     // Mirrors of three, and two parities, can miss a drive without being critical.
     let misses_two = matches!(level, Level::Raid1 | Level::Raid6);
     // A second drive can be lost while one is.
     let loses_two = misses_two || level == Level::Raid10;
     match (event, state) {
         // Nothing is lost beyond what the array can miss.
-        (_, State::Lost) => false,
-        (_, State::Degraded) if !misses_two => false,
+        (_, ArrayState::Lost) => false,
+        (_, ArrayState::Degraded) if !misses_two => false,
         // What is found at a start is met at a start, and nothing else is but the power cut.
-        (Event::Missing | Event::Stale | Event::Moved, State::Opening) => true,
+        (Event::Missing | Event::Stale | Event::Moved, ArrayState::Opening) => true,
         (Event::Missing | Event::Stale | Event::Moved, _) => false,
         (Event::Cut, _) => true,
         // Heads are damaged while the power is off.
-        (Event::Fault(fault), state) if fault.is_in_head() => state == State::Opening,
+        (Event::Fault(fault), state) if fault.is_in_head() => state == ArrayState::Opening,
         // What is behind the head is damaged at any time.
-        (Event::Fault(fault), State::Opening) if fault.is_damage() => true,
-        (_, State::Opening) => false,
+        (Event::Fault(fault), ArrayState::Opening) if fault.is_damage() => true,
+        (_, ArrayState::Opening) => false,
         // While an array is shut down nobody orders anything; a replacement was ordered before.
-        (Event::Replace | Event::Return, State::Draining) => true,
-        (_, State::Draining) => false,
+        (Event::Replace | Event::Return, ArrayState::Draining) => true,
+        (_, ArrayState::Draining) => false,
         // There must be something to replace.
-        (Event::Replace | Event::Return, State::Optimal | State::Resyncing) => false,
-        (Event::Replace | Event::Return, State::Rebuilding) => loses_two,
+        (Event::Replace | Event::Return, ArrayState::Optimal | ArrayState::Resyncing) => false,
+        (Event::Replace | Event::Return, ArrayState::Rebuilding) => loses_two,
         (Event::Fault(Fault::Slow | Fault::Full), _) => true,
         // A page that cannot be read counts as a drive. The other pairs of a RAID-10 can miss one.
-        (Event::Fault(fault), State::Critical) if fault.harms_data() => level == Level::Raid10,
+        (Event::Fault(fault), ArrayState::Critical) if fault.harms_data() => level == Level::Raid10,
         // What is resynced is in doubt.
-        (Event::Fault(fault), State::Resyncing) if fault.is_silent() => false,
-        (Event::Fault(fault), State::Rebuilding) if fault.harms_data() => loses_two,
-        (Event::Fault(fault), State::Critical) if fault.is_damage() => level == Level::Raid10,
-        (Event::Fault(fault), State::Rebuilding) if fault.is_damage() => loses_two,
+        (Event::Fault(fault), ArrayState::Resyncing) if fault.is_silent() => false,
+        (Event::Fault(fault), ArrayState::Rebuilding) if fault.harms_data() => loses_two,
+        (Event::Fault(fault), ArrayState::Critical) if fault.is_damage() => level == Level::Raid10,
+        (Event::Fault(fault), ArrayState::Rebuilding) if fault.is_damage() => loses_two,
         // The other pairs of a RAID-10 can still lose a drive.
-        (Event::Fail, State::Critical) => level == Level::Raid10,
-        (Event::Fail, State::Rebuilding) => loses_two,
+        (Event::Fail, ArrayState::Critical) => level == Level::Raid10,
+        (Event::Fail, ArrayState::Rebuilding) => loses_two,
         _ => true,
     }
 }

@@ -7,7 +7,7 @@
 
 use super::array::Bay;
 use super::constants::UUID;
-use super::coverage::{Event, State};
+use super::coverage::{ArrayState, Event};
 use super::disk::{BLOCK_BYTES, Block, SECTOR_BYTES, Silent, SimDisk};
 use super::failure::Done;
 use super::history::Fault;
@@ -137,7 +137,7 @@ impl World {
             if too_much || fault.is_in_head() && torn || missing >> drive.0 & 1 == 1 {
                 continue;
             }
-            self.report.coverage.note(Event::Fault(fault), State::Opening);
+            self.report.coverage.note(Event::Fault(fault), ArrayState::Opening);
             self.tell(|| format!("drive {}, while the power is off: {}", drive.0, fault.name()));
             self.strike(&mut bays[drive.index()].disk, drive, fault);
             self.explained |= 1 << drive.0;

@@ -325,7 +325,7 @@ pub struct Start {
 
 /// One thing that happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum HistoryStep {
     /// A client asks for something.
     Client {
         /// What.
@@ -360,7 +360,7 @@ pub enum Step {
     Copy(DriveId),
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for HistoryStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Client { access, sector, sectors } => {
@@ -408,7 +408,7 @@ pub struct History {
     /// The array.
     pub shape: Shape,
     /// What happens.
-    pub steps: Vec<Step>,
+    pub steps: Vec<HistoryStep>,
 }
 
 /// How much of what a history has.
@@ -458,16 +458,16 @@ impl History {
         // Where it is busy: everywhere, or in a few stripes.
         let span = if rng.below(3) == 0 { sectors } else { sectors.min(64 + rng.below(1024)) };
         let policies = possible(&shape);
-        let mut steps: Vec<Step> =
+        let mut steps: Vec<HistoryStep> =
             (0..steps).map(|_| step(&shape, span, &policies, &weights, &mut rng)).collect();
         Spots::draw(&shape, span, &mut Rng::stream(seed, "spots")).spread(&mut steps);
         let mut silent = Rng::stream(seed, "silent");
         shape.checksums = silent.below(8) > 0;
         // Where a cut meets writes that no journal covers, checksums are taken from what is found.
-        let is_cut = steps.iter().any(|step| matches!(step, Step::Cut { .. }));
+        let is_cut = steps.iter().any(|step| matches!(step, HistoryStep::Cut { .. }));
         let is_covered = shape.has_parity() && shape.journalled == Journalled::Always;
         for step in &mut steps {
-            if let Step::Fault(_, fault) = step
+            if let HistoryStep::Fault(_, fault) = step
                 && silent.below(3) == 0
                 && (is_covered || !is_cut)
             {
@@ -480,20 +480,22 @@ impl History {
 }
 
 /// Puts damage, if this history has any, in the place of requests of clients.
-fn damage(shape: &Shape, steps: &mut [Step], rng: &mut Rng) {
+fn damage(shape: &Shape, steps: &mut [HistoryStep], rng: &mut Rng) {
     let kinds = shape.damages();
     if rng.below(3) == 0 || steps.is_empty() {
         return;
     }
     for _ in 0..1 + rng.below(DAMAGES) {
         let kind = kinds[rng.below(kinds.len() as u64) as usize];
-        let damage = Step::Fault(drive(shape, rng), kind);
+        let damage = HistoryStep::Fault(drive(shape, rng), kind);
         // What strikes while the power is off does so soon.
         let at = rng.below(steps.len() as u64) as usize;
-        let off = |step: &Step| matches!(step, Step::Cut { .. } | Step::Order(Order::Restart));
+        let off = |step: &HistoryStep| {
+            matches!(step, HistoryStep::Cut { .. } | HistoryStep::Order(Order::Restart))
+        };
         let next_off = steps[at..].iter().position(off).map_or(at, |before| at + before);
         let until = if kind.is_in_head() { next_off } else { at + 1 };
-        let is_request = |step: &Step| matches!(step, Step::Client { .. });
+        let is_request = |step: &HistoryStep| matches!(step, HistoryStep::Client { .. });
         if let Some(request) = steps[..until].iter_mut().rfind(|step| is_request(step)) {
             *request = damage;
         }
@@ -510,7 +512,7 @@ fn step(
     policies: &[PolicyKind],
     weights: &Weights,
     rng: &mut Rng,
-) -> Step {
+) -> HistoryStep {
     let Weights { cut, fault, order, flush, wait, read, forced } = *weights;
     let mut at = rng.below(200 + cut + fault + order + flush + wait + read);
     let mut is = |weight: u64| {
@@ -522,23 +524,23 @@ fn step(
         return draw_cut(shape, rng);
     }
     if is(fault) {
-        return Step::Fault(drive(shape, rng), Fault::ALL[rng.below(LOUD) as usize]);
+        return HistoryStep::Fault(drive(shape, rng), Fault::ALL[rng.below(LOUD) as usize]);
     }
     if is(order) {
-        return Step::Order(match rng.below(16) {
+        return HistoryStep::Order(match rng.below(16) {
             0..5 => Order::Fail(drive(shape, rng)),
             5..12 => Order::Replace(drive(shape, rng)),
             12 => Order::Scrub,
             13 => Order::Policy(policies[rng.below(policies.len() as u64) as usize]),
             14 => Order::Restart,
-            _ => return Step::Return(drive(shape, rng)),
+            _ => return HistoryStep::Return(drive(shape, rng)),
         });
     }
     if is(flush) {
-        return Step::Flush;
+        return HistoryStep::Flush;
     }
     if is(wait) {
-        return Step::Wait(match rng.below(12) {
+        return HistoryStep::Wait(match rng.below(12) {
             0 => Duration::from_secs(1 + rng.below(12)),
             1..4 => Duration::from_millis(1 + rng.below(200)),
             _ => Duration::from_micros(1 + rng.below(5000)),
@@ -554,7 +556,7 @@ fn step(
             _ => Access::Write { forced: rng.below(8) < forced },
         }
     };
-    Step::Client { access, sector, sectors }
+    HistoryStep::Client { access, sector, sectors }
 }
 
 fn extent(shape: &Shape, span: u64, rng: &mut Rng) -> (u64, u64) {
@@ -573,7 +575,7 @@ fn extent(shape: &Shape, span: u64, rng: &mut Rng) -> (u64, u64) {
     (sector, sectors)
 }
 
-fn draw_cut(shape: &Shape, rng: &mut Rng) -> Step {
+fn draw_cut(shape: &Shape, rng: &mut Rng) -> HistoryStep {
     let after = match rng.below(4) {
         0 => rng.below(4),
         1 => rng.below(300),
@@ -590,5 +592,5 @@ fn draw_cut(shape: &Shape, rng: &mut Rng) -> Step {
         outdated: 0,
         cut_after: (rng.below(4) == 0).then(|| rng.below(60) as u32),
     };
-    Step::Cut { after, loss, seed: rng.next_u64(), start }
+    HistoryStep::Cut { after, loss, seed: rng.next_u64(), start }
 }

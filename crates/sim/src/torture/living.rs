@@ -2,7 +2,7 @@
 
 use super::array::{Bay, Happened, Running};
 use super::constants::{PAGE_BYTES, PATIENCE, REST};
-use super::coverage::{Event, State};
+use super::coverage::{ArrayState, Event};
 use super::disk::{DiskError, Faults, Loss, SimDisk};
 use super::failure::{Done, Failure};
 use super::history::Start;
@@ -238,10 +238,10 @@ impl World {
             self.model.drives_lost();
         }
         if missing & !dead != 0 {
-            self.report.coverage.note(Event::Missing, State::Opening);
+            self.report.coverage.note(Event::Missing, ArrayState::Opening);
         }
         if start.rotated != 0 {
-            self.report.coverage.note(Event::Moved, State::Opening);
+            self.report.coverage.note(Event::Moved, ArrayState::Opening);
         }
         let mut fuse = Fuse::new(start.cut_after);
         for attempt in 0.. {
@@ -257,7 +257,7 @@ impl World {
                 }
                 Err(_) if fuse.is_blown() => {
                     self.report.counts.cuts += 1;
-                    self.report.coverage.note(Event::Cut, State::Opening);
+                    self.report.coverage.note(Event::Cut, ArrayState::Opening);
                     self.tell(|| "the power goes during the start".into());
                     fuse = match self.pending.take() {
                         Some(cut) => {
@@ -349,7 +349,7 @@ impl World {
                 continue;
             }
             if let Some(disk) = self.shelf[drive.index()].take() {
-                self.report.coverage.note(Event::Stale, State::Opening);
+                self.report.coverage.note(Event::Stale, ArrayState::Opening);
                 self.tell(|| format!("drive {} is the one that was replaced", drive.0));
                 let bay = &mut bays[drive.index()];
                 self.shelf[drive.index()] = Some(std::mem::replace(&mut bay.disk, disk));

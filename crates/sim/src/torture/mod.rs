@@ -31,10 +31,10 @@ mod sweep;
 mod transition;
 mod world;
 
-pub use coverage::{Coverage, Event, State, Times};
+pub use coverage::{ArrayState, Coverage, Event, Times};
 pub use disk::Loss;
 pub use failure::Failure;
-pub use history::{Access, Fault, History, Order, Shape, Start, Step};
+pub use history::{Access, Fault, History, HistoryStep, Order, Shape, Start};
 pub use play::{Coordinated, Play};
 pub use shrink::{shrink, shrink_while};
 pub use sweep::{Act, Case, CaseError, Cutting, Script};

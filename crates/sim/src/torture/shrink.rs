@@ -1,6 +1,6 @@
 //! A failing history made short.
 
-use super::history::{History, Step};
+use super::history::{History, HistoryStep};
 use super::{Demands, torture};
 
 /// Most histories that are tried.
@@ -32,7 +32,7 @@ pub fn shrink_while(
         let mut removed = false;
         while at < shortest.steps.len() && tries < TRIES {
             let end = (at + run).min(shortest.steps.len());
-            let mut steps: Vec<Step> = shortest.steps[..at].to_vec();
+            let mut steps: Vec<HistoryStep> = shortest.steps[..at].to_vec();
             steps.extend_from_slice(&shortest.steps[end..]);
             let shorter = History { steps, ..shortest.clone() };
             tries += 1;

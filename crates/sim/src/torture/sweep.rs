@@ -7,7 +7,7 @@
 
 use super::constants::QUIET_FOR;
 use super::disk::Loss;
-use super::history::{Access, History, Order, Shape, Start, Step};
+use super::history::{Access, History, HistoryStep, Order, Shape, Start};
 use super::play::Play;
 use array::Level;
 use array::policy::PolicyKind;
@@ -103,36 +103,36 @@ impl Act {
         }
     }
 
-    fn steps(self, shape: &Shape, at: usize, steps: &mut Vec<Step>) {
+    fn steps(self, shape: &Shape, at: usize, steps: &mut Vec<HistoryStep>) {
         let last = DriveId(shape.width - 1);
         match self {
             Self::Write => steps.extend(burst(shape, at as u64)),
-            Self::Flush => steps.push(Step::Flush),
-            Self::Fail => steps.push(Step::Order(Order::Fail(DriveId(0)))),
-            Self::FailLast => steps.push(Step::Order(Order::Fail(last))),
-            Self::Die => steps.push(Step::Fault(DriveId(0), super::Fault::Dies)),
+            Self::Flush => steps.push(HistoryStep::Flush),
+            Self::Fail => steps.push(HistoryStep::Order(Order::Fail(DriveId(0)))),
+            Self::FailLast => steps.push(HistoryStep::Order(Order::Fail(last))),
+            Self::Die => steps.push(HistoryStep::Fault(DriveId(0), super::Fault::Dies)),
             Self::Replace => {
-                steps.push(Step::Order(Order::Replace(DriveId(0))));
-                steps.push(Step::Order(Order::Replace(last)));
+                steps.push(HistoryStep::Order(Order::Replace(DriveId(0))));
+                steps.push(HistoryStep::Order(Order::Replace(last)));
             }
-            Self::Soon => steps.push(Step::Wait(Duration::from_micros(350))),
-            Self::Wait => steps.push(Step::Wait(Duration::from_secs(10))),
-            Self::Scrub => steps.push(Step::Order(Order::Scrub)),
-            Self::Policy => steps.push(Step::Order(Order::Policy(PolicyKind::IODA))),
-            Self::Restart => steps.push(Step::Order(Order::Restart)),
-            Self::FailSecond => steps.push(Step::Order(Order::Fail(DriveId(1)))),
-            Self::ReplaceLast => steps.push(Step::Order(Order::Replace(last))),
-            Self::Copy => steps.push(Step::Copy(DriveId(0))),
-            Self::Moment => steps.push(Step::Wait(Duration::from_millis(40))),
+            Self::Soon => steps.push(HistoryStep::Wait(Duration::from_micros(350))),
+            Self::Wait => steps.push(HistoryStep::Wait(Duration::from_secs(10))),
+            Self::Scrub => steps.push(HistoryStep::Order(Order::Scrub)),
+            Self::Policy => steps.push(HistoryStep::Order(Order::Policy(PolicyKind::IODA))),
+            Self::Restart => steps.push(HistoryStep::Order(Order::Restart)),
+            Self::FailSecond => steps.push(HistoryStep::Order(Order::Fail(DriveId(1)))),
+            Self::ReplaceLast => steps.push(HistoryStep::Order(Order::Replace(last))),
+            Self::Copy => steps.push(HistoryStep::Copy(DriveId(0))),
+            Self::Moment => steps.push(HistoryStep::Wait(Duration::from_millis(40))),
         }
     }
 }
 
 /// Writes that are under way together.
-fn burst(shape: &Shape, at: u64) -> [Step; 4] {
+fn burst(shape: &Shape, at: u64) -> [HistoryStep; 4] {
     let chunk = u64::from(shape.chunk_pages) * 8;
     let stripe = u64::from(u32::from(shape.stripe_width) - shape.parities()) * chunk;
-    let write = |sector, sectors, forced| Step::Client {
+    let write = |sector, sectors, forced| HistoryStep::Client {
         access: Access::Write { forced },
         sector,
         sectors,
@@ -205,7 +205,7 @@ impl Cutting {
         }
     }
 
-    fn step(self, after: u32, shape: &Shape) -> Step {
+    fn step(self, after: u32, shape: &Shape) -> HistoryStep {
         use Loss::{Everything, Later, Nothing, Sectors, Writes};
         let loss = match self {
             Self::Nothing => [Nothing; 3],
@@ -223,7 +223,7 @@ impl Cutting {
             // Every moment of the start is met as the moments of the cut go by.
             cut_after: (self == Self::Again).then_some(after % 40),
         };
-        Step::Cut { after, loss, seed: u64::from(after), start }
+        HistoryStep::Cut { after, loss, seed: u64::from(after), start }
     }
 }
 
@@ -338,17 +338,17 @@ impl Case {
     pub fn history(&self) -> History {
         let shape = self.script.shape();
         // What is written over was on stable storage before.
-        let mut steps = vec![Step::Flush];
+        let mut steps = vec![HistoryStep::Flush];
         Act::Write.steps(&shape, 0, &mut steps);
         Act::Flush.steps(&shape, 0, &mut steps);
-        steps.push(Step::Wait(Duration::from_millis(100)));
+        steps.push(HistoryStep::Wait(Duration::from_millis(100)));
         if let Some((cutting, after)) = self.cut {
             steps.push(cutting.step(after, &shape));
         }
         for (at, act) in self.script.acts.iter().enumerate() {
             act.steps(&shape, at, &mut steps);
         }
-        steps.push(Step::Wait(Duration::from_secs(10)));
+        steps.push(HistoryStep::Wait(Duration::from_secs(10)));
         History { seed: 1, shape, steps }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::array::Running;
 use super::constants::{PAGE_BYTES, PATIENCE};
-use super::coverage::{Coverage, Event, State};
+use super::coverage::{ArrayState, Coverage, Event};
 use super::disk::{Loss, SECTOR_BYTES, SimDisk};
 use super::failure::Done;
-use super::history::{Access, Fault, History, Order, Shape, Start, Step};
+use super::history::{Access, Fault, History, HistoryStep, Order, Shape, Start};
 use super::memo::Memo;
 use super::model::{Model, PAGE_SECTORS, Version, ZEROS, fill};
 use super::place::Row;
@@ -317,18 +317,18 @@ impl World {
         job.is_some_and(|job| job.what == JobKind::Resync)
     }
 
-    pub(super) fn state(&self) -> State {
-        let Some(array) = &self.array else { return State::Opening };
+    pub(super) fn state(&self) -> ArrayState {
+        let Some(array) = &self.array else { return ArrayState::Opening };
         let job = array.volume.engine().array().job().map(|job| job.what);
         let lost = self.lost();
         match job {
-            _ if self.beyond => State::Lost,
-            _ if array.volume.refuses_requests() => State::Draining,
-            Some(JobKind::Rebuild(_)) => State::Rebuilding,
-            Some(JobKind::Resync) if lost == 0 => State::Resyncing,
-            _ if lost == 0 => State::Optimal,
-            _ if self.is_critical(lost) => State::Critical,
-            _ => State::Degraded,
+            _ if self.beyond => ArrayState::Lost,
+            _ if array.volume.refuses_requests() => ArrayState::Draining,
+            Some(JobKind::Rebuild(_)) => ArrayState::Rebuilding,
+            Some(JobKind::Resync) if lost == 0 => ArrayState::Resyncing,
+            _ if lost == 0 => ArrayState::Optimal,
+            _ if self.is_critical(lost) => ArrayState::Critical,
+            _ => ArrayState::Degraded,
         }
     }
 
@@ -344,11 +344,11 @@ impl World {
 
 /// What happens.
 impl World {
-    fn step(&mut self, step: &Step) -> Done {
+    fn step(&mut self, step: &HistoryStep) -> Done {
         match *step {
-            Step::Client { access, sector, sectors } => self.access(access, sector, sectors),
-            Step::Flush => self.flush(),
-            Step::Wait(time) => {
+            HistoryStep::Client { access, sector, sectors } => self.access(access, sector, sectors),
+            HistoryStep::Flush => self.flush(),
+            HistoryStep::Wait(time) => {
                 if self.damaged() != 0 && self.rng("scrub", self.names.token).below(3) == 0 {
                     // People look into the log.
                     self.scrub()?;
@@ -357,17 +357,17 @@ impl World {
                 self.run(until)?;
                 self.look_at_rest()
             }
-            Step::Order(order) => self.order(order),
-            Step::Fault(drive, fault) => self.fault(drive, fault),
-            Step::Copy(drive) => {
+            HistoryStep::Order(order) => self.order(order),
+            HistoryStep::Fault(drive, fault) => self.fault(drive, fault),
+            HistoryStep::Copy(drive) => {
                 self.copy(drive);
                 Ok(())
             }
-            Step::Return(drive) => {
+            HistoryStep::Return(drive) => {
                 self.returning |= 1 << drive.0;
                 Ok(())
             }
-            Step::Cut { after, loss, seed, start } => {
+            HistoryStep::Cut { after, loss, seed, start } => {
                 if self.pending.is_some() {
                     self.cut()?;
                 }

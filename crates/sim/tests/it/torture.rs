@@ -6,8 +6,8 @@
 
 use array::Level;
 use ioda_sim::torture::{
-    Access, Case, Counts, Coverage, Cutting, Demands, Event, Fault, History, State, Step,
-    Transition, shrink, torture,
+    Access, ArrayState, Case, Counts, Coverage, Cutting, Demands, Event, Fault, History,
+    HistoryStep, Transition, shrink, torture,
 };
 use testing::seeds;
 
@@ -39,31 +39,50 @@ fn what_was_flushed_is_there_whatever_a_seed_draws() {
     assert!(counts.cut_creations > 30 && counts.cut_formats > 5, "{counts:?}");
     assert!(counts.resumed > 0 && counts.looks > 1000, "{counts:?}");
     let met = [
-        (Event::Cut, &[State::Optimal, State::Resyncing, State::Degraded, State::Critical][..]),
-        (Event::Cut, &[State::Rebuilding, State::Draining, State::Opening]),
-        (Event::Fault(Fault::Dies), &[State::Optimal, State::Critical]),
-        (Event::Fault(Fault::WriteError), &[State::Optimal, State::Critical]),
-        (Event::Fault(Fault::SyncError), &[State::Optimal, State::Critical]),
-        (Event::Fault(Fault::ReadError), &[State::Optimal]),
-        (Event::Fault(Fault::Slow), &[State::Optimal, State::Resyncing, State::Critical]),
-        (Event::Fault(Fault::Flip), &[State::Optimal]),
-        (Event::Fault(Fault::LostWrite), &[State::Optimal]),
-        (Event::Fault(Fault::Misdirected), &[State::Optimal]),
-        (Event::Fault(Fault::Table), &[State::Optimal, State::Opening]),
-        (Event::Fault(Fault::Garbage), &[State::Optimal, State::Opening]),
-        (Event::Fault(Fault::Record), &[State::Opening]),
-        (Event::Fault(Fault::Header), &[State::Opening]),
-        (Event::Fault(Fault::Intent), &[State::Opening]),
-        (Event::Fault(Fault::Superblock), &[State::Opening]),
-        (Event::Fault(Fault::Superblocks), &[State::Opening]),
-        (Event::Fault(Fault::Overwritten), &[State::Opening]),
-        (Event::Fail, &[State::Optimal, State::Degraded]),
-        (Event::Replace, &[State::Degraded, State::Critical, State::Rebuilding]),
-        (Event::Policy, &[State::Optimal, State::Resyncing, State::Critical, State::Rebuilding]),
-        (Event::Shutdown, &[State::Optimal, State::Critical, State::Rebuilding]),
-        (Event::Missing, &[State::Opening]),
-        (Event::Stale, &[State::Opening]),
-        (Event::Moved, &[State::Opening]),
+        (
+            Event::Cut,
+            &[
+                ArrayState::Optimal,
+                ArrayState::Resyncing,
+                ArrayState::Degraded,
+                ArrayState::Critical,
+            ][..],
+        ),
+        (Event::Cut, &[ArrayState::Rebuilding, ArrayState::Draining, ArrayState::Opening]),
+        (Event::Fault(Fault::Dies), &[ArrayState::Optimal, ArrayState::Critical]),
+        (Event::Fault(Fault::WriteError), &[ArrayState::Optimal, ArrayState::Critical]),
+        (Event::Fault(Fault::SyncError), &[ArrayState::Optimal, ArrayState::Critical]),
+        (Event::Fault(Fault::ReadError), &[ArrayState::Optimal]),
+        (
+            Event::Fault(Fault::Slow),
+            &[ArrayState::Optimal, ArrayState::Resyncing, ArrayState::Critical],
+        ),
+        (Event::Fault(Fault::Flip), &[ArrayState::Optimal]),
+        (Event::Fault(Fault::LostWrite), &[ArrayState::Optimal]),
+        (Event::Fault(Fault::Misdirected), &[ArrayState::Optimal]),
+        (Event::Fault(Fault::Table), &[ArrayState::Optimal, ArrayState::Opening]),
+        (Event::Fault(Fault::Garbage), &[ArrayState::Optimal, ArrayState::Opening]),
+        (Event::Fault(Fault::Record), &[ArrayState::Opening]),
+        (Event::Fault(Fault::Header), &[ArrayState::Opening]),
+        (Event::Fault(Fault::Intent), &[ArrayState::Opening]),
+        (Event::Fault(Fault::Superblock), &[ArrayState::Opening]),
+        (Event::Fault(Fault::Superblocks), &[ArrayState::Opening]),
+        (Event::Fault(Fault::Overwritten), &[ArrayState::Opening]),
+        (Event::Fail, &[ArrayState::Optimal, ArrayState::Degraded]),
+        (Event::Replace, &[ArrayState::Degraded, ArrayState::Critical, ArrayState::Rebuilding]),
+        (
+            Event::Policy,
+            &[
+                ArrayState::Optimal,
+                ArrayState::Resyncing,
+                ArrayState::Critical,
+                ArrayState::Rebuilding,
+            ],
+        ),
+        (Event::Shutdown, &[ArrayState::Optimal, ArrayState::Critical, ArrayState::Rebuilding]),
+        (Event::Missing, &[ArrayState::Opening]),
+        (Event::Stale, &[ArrayState::Opening]),
+        (Event::Moved, &[ArrayState::Opening]),
     ];
     for (event, states) in met {
         for &state in states {
@@ -118,7 +137,7 @@ fn what_is_met_is_possible() {
         for seed in seeds(1..11).note(level.name()) {
             let met = torture(&History::draw(seed, Some(level), 200), PROMISED, false).coverage;
             for event in Event::ALL {
-                for state in State::ALL {
+                for state in ArrayState::ALL {
                     let is_possible = possible.contains(&(event, state));
                     let (event_name, state_name) = (event.name(), state.name());
                     assert!(
@@ -178,7 +197,7 @@ fn a_failing_history_is_made_short_and_still_fails() {
     let failure = torture(&history, WRITE_HOLE, false).failure.unwrap();
     // Steps that have nothing to do with it.
     for sector in 0..20 {
-        let read = Step::Client { access: Access::Read, sector, sectors: 1 };
+        let read = HistoryStep::Client { access: Access::Read, sector, sectors: 1 };
         history.steps.insert(0, read);
         history.steps.push(read);
     }
@@ -187,7 +206,7 @@ fn a_failing_history_is_made_short_and_still_fails() {
     let failed = torture(&short, WRITE_HOLE, false).failure.unwrap();
     assert!(failed.is_like(&failure), "{failed} instead of {failure}");
     assert!(short.steps.len() < 10, "{:?}", short.steps);
-    assert!(tries > 3 && short.steps.iter().any(|step| matches!(step, Step::Cut { .. })));
+    assert!(tries > 3 && short.steps.iter().any(|step| matches!(step, HistoryStep::Cut { .. })));
     // No step can be spared.
     for left_out in 0..short.steps.len() {
         let mut shorter = short.clone();
@@ -230,9 +249,9 @@ fn a_drive_that_dies_is_told_and_replaced() {
     let drive = units::DriveId(1);
     let write = Access::Write { forced: true };
     history.steps = vec![
-        Step::Fault(drive, Fault::Dies),
-        Step::Client { access: write, sector: 0, sectors: 64 },
-        Step::Wait(units::Duration::from_millis(50)),
+        HistoryStep::Fault(drive, Fault::Dies),
+        HistoryStep::Client { access: write, sector: 0, sectors: 64 },
+        HistoryStep::Wait(units::Duration::from_millis(50)),
     ];
     let verdict = torture(&history, PROMISED, true);
     assert_eq!(verdict.failure, None);

@@ -35,7 +35,7 @@ pub const fn cause_column(cause: Cause) -> &'static str {
 
 /// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum ColumnKind {
     /// A whole number that is never negative and below 2^63.
     Long,
     /// 64 bits.
@@ -49,7 +49,7 @@ enum Kind {
     Word,
 }
 
-impl Kind {
+impl ColumnKind {
     /// The type in the language of Parquet's schemas.
     fn in_schema(self, name: &str) -> String {
         match self {
@@ -64,25 +64,25 @@ impl Kind {
 }
 
 /// All columns, in order.
-fn columns() -> Vec<(&'static str, Kind)> {
+fn columns() -> Vec<(&'static str, ColumnKind)> {
     let mut columns = vec![
-        ("policy", Kind::Word),
-        ("number", Kind::Long),
-        ("host", Kind::Byte),
-        ("op", Kind::Word),
-        ("offset_bytes", Kind::Long),
-        ("size_bytes", Kind::Long),
-        ("arrived_ns", Kind::Long),
-        ("completed_ns", Kind::Long),
-        ("latency_ns", Kind::Long),
+        ("policy", ColumnKind::Word),
+        ("number", ColumnKind::Long),
+        ("host", ColumnKind::Byte),
+        ("op", ColumnKind::Word),
+        ("offset_bytes", ColumnKind::Long),
+        ("size_bytes", ColumnKind::Long),
+        ("arrived_ns", ColumnKind::Long),
+        ("completed_ns", ColumnKind::Long),
+        ("latency_ns", ColumnKind::Long),
     ];
-    columns.extend(Cause::ALL.map(|cause| (cause_column(cause), Kind::Long)));
+    columns.extend(Cause::ALL.map(|cause| (cause_column(cause), ColumnKind::Long)));
     columns.extend([
-        ("write_ns", Kind::Long),
-        ("busy_members", Kind::Bits),
-        ("reconstructions", Kind::Count),
-        ("blocked", Kind::Word),
-        ("failed", Kind::Flag),
+        ("write_ns", ColumnKind::Long),
+        ("busy_members", ColumnKind::Bits),
+        ("reconstructions", ColumnKind::Count),
+        ("blocked", ColumnKind::Word),
+        ("failed", ColumnKind::Flag),
     ]);
     columns
 }
@@ -157,11 +157,11 @@ impl<W: Write + Send> Table<W> {
             let column = ColumnPath::from(name);
             properties = match kind {
                 // Neighbours are alike, and most causes are zero.
-                Kind::Long | Kind::Bits | Kind::Byte | Kind::Count => {
+                ColumnKind::Long | ColumnKind::Bits | ColumnKind::Byte | ColumnKind::Count => {
                     properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
                 }
-                Kind::Word => properties.set_column_dictionary_enabled(column, true),
-                Kind::Flag => properties,
+                ColumnKind::Word => properties.set_column_dictionary_enabled(column, true),
+                ColumnKind::Flag => properties,
             };
         }
         let word = |word: &str| ByteArray::from(word);

@@ -113,7 +113,7 @@ impl Setup {
         }
         let capacity = plan.capacity_bytes()?;
         let mut notes = Vec::new();
-        let kind = Kind::of(&settings.workload)?;
+        let kind = WorkloadKind::of(&settings.workload)?;
         let original = kind.source(settings, &plan, capacity, traces, &mut notes)?;
         if let Source::Trace(source) = &original {
             notes.extend(describe::durable(&source.trace));
@@ -223,7 +223,7 @@ pub fn load_source(
     let seed = settings.run.seed.as_ref().map_or(1, |seed| seed.value);
     let plan = plan(settings, seed)?;
     let mut notes = Vec::new();
-    let kind = Kind::of(&settings.workload)?;
+    let kind = WorkloadKind::of(&settings.workload)?;
     let mut traces = Traces::new(watch.waiting());
     let source = kind.source(settings, &plan, capacity_bytes, &mut traces, &mut notes)?;
     let rate = match settings.workload.rerate.as_ref().map(|rerate| rerate.value) {
@@ -374,13 +374,13 @@ fn prepared_plan(
 }
 
 /// What kind of workload a name means.
-enum Kind {
+enum WorkloadKind {
     Preset(&'static workload::Preset),
     Trace(String),
     Synthetic,
 }
 
-impl Kind {
+impl WorkloadKind {
     fn of(settings: &WorkloadSettings) -> Result<Self, Failure> {
         let name = match (settings.name.as_deref(), settings.first_of_fio()) {
             (None, Some(_)) | (Some("synthetic"), _) => return Ok(Self::Synthetic),

@@ -69,7 +69,7 @@ pub enum Subject {
 }
 
 /// One run.
-pub(super) type Job = jobs::Job<Subject>;
+pub(super) type SurveyJob = jobs::Job<Subject>;
 
 /// Everything that a survey runs.
 pub struct Matrix {
@@ -80,7 +80,7 @@ pub struct Matrix {
     /// The seeds.
     pub seeds: Vec<u64>,
     /// The runs, in the order in which they are made: those that share drives follow each other.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<SurveyJob>,
     /// Key of the measurement of processor time, which all policies share.
     pub processor_key: String,
     /// The setup of the standard array, to describe it.
@@ -122,7 +122,7 @@ impl Matrix {
                 let source = with_seed(&setup.source, seed);
                 let subject = Subject::Workload { workload: preset.name, seed };
                 jobs.extend(
-                    possible(&candidates, seed).map(|plan| Job::new(subject, plan, &source)),
+                    possible(&candidates, seed).map(|plan| SurveyJob::new(subject, plan, &source)),
                 );
             }
             if seed == first_seed {
@@ -130,7 +130,11 @@ impl Matrix {
                 for read_percent in SATURATION_READS {
                     for plan in possible(&candidates, seed).map(with_bounded_write_cache) {
                         let source = saturating(&plan, read_percent, writes)?;
-                        jobs.push(Job::new(Subject::Saturation { read_percent }, plan, &source));
+                        jobs.push(SurveyJob::new(
+                            Subject::Saturation { read_percent },
+                            plan,
+                            &source,
+                        ));
                     }
                 }
             }

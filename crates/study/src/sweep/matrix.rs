@@ -17,7 +17,7 @@ use workload::Source;
 const MOST_RUNS: usize = 10_000;
 
 /// One run.
-pub(super) type Job = jobs::Job<Subject>;
+pub(super) type SweepJob = jobs::Job<Subject>;
 
 /// What is asked.
 pub struct Question {
@@ -60,7 +60,7 @@ pub struct Matrix {
     /// Every run that is asked for: seed by seed, point by point, policy by policy.
     pub asked: Vec<Asked>,
     /// Those that can be built, each once: runs that share drives follow each other.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<SweepJob>,
 }
 
 impl Matrix {
@@ -85,7 +85,7 @@ impl Matrix {
         }
         let mut points: Vec<Point> =
             points.into_iter().map(|values| Point { values, setup: None }).collect();
-        let (mut asked, mut jobs) = (Vec::new(), Vec::<Job>::new());
+        let (mut asked, mut jobs) = (Vec::new(), Vec::<SweepJob>::new());
         let (mut known, mut traces) = (BTreeSet::new(), Traces::new(watch.waiting()));
         for &seed in &question.seeds {
             for (index, point) in points.iter_mut().enumerate() {
@@ -96,7 +96,7 @@ impl Matrix {
                     let key = built.planned(policy).map(|(plan, source)| {
                         let measured = question.measured;
                         let plan = Plan { timeline: None, measured, ..plan.clone() };
-                        let job = Job::new(subject.clone(), plan, source);
+                        let job = SweepJob::new(subject.clone(), plan, source);
                         let key = job.key.clone();
                         if known.insert(key.clone()) {
                             jobs.push(job);

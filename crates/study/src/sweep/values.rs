@@ -35,7 +35,7 @@ fn too_many(text: &str) -> String {
 
 /// How a range goes on.
 #[derive(Clone, Copy)]
-enum Step {
+enum Increment {
     Add(Decimal),
     Multiply(Decimal),
 }
@@ -68,9 +68,9 @@ fn range(part: &str, first: &str, rest: &str) -> Result<Vec<String>, String> {
     };
     let step = match factor {
         None if by.is_zero() => return wrong("has a step of 0"),
-        None => Step::Add(by),
+        None => Increment::Add(by),
         Some(Some(factor)) if factor.exceeds_one() && !first.number.is_zero() => {
-            Step::Multiply(factor)
+            Increment::Multiply(factor)
         }
         Some(_) => return wrong("never gets on by its factor"),
     };
@@ -86,9 +86,9 @@ fn range(part: &str, first: &str, rest: &str) -> Result<Vec<String>, String> {
         let value = Quantity { number, unit: first.unit.clone() };
         values.push(units.shortest(value, &[&last.unit]).to_string());
         next = match step {
-            Step::Add(by) => number.plus(by),
+            Increment::Add(by) => number.plus(by),
             // Small numbers may be rounded down to what they were.
-            Step::Multiply(factor) => number.times(factor).filter(|&larger| larger > number),
+            Increment::Multiply(factor) => number.times(factor).filter(|&larger| larger > number),
         };
     }
     Ok(values)

@@ -29,11 +29,11 @@ pub(super) fn of(story: &sim::Story, setup: &Setup) -> Result<Story, Failure> {
     let fact = |name: &str, value: String| (name.to_owned(), value);
     let lane = |lane: &sim::Lane| Lane {
         name: match lane.place {
-            sim::Place::Host => "host".to_owned(),
-            sim::Place::Drive(drive) => format!("drive {}", drive.0),
-            sim::Place::Die(_, die) => format!("die {die}"),
+            sim::StoryPlace::Host => "host".to_owned(),
+            sim::StoryPlace::Drive(drive) => format!("drive {}", drive.0),
+            sim::StoryPlace::Die(_, die) => format!("die {die}"),
         },
-        nested: matches!(lane.place, sim::Place::Die(..)),
+        nested: matches!(lane.place, sim::StoryPlace::Die(..)),
         spans: lane
             .spans
             .iter()

@@ -23,11 +23,11 @@ fn positive(text: &str) -> Option<f64> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Load {
     text: String,
-    kind: Kind,
+    kind: LoadKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+enum LoadKind {
     /// `B_burst` of the drive.
     Burst,
     /// `B_norm` of the drive.
@@ -43,7 +43,7 @@ enum Kind {
 impl Load {
     /// The loads that are judged unless others are named.
     pub(crate) fn usual() -> Vec<Self> {
-        [("burst", Kind::Burst), ("norm", Kind::Norm)]
+        [("burst", LoadKind::Burst), ("norm", LoadKind::Norm)]
             .map(|(text, kind)| Self { text: text.to_owned(), kind })
             .to_vec()
     }
@@ -51,11 +51,11 @@ impl Load {
     /// Bytes per second on each drive.
     pub(crate) fn bytes_per_second(&self, config: &Config) -> f64 {
         match self.kind {
-            Kind::Burst => config.contract.burst_bytes_per_second,
-            Kind::Norm => config.normal_bytes_per_second(),
-            Kind::Flash => config.program_bytes_per_second(),
-            Kind::Daily(writes) => config.bytes_per_second(writes),
-            Kind::Rate(rate) => rate,
+            LoadKind::Burst => config.contract.burst_bytes_per_second,
+            LoadKind::Norm => config.normal_bytes_per_second(),
+            LoadKind::Flash => config.program_bytes_per_second(),
+            LoadKind::Daily(writes) => config.bytes_per_second(writes),
+            LoadKind::Rate(rate) => rate,
         }
     }
 }
@@ -79,16 +79,16 @@ impl FromStr for Load {
             ("mb/s", 1e6),
             ("kb/s", 1e3),
         ];
-        let daily = |text: &str| positive(text.strip_suffix("dwpd")?).map(Kind::Daily);
+        let daily = |text: &str| positive(text.strip_suffix("dwpd")?).map(LoadKind::Daily);
         let rate = |text: &str| {
             let (number, factor) =
                 units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
-            positive(number).map(|number| Kind::Rate(number * factor))
+            positive(number).map(|number| LoadKind::Rate(number * factor))
         };
         let kind = match lower.as_str() {
-            "burst" => Some(Kind::Burst),
-            "norm" => Some(Kind::Norm),
-            "flash" => Some(Kind::Flash),
+            "burst" => Some(LoadKind::Burst),
+            "norm" => Some(LoadKind::Norm),
+            "flash" => Some(LoadKind::Flash),
             text => daily(text).or_else(|| rate(text)),
         };
         let expected = "`burst`, `norm`, `flash`, or a number above 0 and up to 1e9 with dwpd, MB/s or \

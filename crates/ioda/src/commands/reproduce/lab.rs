@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use study::Failure;
 use study::experiment::Suites;
-use study::experiment::lab::{self, Asked, Experiment, Failed, Jobs, Made, Place, Shelf, Twice};
+use study::experiment::lab::{self, Asked, Experiment, Failed, Jobs, LabPlace, Made, Shelf, Twice};
 use units::MIB;
 
 /// Where the laboratory is, and its results.
@@ -68,7 +68,7 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
     }
     let LabArgs { lab, twice } = &args.of_lab;
     let ReproduceArgs { results, fresh, .. } = args;
-    let place = Place::open(lab.as_deref().unwrap_or(Path::new(FOLDER)))?;
+    let place = LabPlace::open(lab.as_deref().unwrap_or(Path::new(FOLDER)))?;
     lab::check_tools(&experiments)?;
     let jobs = lab::jobs(&experiments, &place, *twice)?;
     if let Some(folder) = &args.output {

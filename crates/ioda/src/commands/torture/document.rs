@@ -5,7 +5,7 @@ use super::work::Part;
 use report::schema::Document;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sim::torture::{Coverage, Event, State, Transition};
+use sim::torture::{ArrayState, Coverage, Event, Transition};
 
 /// What arrays lived through, as `ioda torture --json` writes it.
 #[derive(Serialize, JsonSchema)]
@@ -152,7 +152,7 @@ pub(super) struct Met {
 }
 
 impl Met {
-    pub(super) fn of(coverage: &Coverage, event: Event, state: State) -> Self {
+    pub(super) fn of(coverage: &Coverage, event: Event, state: ArrayState) -> Self {
         let met = coverage.met(event, state);
         Self { event: event.name().to_owned(), state: state.name().to_owned(), met }
     }

@@ -5,7 +5,7 @@ use super::state::Kept;
 use super::trial::{Failed, Shortest};
 use super::work::{Part, Sum};
 use array::Level;
-use sim::torture::{Coverage, Demands, Event, State, Transition};
+use sim::torture::{ArrayState, Coverage, Demands, Event, Transition};
 use std::fmt::Write;
 use study::table;
 
@@ -157,7 +157,7 @@ impl Shown {
         self.sum.total().coverage.never_made(&self.levels)
     }
 
-    pub(super) fn never_met(&self) -> Vec<(Event, State)> {
+    pub(super) fn never_met(&self) -> Vec<(Event, ArrayState)> {
         self.sum.total().coverage.never_met(&self.levels)
     }
 
@@ -185,21 +185,21 @@ impl Shown {
     }
 }
 
-pub(super) fn pairs() -> impl Iterator<Item = (Event, State)> {
-    Event::ALL.into_iter().flat_map(|event| State::ALL.map(|state| (event, state)))
+pub(super) fn pairs() -> impl Iterator<Item = (Event, ArrayState)> {
+    Event::ALL.into_iter().flat_map(|event| ArrayState::ALL.map(|state| (event, state)))
 }
 
-fn pair(event: Event, state: State) -> String {
+fn pair(event: Event, state: ArrayState) -> String {
     format!("{} while {}", event.name(), state.name())
 }
 
 fn coverage(coverage: &Coverage) -> String {
     let mut header = vec![String::new()];
-    header.extend(State::ALL.map(|state| state.name().to_owned()));
+    header.extend(ArrayState::ALL.map(|state| state.name().to_owned()));
     let rows: Vec<Vec<String>> = Event::ALL
         .into_iter()
         .map(|event| {
-            let cells = State::ALL.map(|state| match coverage.met(event, state) {
+            let cells = ArrayState::ALL.map(|state| match coverage.met(event, state) {
                 0 => "-".to_owned(),
                 met => met.to_string(),
             });

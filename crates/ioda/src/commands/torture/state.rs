@@ -11,7 +11,7 @@ use array::Level;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{Errno, retry_on_intr};
 use serde::{Deserialize, Serialize};
-use sim::torture::{Coverage, Demands, Event, State, Times, Transition};
+use sim::torture::{ArrayState, Coverage, Demands, Event, Times, Transition};
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -270,7 +270,8 @@ impl Sums {
 
 impl OfLevel {
     fn of(level: Level, part: &Part) -> Self {
-        let pairs = Event::ALL.into_iter().flat_map(|event| State::ALL.map(|state| (event, state)));
+        let pairs =
+            Event::ALL.into_iter().flat_map(|event| ArrayState::ALL.map(|state| (event, state)));
         let met = pairs.map(|(event, state)| Met::of(&part.coverage, event, state));
         Self {
             level: level.name().to_owned(),
@@ -287,7 +288,7 @@ impl OfLevel {
         let mut coverage = Coverage::default();
         for Met { event, state, met } in &self.coverage {
             let known = Event::ALL.into_iter().find(|known| known.name() == event);
-            let known_state = State::ALL.into_iter().find(|known| known.name() == state);
+            let known_state = ArrayState::ALL.into_iter().find(|known| known.name() == state);
             let (Some(event), Some(state)) = (known, known_state) else {
                 return Err(format!("nothing is called {event:?} while {state:?}"));
             };

@@ -3,7 +3,9 @@
 
 use super::{Counts, Forgetful};
 use live::buffer::Buffer;
-use live::storage::{Backing, DATA_OFFSET_BYTES, Disk, Finished, IoMethod, Place, Storage, Work};
+use live::storage::{
+    Backing, DATA_OFFSET_BYTES, Disk, DriveLocation, Finished, IoMethod, Storage, Work,
+};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -19,8 +21,8 @@ fn ways() -> impl Iterator<Item = (IoMethod, bool)> {
     methods.into_iter().flat_map(|method| [(method, false), (method, true)])
 }
 
-fn place(path: &Path, direct: bool) -> Place {
-    if direct { Place::Direct(path.into()) } else { Place::File(path.into()) }
+fn place(path: &Path, direct: bool) -> DriveLocation {
+    if direct { DriveLocation::Direct(path.into()) } else { DriveLocation::File(path.into()) }
 }
 
 fn filled(byte: u8) -> Buffer {

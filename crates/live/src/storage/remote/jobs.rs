@@ -22,7 +22,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(10);
 
 /// What a job does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum TransferKind {
     Read(PlFlag),
     Write,
     /// A write that is on stable storage when it is done.
@@ -43,9 +43,9 @@ pub(super) struct Piece {
 }
 
 #[derive(Debug)]
-struct Job {
+struct DriveJob {
     tag: u64,
-    kind: Kind,
+    kind: TransferKind,
     /// Where it begins on the namespace.
     start_bytes: u64,
     length_bytes: u64,
@@ -79,7 +79,7 @@ pub(in crate::storage) struct Ended {
 #[derive(Debug)]
 pub(super) struct Jobs {
     /// By their number.
-    jobs: Vec<Option<Job>>,
+    jobs: Vec<Option<DriveJob>>,
     /// Numbers that are free.
     free: Vec<u32>,
     /// Jobs that are not cut to their end.
@@ -140,21 +140,24 @@ impl Jobs {
         let (kind, start_bytes, length_bytes, buffer) = match work {
             Work::Read { offset_bytes, buffer, length_bytes, pl } => {
                 let start_bytes = DATA_OFFSET_BYTES + offset_bytes;
-                (Kind::Read(pl), start_bytes, length_bytes as u64, Some(buffer))
+                (TransferKind::Read(pl), start_bytes, length_bytes as u64, Some(buffer))
             }
-            Work::Write { offset_bytes, buffer, length_bytes } => {
-                (Kind::Write, DATA_OFFSET_BYTES + offset_bytes, length_bytes as u64, Some(buffer))
-            }
+            Work::Write { offset_bytes, buffer, length_bytes } => (
+                TransferKind::Write,
+                DATA_OFFSET_BYTES + offset_bytes,
+                length_bytes as u64,
+                Some(buffer),
+            ),
             Work::WriteHead { offset_bytes, buffer, length_bytes } => {
-                (Kind::WriteStable, offset_bytes, length_bytes as u64, Some(buffer))
+                (TransferKind::WriteStable, offset_bytes, length_bytes as u64, Some(buffer))
             }
-            Work::Sync => (Kind::Sync, 0, 0, None),
+            Work::Sync => (TransferKind::Sync, 0, 0, None),
             Work::Discard { offset_bytes, length_bytes } => {
-                (Kind::Zero, DATA_OFFSET_BYTES + offset_bytes, length_bytes, None)
+                (TransferKind::Zero, DATA_OFFSET_BYTES + offset_bytes, length_bytes, None)
             }
         };
         let number = self.insert(tag, deadline, kind, start_bytes, length_bytes, buffer);
-        if let (Kind::Read(PlFlag::Predictable | PlFlag::Patient), Some((number, serial))) =
+        if let (TransferKind::Read(PlFlag::Predictable | PlFlag::Patient), Some((number, serial))) =
             (kind, number)
         {
             self.patience.push_back((patience, number, serial));
@@ -169,13 +172,20 @@ impl Jobs {
         length_bytes: u64,
         buffer: Buffer,
     ) {
-        let kind = Kind::Read(PlFlag::Off);
+        let kind = TransferKind::Read(PlFlag::Off);
         self.insert(0, deadline, kind, start_bytes, length_bytes, Some(buffer));
     }
 
     /// A write of the namespace, wherever it is.
     pub(super) fn write_at(&mut self, deadline: Instant, start_bytes: u64, buffer: Buffer) {
-        self.insert(0, deadline, Kind::Write, start_bytes, buffer.len() as u64, Some(buffer));
+        self.insert(
+            0,
+            deadline,
+            TransferKind::Write,
+            start_bytes,
+            buffer.len() as u64,
+            Some(buffer),
+        );
     }
 
     /// A command for which there is nothing to do.
@@ -200,19 +210,19 @@ impl Jobs {
         &mut self,
         tag: u64,
         deadline: Instant,
-        kind: Kind,
+        kind: TransferKind,
         start_bytes: u64,
         length_bytes: u64,
         buffer: Option<Buffer>,
     ) -> Option<(u32, u64)> {
-        if length_bytes == 0 && kind != Kind::Sync {
+        if length_bytes == 0 && kind != TransferKind::Sync {
             self.ended.push_back(Ended { tag, buffer, result: Ok(Ending::Done) });
             return None;
         }
         self.serial += 1;
         let (cut_bytes, out, error, serial) = (0, 0, None, self.serial);
         let is_cut = false;
-        let job = Some(Job {
+        let job = Some(DriveJob {
             tag,
             kind,
             start_bytes,
@@ -242,11 +252,11 @@ impl Jobs {
         Some((number, serial))
     }
 
-    fn get(&self, number: u32) -> Option<&Job> {
+    fn get(&self, number: u32) -> Option<&DriveJob> {
         self.jobs.get(number as usize)?.as_ref()
     }
 
-    fn get_mut(&mut self, number: u32) -> Option<&mut Job> {
+    fn get_mut(&mut self, number: u32) -> Option<&mut DriveJob> {
         self.jobs.get_mut(number as usize)?.as_mut()
     }
 
@@ -307,7 +317,8 @@ impl Jobs {
         job.cut_bytes += length_bytes;
         job.is_cut = job.cut_bytes == job.length_bytes;
         job.out += 1;
-        let (is_cut, needs_zeros) = (job.is_cut, job.kind == Kind::Zero && !facts.write_zeroes);
+        let (is_cut, needs_zeros) =
+            (job.is_cut, job.kind == TransferKind::Zero && !facts.write_zeroes);
         if is_cut {
             self.waiting.pop_front();
         }
@@ -345,15 +356,15 @@ impl Jobs {
         let status = completion.status;
         if status.is_success() {
             match self.get(piece.job).map(|job| (job.kind, job.covers)) {
-                Some((Kind::Write | Kind::Zero, _)) => self.changes += 1,
-                Some((Kind::Sync, covers)) => self.stable = self.stable.max(covers),
+                Some((TransferKind::Write | TransferKind::Zero, _)) => self.changes += 1,
+                Some((TransferKind::Sync, covers)) => self.stable = self.stable.max(covers),
                 _ => {}
             }
             return self.over(piece.job, None);
         }
         let may_fail_fast = matches!(
             self.get(piece.job).map(|job| job.kind),
-            Some(Kind::Read(PlFlag::Predictable | PlFlag::Patient))
+            Some(TransferKind::Read(PlFlag::Predictable | PlFlag::Patient))
         );
         let interrupted = (status.code() == Some(StatusCode::Interrupted))
             .then(|| named_delay(status, facts))
@@ -377,7 +388,7 @@ impl Jobs {
     /// Whether a part changes what is on the drive.
     pub(super) fn is_change(&self, piece: &Piece) -> bool {
         let kind = self.get(piece.job).map(|job| job.kind);
-        matches!(kind, Some(Kind::Write | Kind::WriteStable | Kind::Zero))
+        matches!(kind, Some(TransferKind::Write | TransferKind::WriteStable | TransferKind::Zero))
     }
 
     /// Whether something was written that a drive with a volatile cache may lose with its power.
@@ -435,7 +446,7 @@ impl Jobs {
 }
 
 /// When the first of these jobs is due that is not over and not answered.
-fn first(due: &mut VecDeque<(Instant, u32, u64)>, jobs: &[Option<Job>]) -> Instant {
+fn first(due: &mut VecDeque<(Instant, u32, u64)>, jobs: &[Option<DriveJob>]) -> Instant {
     while let Some(&(at, number, serial)) = due.front() {
         match jobs.get(number as usize) {
             Some(Some(job)) if job.serial == serial => return at,
@@ -452,7 +463,7 @@ fn named_delay(status: StatusField, facts: &DriveFacts) -> Option<Duration> {
 }
 
 /// The command of a part.
-fn command(job: &Job, piece: &Piece, facts: &DriveFacts) -> (SubmissionEntry, CommandData) {
+fn command(job: &DriveJob, piece: &Piece, facts: &DriveFacts) -> (SubmissionEntry, CommandData) {
     let common = CommonFields { cid: 0, nsid: facts.nsid, data: SglDescriptor::NO_DATA };
     let blocks = (piece.length_bytes >> facts.block_shift) as u32;
     let lba = (job.start_bytes + piece.offset_bytes) >> facts.block_shift;
@@ -464,24 +475,24 @@ fn command(job: &Job, piece: &Piece, facts: &DriveFacts) -> (SubmissionEntry, Co
     let bytes = piece.length_bytes as u32;
     let transfer = Transfer::new(range);
     let (command, data) = match job.kind {
-        Kind::Read(pl) => {
+        TransferKind::Read(pl) => {
             // Others do not know the flag, and need not see it.
             let pl = if facts.ioda.is_some() { pl } else { PlFlag::Off };
             (IoCommand::Read(Transfer { pl, ..transfer }), CommandData::ToHost { bytes })
         }
-        Kind::Zero if facts.write_zeroes => {
+        TransferKind::Zero if facts.write_zeroes => {
             let (deallocate, force_unit_access, limited_retry) = (true, false, false);
             let zeroes = WriteZeroes { range, deallocate, force_unit_access, limited_retry };
             (IoCommand::WriteZeroes(zeroes), CommandData::None)
         }
-        Kind::WriteStable => {
+        TransferKind::WriteStable => {
             let transfer = Transfer { force_unit_access: true, ..transfer };
             (IoCommand::Write(transfer), CommandData::ToController { bytes })
         }
-        Kind::Write | Kind::Zero => {
+        TransferKind::Write | TransferKind::Zero => {
             (IoCommand::Write(transfer), CommandData::ToController { bytes })
         }
-        Kind::Sync => (IoCommand::Flush, CommandData::None),
+        TransferKind::Sync => (IoCommand::Flush, CommandData::None),
     };
     (command.encode(common), data)
 }

@@ -1,7 +1,7 @@
 //! Sizes of drawn arrays, and the regions that clients use. Both are small, so that halves of the
 //! journal wrap, blocks of checksums leave the cache and marks are taken back within a history.
 
-use super::{Shape, Step};
+use super::{HistoryStep, Shape};
 use engine::durability::Sizes;
 use std::fmt;
 use units::{Duration, Rng};
@@ -98,9 +98,9 @@ impl Spots {
     }
 
     /// Moves what clients do to one of the places each.
-    pub(super) fn spread(mut self, steps: &mut [Step]) {
+    pub(super) fn spread(mut self, steps: &mut [HistoryStep]) {
         for step in steps {
-            if let Step::Client { sector, .. } = step {
+            if let HistoryStep::Client { sector, .. } = step {
                 debug_assert!(*sector < self.span);
                 *sector += self.firsts[self.rng.below(self.firsts.len() as u64) as usize];
             }

@@ -1,7 +1,7 @@
 //! Runs of the laboratory, side by side: each is a process of its own.
 
 use super::kept::Shelf;
-use super::place::Place;
+use super::place::LabPlace;
 use super::result;
 use super::twice::Twice;
 use super::{Experiment, FileSystem, System, processes, tools};
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One run.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Job {
+pub(super) struct LabJob {
     pub(super) application: String,
     pub(super) file_system: FileSystem,
     pub(super) system: System,
@@ -30,7 +30,7 @@ pub(super) struct Job {
     pub(super) again: bool,
 }
 
-impl Job {
+impl LabJob {
     /// What it is, in words.
     pub(super) fn name(&self) -> String {
         let Self { application, file_system, system, .. } = self;
@@ -76,7 +76,7 @@ pub struct Failed {
 
 /// What came of runs.
 pub struct Made {
-    results: Vec<(Job, LabMeasured, Value)>,
+    results: Vec<(LabJob, LabMeasured, Value)>,
     /// Those that failed, in their order.
     pub failed: Vec<Failed>,
     /// The name of the kernel.
@@ -93,7 +93,7 @@ impl Made {
         file_system: FileSystem,
         system: System,
     ) -> Option<&LabMeasured> {
-        let is_wanted = |job: &Job| {
+        let is_wanted = |job: &LabJob| {
             !job.again
                 && job.application == application
                 && job.file_system == file_system
@@ -106,7 +106,7 @@ impl Made {
     pub fn twice(&self) -> Twice {
         let mut twice = Twice::default();
         for (job, _, first) in self.results.iter().filter(|(job, ..)| !job.again) {
-            let again = Job { again: true, ..job.clone() };
+            let again = LabJob { again: true, ..job.clone() };
             if let Some((_, _, second)) = self.results.iter().find(|(other, ..)| *other == again) {
                 twice.add(job.name(), first, second);
             }
@@ -120,14 +120,14 @@ impl Made {
 /// # Errors
 ///
 /// If two experiments give the same run different memory, so that it would be two.
-pub fn jobs(experiments: &[Experiment], place: &Place, twice: bool) -> Result<Jobs, Failure> {
-    let mut jobs: Vec<Job> = Vec::new();
+pub fn jobs(experiments: &[Experiment], place: &LabPlace, twice: bool) -> Result<Jobs, Failure> {
+    let mut jobs: Vec<LabJob> = Vec::new();
     for experiment in experiments {
         for (_, application, file_system) in experiment.tables() {
             for system in &experiment.systems {
                 let (system, memory) = (system.value, &experiment.memory);
                 let key = place.key(application, &[file_system.name(), system.name(), memory]);
-                let job = Job {
+                let job = LabJob {
                     application: application.to_owned(),
                     file_system,
                     system,
@@ -151,15 +151,15 @@ pub fn jobs(experiments: &[Experiment], place: &Place, twice: bool) -> Result<Jo
         }
     }
     if twice {
-        let again = jobs.iter().map(|job| Job { again: true, ..job.clone() });
-        let again: Vec<Job> = again.collect();
+        let again = jobs.iter().map(|job| LabJob { again: true, ..job.clone() });
+        let again: Vec<LabJob> = again.collect();
         jobs.extend(again);
     }
     Ok(Jobs(jobs))
 }
 
 /// Runs to be made.
-pub struct Jobs(Vec<Job>);
+pub struct Jobs(Vec<LabJob>);
 
 impl Jobs {
     /// Number of runs.
@@ -174,7 +174,7 @@ impl Jobs {
 
     /// The largest memory of a run, in MiB.
     pub fn memory_mib(&self) -> u64 {
-        let mib = |job: &Job| {
+        let mib = |job: &LabJob| {
             let (digits, unit) = job.memory.split_at(job.memory.len() - 1);
             digits.parse::<u64>().unwrap_or(0) * if unit == "G" { 1024 } else { 1 }
         };
@@ -193,14 +193,14 @@ enum Ended {
 /// not stop the others. None begins after `stop`, and those that are being made then are ended.
 pub fn make(
     jobs: &Jobs,
-    place: &Place,
+    place: &LabPlace,
     shelf: &Shelf,
     asked: Asked,
     stop: &AtomicBool,
     watch: &dyn Watch,
 ) -> Made {
     let jobs = &jobs.0;
-    let is_kept = |job: &Job| !asked.fresh && shelf.find(job).is_some();
+    let is_kept = |job: &LabJob| !asked.fresh && shelf.find(job).is_some();
     let missing = jobs.iter().filter(|job| !is_kept(job)).count();
     let count = watch.count("lab", missing);
     let work = |index: usize| {
@@ -250,7 +250,7 @@ pub fn make(
 }
 
 /// Makes a run and keeps its result.
-fn run(job: &Job, place: &Place, shelf: &Shelf, stop: &AtomicBool) -> std::io::Result<Ended> {
+fn run(job: &LabJob, place: &LabPlace, shelf: &Shelf, stop: &AtomicBool) -> std::io::Result<Ended> {
     let (folder, output) = shelf.begin(job)?;
     let started = Command::new(place.boot())
         .args(["--memory", &job.memory, "--results"])
@@ -294,7 +294,7 @@ fn run(job: &Job, place: &Place, shelf: &Shelf, stop: &AtomicBool) -> std::io::R
 }
 
 /// The result that a run has left in `folder`.
-fn finished(job: &Job, folder: &Path) -> Result<(LabMeasured, Value), String> {
+fn finished(job: &LabJob, folder: &Path) -> Result<(LabMeasured, Value), String> {
     let path = folder.join(job.file());
     if !path.is_file() {
         return Err(format!("it ended well, but wrote no {}", path.display()));
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_run_is_named_after_what_it_is() {
-        let mut job = Job {
+        let mut job = LabJob {
             application: "mix-30-70".to_owned(),
             file_system: FileSystem::Raw,
             system: System::Policy(PolicyName(PolicyKind::IODA)),
@@ -326,7 +326,7 @@ mod tests {
         (job.again, job.file_system, job.system) = (true, FileSystem::Xfs, System::Md);
         assert_eq!(job.name(), "mix-30-70 on xfs under md, again");
         assert_eq!(job.folder(), "mix-30-70-xfs-md-0f-again");
-        let jobs = |memory: &str| Jobs(vec![Job { memory: memory.to_owned(), ..job.clone() }]);
+        let jobs = |memory: &str| Jobs(vec![LabJob { memory: memory.to_owned(), ..job.clone() }]);
         assert_eq!((jobs("3800M").memory_mib(), jobs("4G").memory_mib()), (3800, 4096));
     }
 }

@@ -3,7 +3,7 @@
 //! Each run has a folder of its own, named after what is run and after the key of all that
 //! determines it. While it is made, and when it has failed, the folder has another name.
 
-use super::job::Job;
+use super::job::LabJob;
 use crate::failure::Failure;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -56,18 +56,18 @@ impl Shelf {
         &self.folder
     }
 
-    fn path(&self, job: &Job, ending: &str) -> PathBuf {
+    fn path(&self, job: &LabJob, ending: &str) -> PathBuf {
         self.folder.join(job.folder() + ending)
     }
 
     /// The result of a run, if it was made.
-    pub(super) fn find(&self, job: &Job) -> Option<PathBuf> {
+    pub(super) fn find(&self, job: &LabJob) -> Option<PathBuf> {
         let path = self.path(job, "").join(job.file());
         path.is_file().then_some(path)
     }
 
     /// A run begins: an empty folder for what it writes, and the file for what it prints.
-    pub(super) fn begin(&self, job: &Job) -> io::Result<(PathBuf, File)> {
+    pub(super) fn begin(&self, job: &LabJob) -> io::Result<(PathBuf, File)> {
         for ending in [".partial", ".failed"] {
             remove(&self.path(job, ending))?;
         }
@@ -78,7 +78,7 @@ impl Shelf {
     }
 
     /// A run ended well: from now on it is found.
-    pub(super) fn keep(&self, job: &Job) -> io::Result<()> {
+    pub(super) fn keep(&self, job: &LabJob) -> io::Result<()> {
         let path = self.path(job, "");
         remove(&path)?;
         fs::rename(self.path(job, ".partial"), path)
@@ -86,7 +86,7 @@ impl Shelf {
 
     /// A run failed: what it printed stays to be looked at, under a name that is not found. The
     /// file of that, and its text.
-    pub(super) fn fail(&self, job: &Job) -> io::Result<(PathBuf, String)> {
+    pub(super) fn fail(&self, job: &LabJob) -> io::Result<(PathBuf, String)> {
         let path = self.path(job, ".failed");
         fs::rename(self.path(job, ".partial"), &path)?;
         let output = path.join(OUTPUT);
@@ -95,7 +95,7 @@ impl Shelf {
     }
 
     /// A run was interrupted: nothing of it is left.
-    pub(super) fn drop_run(&self, job: &Job) -> io::Result<()> {
+    pub(super) fn drop_run(&self, job: &LabJob) -> io::Result<()> {
         remove(&self.path(job, ".partial"))
     }
 }

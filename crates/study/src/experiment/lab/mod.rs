@@ -21,7 +21,7 @@ pub use experiment::{Experiment, FileSystem, System, builtin, filter, load_folde
 pub use job::{Asked, Failed, Jobs, Made, jobs, make};
 pub use kept::Shelf;
 pub use number::LabNumber;
-pub use place::Place;
+pub use place::LabPlace;
 pub use result::judged;
 pub use show::text;
 pub use tools::check as check_tools;

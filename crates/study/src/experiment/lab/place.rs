@@ -18,7 +18,7 @@ const APPLICATIONS: &str = "experiments/applications";
 const OF_PLACES: [&str; 4] = ["IODA", "IODA_LAB", "IODA_LAB_KERNEL", "IODA_LAB_TIMEOUT"];
 
 /// The laboratory.
-pub struct Place {
+pub struct LabPlace {
     /// Its folder.
     folder: PathBuf,
     /// This program, which serves the arrays there.
@@ -30,7 +30,7 @@ pub struct Place {
     hash: String,
 }
 
-impl Place {
+impl LabPlace {
     /// The laboratory in `folder`.
     ///
     /// # Errors
@@ -219,7 +219,7 @@ mod tests {
         };
         write("tar", "a");
         write("sort", "b");
-        let place = Place {
+        let place = LabPlace {
             folder: folder.clone(),
             program: PathBuf::from("ioda"),
             kernel: "linux".to_owned(),

@@ -1,6 +1,6 @@
 //! Results of runs, as scripts of the laboratory write them, and what comes of them.
 
-use super::job::{Job, Made};
+use super::job::{LabJob, Made};
 use super::{Experiment, System};
 use crate::experiment::claim::Expectation;
 use crate::experiment::judge::judge;
@@ -19,7 +19,7 @@ use std::path::Path;
 /// # Errors
 ///
 /// If it is not one, in a sentence that names the file.
-pub(super) fn read(path: &Path, job: &Job) -> Result<(LabMeasured, Value), String> {
+pub(super) fn read(path: &Path, job: &LabJob) -> Result<(LabMeasured, Value), String> {
     let shown = path.display();
     let text =
         std::fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
@@ -157,8 +157,8 @@ mod tests {
     use super::*;
     use crate::experiment::lab::{FileSystem, System};
 
-    fn job() -> Job {
-        Job {
+    fn job() -> LabJob {
+        LabJob {
             application: "sort".to_owned(),
             file_system: FileSystem::Ext4,
             system: System::Md,
