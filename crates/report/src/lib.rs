@@ -21,8 +21,6 @@ pub mod html;
 
 pub mod json;
 pub mod lab;
-#[doc(hidden)]
-pub mod sample;
 pub mod schema;
 pub mod seeds;
 pub mod story;
@@ -48,3 +46,11 @@ pub use windows::{AskedLoad, WindowCurve, WindowReport};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The invented documents of all tests. They name this crate as the other tests and the example do.
+#[cfg(test)]
+#[path = "../tests/sample/mod.rs"]
+mod sample;
+
+#[cfg(test)]
+extern crate self as ioda_report;
