@@ -1,8 +1,9 @@
 //! Turns the results of a comparison into a terminal table, JSON, fio's JSON and one HTML page.
 //!
 //! Knows: the document that describes a comparison ([`Comparison`]) and how to show it. Does not
-//! know: how the numbers came about. It depends on no other room of the project, reads no clock
-//! and writes no file; every function takes a document and returns a string.
+//! know: how the numbers came about. Of the other rooms of the project it uses `statistics`
+//! alone. It reads no clock and writes no file; every function takes a document and returns a
+//! string.
 
 mod assertions;
 mod causes;
