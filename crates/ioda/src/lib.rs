@@ -19,6 +19,7 @@
 //! | [`ioda_sim`](../ioda_sim/index.html) | experimenters: runs in virtual time, metrics, stories of slow requests, torture |
 //! | [`ioda_live`](../ioda_live/index.html) | administrators' tools: storage, NBD, NVMe/TCP and control of a running array |
 //! | [`ioda_report`](../ioda_report/index.html) | authors of reports: documents of results as tables, JSON and pages |
+//! | [`ioda_statistics`](../ioda_statistics/index.html) | readers of results: how sure a number is, from one run or from several seeds |
 //! | [`ioda_units`](../ioda_units/index.html) | all of them: time, space, ratios, seeded randomness |
 //!
 //! [`embed`] is for programs that want a whole comparison, as the Python package does.

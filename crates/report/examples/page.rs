@@ -2,7 +2,10 @@
 //! `windows`, `story`, `sweep`, `heat-maps`, `lab`, or a file that `ioda compare --json` wrote:
 //! `cargo run -p ioda-report --example page -- page.html survey`.
 
-use ioda_report::{html, json, sample};
+#[path = "../tests/sample/mod.rs"]
+mod sample;
+
+use ioda_report::{html, json};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

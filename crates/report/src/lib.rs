@@ -1,8 +1,9 @@
 //! Turns the results of a comparison into a terminal table, JSON, fio's JSON and one HTML page.
 //!
 //! Knows: the document that describes a comparison ([`Comparison`]) and how to show it. Does not
-//! know: how the numbers came about. It depends on no other room of the project, reads no clock
-//! and writes no file; every function takes a document and returns a string.
+//! know: how the numbers came about. Of the other rooms of the project it uses `statistics`
+//! alone. It reads no clock and writes no file; every function takes a document and returns a
+//! string.
 
 mod assertions;
 mod causes;
@@ -21,8 +22,6 @@ pub mod html;
 
 pub mod json;
 pub mod lab;
-#[doc(hidden)]
-pub mod sample;
 pub mod schema;
 pub mod seeds;
 pub mod story;
@@ -48,3 +47,11 @@ pub use windows::{AskedLoad, WindowCurve, WindowReport};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The invented documents of all tests. They name this crate as the other tests and the example do.
+#[cfg(test)]
+#[path = "../tests/sample/mod.rs"]
+mod sample;
+
+#[cfg(test)]
+extern crate self as ioda_report;

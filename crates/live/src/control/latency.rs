@@ -4,58 +4,69 @@
 //! The array's thread counts in narrow buckets, so that percentiles since the start are exact to a
 //! hundredth. What is sent is merged into wider ones, because there are many histograms in a status
 //! and people look at intervals of a second, for which they are fine enough.
+//!
+//! Both are HDR histograms of the nanosecond before a latency. Their buckets end before a power of
+//! two, and upper bounds belong to their buckets, as Prometheus wants it.
 
+use hdrhistogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// Each doubling is divided into so many buckets of one width, so no bucket is wider than a
-/// 128th of its lower bound and a percentile since the start is off by less than 0.8 %.
-const PARTS: u64 = 1 << PARTS_LOG2;
-const PARTS_LOG2: u32 = 7;
-/// Buckets for every number of nanoseconds there is.
-const BUCKETS: usize = ((64 - PARTS_LOG2 + 1) as usize) << PARTS_LOG2;
-
-/// Binary logarithm of how many parts of a doubling are merged into one bucket for sending: sixteen
-/// buckets are left, and a percentile of an interval is off by less than 7 %.
-const COARSE_LOG2: u32 = 3;
 
 /// Percentiles that are reported of what was recorded since the start.
 pub const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 
+/// Buckets for recording: with two digits HDR divides each doubling into 128 parts, so a percentile
+/// since the start is off by less than 0.8 %.
+fn narrow() -> Histogram<u64> {
+    with_bounds(1, 2)
+}
+
+/// Buckets for sending, of eight nanoseconds at least: with one digit HDR divides each doubling
+/// into sixteen parts, so a percentile of an interval is off by less than 7 %.
+fn wide() -> Histogram<u64> {
+    with_bounds(8, 1)
+}
+
+/// Buckets for every number of nanoseconds that there is.
+fn with_bounds(least: u64, digits: u8) -> Histogram<u64> {
+    Histogram::new_with_bounds(least, u64::MAX, digits)
+        .unwrap_or_else(|error| unreachable!("constant bounds are valid: {error}"))
+}
+
+/// The largest latency in the bucket of `before`, which is a nanosecond before a latency.
+fn bound(histogram: &Histogram<u64>, before: u64) -> u64 {
+    histogram.highest_equivalent(before).saturating_add(1)
+}
+
+/// [`PERCENTILES`] of a histogram; none of nothing.
+fn percentiles(histogram: &Histogram<u64>, max_nanoseconds: u64) -> Vec<(f64, u64)> {
+    if histogram.is_empty() {
+        return Vec::new();
+    }
+    let before = histogram.value_at_percentiles(PERCENTILES);
+    let latencies = before.map(|before| bound(histogram, before).min(max_nanoseconds));
+    PERCENTILES.into_iter().zip(latencies).collect()
+}
+
 /// Counts latencies; recording takes a few nanoseconds and nothing is ever allocated again.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    counts: Vec<u64>,
-    /// The first bucket with anything in it, and the one after the last. The array's thread goes
-    /// through the buckets for every status, and most are never used.
-    used: std::ops::Range<usize>,
-    count: u64,
+    histogram: Histogram<u64>,
+    /// Sum and largest, exact: the histogram knows the bounds of their buckets only.
     sum_nanoseconds: u64,
     max_nanoseconds: u64,
 }
 
 impl Default for Recorder {
     fn default() -> Self {
-        Self {
-            counts: vec![0; BUCKETS],
-            used: 0..0,
-            count: 0,
-            sum_nanoseconds: 0,
-            max_nanoseconds: 0,
-        }
+        Self { histogram: narrow(), sum_nanoseconds: 0, max_nanoseconds: 0 }
     }
 }
 
 impl Recorder {
     /// Counts one.
     pub fn record(&mut self, nanoseconds: u64) {
-        let bucket = bucket(nanoseconds);
-        self.counts[bucket] += 1;
-        self.used = match self.used.is_empty() {
-            true => bucket..bucket + 1,
-            false => self.used.start.min(bucket)..self.used.end.max(bucket + 1),
-        };
-        self.count += 1;
+        self.histogram.saturating_record(nanoseconds.saturating_sub(1));
         self.sum_nanoseconds = self.sum_nanoseconds.saturating_add(nanoseconds);
         self.max_nanoseconds = self.max_nanoseconds.max(nanoseconds);
     }
@@ -63,80 +74,25 @@ impl Recorder {
     /// What was counted so far.
     #[must_use]
     pub fn latency(&self) -> Latency {
-        let used = || self.used.clone().map(|index| (index, self.counts[index]));
-        let mut buckets: Vec<(u64, u64)> = Vec::new();
-        for (index, count) in used().filter(|(_, count)| *count > 0) {
-            let bound = coarse_bound(index);
-            match buckets.last_mut() {
-                Some((last, reported)) if *last == bound => *reported += count,
-                _ => buckets.push((bound, count)),
-            }
-        }
-        let bounds = || used().map(|(index, count)| (upper_bound(index), count));
-        let reported = PERCENTILES.iter().filter_map(|&percent| {
-            let bound = bound_at(bounds(), self.count, percent)?;
-            Some((percent, bound.min(self.max_nanoseconds)))
-        });
+        let mut sent = wide();
+        let added = sent.add(&self.histogram);
+        debug_assert!(added.is_ok(), "both have buckets for every number");
         Latency {
-            count: self.count,
+            count: self.histogram.len(),
             sum_nanoseconds: self.sum_nanoseconds,
             max_nanoseconds: self.max_nanoseconds,
-            percentiles: reported.collect(),
-            buckets,
+            percentiles: percentiles(&self.histogram, self.max_nanoseconds),
+            buckets: buckets(&sent),
         }
     }
 }
 
-/// The bound that `percent` per cent of `total` do not exceed, among buckets in ascending order of
-/// their bounds; none if they hold nothing.
-fn bound_at(
-    mut buckets: impl Iterator<Item = (u64, u64)>,
-    total: u64,
-    percent: f64,
-) -> Option<u64> {
-    let rank = ((percent / 100.0 * total as f64).ceil() as u64).clamp(1, total.max(1));
-    let mut passed = 0;
-    let found = buckets.find(|(_, count)| {
-        passed += count;
-        passed >= rank
-    });
-    found.map(|(bound, _)| bound)
-}
-
-/// The bucket of a latency: those of one doubling `(2^e, 2^(e+1)]` lie side by side.
-fn bucket(nanoseconds: u64) -> usize {
-    // Upper bounds belong to their buckets, as Prometheus wants it.
-    let value = nanoseconds.saturating_sub(1);
-    if value < PARTS {
-        return value as usize;
-    }
-    let exponent = value.ilog2();
-    let part = (value >> (exponent - PARTS_LOG2)) & (PARTS - 1);
-    (((exponent - PARTS_LOG2 + 1) as usize) << PARTS_LOG2) + part as usize
-}
-
-/// The largest number of nanoseconds in a bucket.
-fn upper_bound(bucket: usize) -> u64 {
-    let (doubling, part) = (bucket >> PARTS_LOG2, bucket as u64 & (PARTS - 1));
-    if doubling == 0 {
-        return part + 1;
-    }
-    let shift = doubling as u32 - 1;
-    let bound = u128::from(PARTS + part + 1) << shift;
-    u64::try_from(bound).unwrap_or(u64::MAX)
-}
-
-/// The largest number of nanoseconds in the wider bucket that `bucket` is merged into. Powers of
-/// two are bounds of these, too.
-fn coarse_bound(bucket: usize) -> u64 {
-    upper_bound(bucket | ((1 << COARSE_LOG2) - 1))
-}
-
-/// The least number of nanoseconds in the wider bucket with this upper bound.
-fn coarse_least(bound: u64) -> u64 {
-    let first = bucket(bound) & !((1 << COARSE_LOG2) - 1);
-    // The first bucket begins at 0.
-    first.checked_sub(1).map_or(0, |before| upper_bound(before) + 1)
+/// The buckets with anything in them, as (largest latency, how many).
+fn buckets(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
+    let recorded = histogram.iter_recorded();
+    recorded
+        .map(|step| (bound(histogram, step.value_iterated_to()), step.count_at_value()))
+        .collect()
 }
 
 /// Latencies since the start, or of an interval, as a histogram.
@@ -158,13 +114,22 @@ pub struct Latency {
 }
 
 impl Latency {
+    /// The buckets again as a histogram.
+    fn histogram(&self) -> Histogram<u64> {
+        let mut histogram = wide();
+        for &(bound, count) in &self.buckets {
+            histogram.saturating_record_n(bound.saturating_sub(1), count);
+        }
+        histogram
+    }
+
     /// The latency that `percent` per cent did not exceed: the upper bound of its bucket, at most
     /// the largest; none if nothing was recorded.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<u64> {
-        let total: u64 = self.buckets.iter().map(|(_, count)| count).sum();
-        let bound = bound_at(self.buckets.iter().copied(), total, percent);
-        bound.map(|bound| bound.min(self.max_nanoseconds))
+        let histogram = self.histogram();
+        let latency = bound(&histogram, histogram.value_at_percentile(percent));
+        (!histogram.is_empty()).then(|| latency.min(self.max_nanoseconds))
     }
 
     /// How many were at most so long; exact where `nanoseconds` is the bound of a bucket.
@@ -178,38 +143,26 @@ impl Latency {
     /// state, the array was restarted in between, and everything was recorded after it.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        if earlier.count > self.count {
+        let mut later = self.histogram();
+        if later.subtract(earlier.histogram()).is_err() {
             return self.clone();
-        }
-        let mut older = earlier.buckets.iter().peekable();
-        let mut buckets = Vec::new();
-        for &(bound, count) in &self.buckets {
-            while older.next_if(|(before, _)| *before < bound).is_some() {}
-            let before = older.next_if(|(before, _)| *before == bound).map_or(0, |(_, n)| *n);
-            match count.checked_sub(before) {
-                Some(0) => {}
-                Some(count) => buckets.push((bound, count)),
-                None => return self.clone(),
-            }
         }
         // The largest of all is of the interval if it is larger than any before. Else only its
         // bucket is known.
         let max_nanoseconds = match self.max_nanoseconds > earlier.max_nanoseconds {
             true => self.max_nanoseconds,
-            false => buckets.last().map_or(0, |(bound, _)| coarse_least(*bound)),
+            false => match later.lowest_equivalent(later.max()) {
+                0 => 0,
+                before => before + 1,
+            },
         };
-        let mut latency = Self {
-            count: buckets.iter().map(|(_, count)| count).sum(),
+        Self {
+            count: later.len(),
             sum_nanoseconds: self.sum_nanoseconds.saturating_sub(earlier.sum_nanoseconds),
             max_nanoseconds,
-            percentiles: Vec::new(),
-            buckets,
-        };
-        let reported = PERCENTILES.iter().filter_map(|&percent| {
-            latency.percentile(percent).map(|nanoseconds| (percent, nanoseconds))
-        });
-        latency.percentiles = reported.collect();
-        latency
+            percentiles: percentiles(&later, max_nanoseconds),
+            buckets: buckets(&later),
+        }
     }
 }
 
@@ -219,22 +172,33 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn buckets_cover_everything_and_meet() {
-        assert_eq!((bucket(0), bucket(u64::MAX)), (0, BUCKETS - 1));
-        assert_eq!(upper_bound(BUCKETS - 1), u64::MAX);
-        for index in 0..BUCKETS - 1 {
-            let bound = upper_bound(index);
-            assert_eq!((bucket(bound), bucket(bound + 1)), (index, index + 1), "{bound}");
-        }
+    fn powers_of_two_are_bounds_of_both_and_the_last_bucket_has_no_end() {
         for exponent in 0..64 {
-            assert_eq!(upper_bound(bucket(1 << exponent)), 1 << exponent);
+            assert_eq!(bound(&narrow(), (1 << exponent) - 1), 1 << exponent);
         }
-        // Below that the bounds are eight nanoseconds apart.
-        for exponent in COARSE_LOG2..64 {
-            assert_eq!(coarse_bound(bucket(1 << exponent)), 1 << exponent);
-            assert!(coarse_bound(bucket((1 << exponent) + 1)) > 1 << exponent);
+        for exponent in 3..64 {
+            assert_eq!(bound(&wide(), (1 << exponent) - 1), 1 << exponent);
+            assert!(bound(&wide(), 1 << exponent) > 1 << exponent);
         }
-        assert_eq!(coarse_bound(BUCKETS - 1), u64::MAX);
+        assert_eq!([narrow(), wide()].map(|one| bound(&one, u64::MAX - 1)), [u64::MAX; 2]);
+    }
+
+    /// The buckets that an array sent before it counted with HDR histograms.
+    #[test]
+    fn what_is_sent_has_the_bounds_of_earlier_versions() {
+        let latency = recorded(&[0, 1, 8, 9, 128, 129, 250, 257, 100_000, 1 << 40, u64::MAX]);
+        let sent = [
+            (8, 3),
+            (16, 1),
+            (128, 1),
+            (136, 1),
+            (256, 1),
+            (272, 1),
+            (102_400, 1),
+            (1 << 40, 1),
+            (u64::MAX, 1),
+        ];
+        assert_eq!(latency.buckets, sent);
     }
 
     fn recorded(values: &[u64]) -> Latency {

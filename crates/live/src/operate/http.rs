@@ -19,6 +19,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus_client::encoding::prometheus_text;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -134,8 +135,7 @@ async fn answer(
     Ok(match request.uri().path() {
         "/" => page(),
         "/metrics" => match service.status().await {
-            // The version of the text format is part of its type.
-            Ok(status) => reply("text/plain; version=0.0.4; charset=utf-8", exposition(&status)),
+            Ok(status) => reply(prometheus_text::CONTENT_TYPE, exposition(&status)),
             Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("{error}\n")),
         },
         "/status.json" => match service.status().await {

@@ -1,17 +1,10 @@
 //! The completion queue entry: 16 bytes.
 
-use super::field::{get_u16, get_u64, put_u16, put_u64};
 use super::status::StatusField;
+use super::structure::structure;
 
 /// Bytes of a completion queue entry.
 pub const COMPLETION_BYTES: usize = 16;
-
-const RESULT: usize = 0;
-const SQHD: usize = 8;
-const SQID: usize = 10;
-const CID: usize = 12;
-// Phase tag in bit 0, the status field above it.
-const STATUS: usize = 14;
 
 /// A completion queue entry (Linux `struct nvme_completion`). The phase tag, which only queues in
 /// memory have, is read as nothing and written as 0.
@@ -27,6 +20,14 @@ pub struct CompletionEntry {
     pub cid: u16,
     /// How it ended.
     pub status: StatusField,
+}
+
+structure! { CompletionEntry, COMPLETION_BYTES;
+    result: "RESULT" @ 0,
+    sq_head: "SQHD" @ 8,
+    sq_id: "SQID" @ 10,
+    cid: "CID" @ 12,
+    status: "status" @ 14,
 }
 
 impl CompletionEntry {
@@ -52,29 +53,5 @@ impl CompletionEntry {
     #[must_use]
     pub const fn dw1(&self) -> u32 {
         (self.result >> 32) as u32
-    }
-
-    /// Reads an entry.
-    #[must_use]
-    pub fn decode(entry: &[u8; COMPLETION_BYTES]) -> Self {
-        Self {
-            result: get_u64(entry, RESULT),
-            sq_head: get_u16(entry, SQHD),
-            sq_id: get_u16(entry, SQID),
-            cid: get_u16(entry, CID),
-            status: StatusField::from_bits(get_u16(entry, STATUS) >> 1),
-        }
-    }
-
-    /// Writes the entry.
-    #[must_use]
-    pub fn encode(&self) -> [u8; COMPLETION_BYTES] {
-        let mut entry = [0; COMPLETION_BYTES];
-        put_u64(&mut entry, RESULT, self.result);
-        put_u16(&mut entry, SQHD, self.sq_head);
-        put_u16(&mut entry, SQID, self.sq_id);
-        put_u16(&mut entry, CID, self.cid);
-        put_u16(&mut entry, STATUS, self.status.bits() << 1);
-        entry
     }
 }

@@ -1,6 +1,7 @@
 //! Numbers, bytes and bits at fixed places. All numbers of NVMe are little-endian.
 //!
-//! The places are constants within arrays of fixed length, so none of these can miss.
+//! The places are constants within arrays of fixed length, so none of these can miss. What is
+//! nothing but its fields has them in a table of [`structure`](super::structure).
 
 /// The `N` bytes at a place.
 pub(crate) fn get<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
@@ -24,11 +25,6 @@ pub(crate) fn get_u64(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(get(bytes, at))
 }
 
-/// The number of sixteen bytes at a place.
-pub(crate) fn get_u128(bytes: &[u8], at: usize) -> u128 {
-    u128::from_le_bytes(get(bytes, at))
-}
-
 /// Copies bytes to a place.
 pub(crate) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
@@ -46,11 +42,6 @@ pub(crate) fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
 
 /// Writes a number of eight bytes to a place.
 pub(crate) fn put_u64(bytes: &mut [u8], at: usize, value: u64) {
-    put(bytes, at, &value.to_le_bytes());
-}
-
-/// Writes a number of sixteen bytes to a place.
-pub(crate) fn put_u128(bytes: &mut [u8], at: usize, value: u128) {
     put(bytes, at, &value.to_le_bytes());
 }
 
@@ -132,7 +123,7 @@ mod tests {
         put_u16(&mut bytes, 1, 0x0201);
         put_u32(&mut bytes, 3, 0x0403_0201);
         assert_eq!(bytes[..8], [0, 1, 2, 1, 2, 3, 4, 0]);
-        put_u128(&mut bytes, 4, 7);
-        assert_eq!((get_u128(&bytes, 4), get_u64(&bytes, 4)), (7, 7));
+        put_u64(&mut bytes, 4, 7);
+        assert_eq!((get_u64(&bytes, 4), get_u16(&bytes, 4)), (7, 7));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Knows: where every field is, what its bits mean, and which bytes are no PDU. Does not know:
 //! connections, queues, drives, sockets. A structure has `decode`, from an array of its length, and
-//! `encode`; what is reserved is ignored by the one and zero in the other. A value of a field that
+//! `encode`, and most have the table of their fields, `FIELDS`; what is reserved is ignored by the one and zero in the other. A value of a field that
 //! has no name here is kept (`Other`, `Unsupported`, `Reserved`), so that it can be refused with
 //! the right status.
 //!
@@ -38,6 +38,7 @@ mod registers;
 mod reservation;
 mod sgl;
 mod status;
+mod structure;
 mod submission;
 mod text;
 
@@ -87,5 +88,6 @@ pub use reservation::{
 };
 pub use sgl::{PSDT_SGL, SGL_BYTES, SglDescriptor};
 pub use status::{StatusCode, StatusField};
+pub use structure::Field;
 pub use submission::{CommonFields, DataDirection, SUBMISSION_BYTES, SubmissionEntry};
 pub use text::{Ascii, NQN_BYTES_MAX, NQN_FIELD_BYTES, Nqn};

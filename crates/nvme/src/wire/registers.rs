@@ -1,6 +1,7 @@
 //! The properties that are needed, bit by bit.
 
 use super::field::Bits;
+use super::structure::Value;
 
 const CAP_MQES: Bits = Bits::new(15, 0);
 const CAP_CQR: Bits = Bits::bit(16);
@@ -84,6 +85,18 @@ pub struct Version {
     pub minor: u8,
     /// Bits 7:0.
     pub tertiary: u8,
+}
+
+impl Value for Version {
+    const BYTES: usize = 4;
+
+    fn read(bytes: &[u8]) -> Self {
+        Self::decode(u32::read(bytes))
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        self.encode().write(bytes);
+    }
 }
 
 impl Version {

@@ -1,6 +1,7 @@
 //! The data pointer of a command: one SGL descriptor.
 
-use super::field::{get_u32, get_u64, put_u32, put_u64};
+use super::field::get;
+use super::structure::{Field, Value, fields};
 
 /// Bytes of a descriptor.
 pub const SGL_BYTES: usize = 16;
@@ -9,15 +10,24 @@ pub const SGL_BYTES: usize = 16;
 /// metadata, if it had any, one buffer (PSDT = 01b). Linux sets it on every command over a fabric.
 pub const PSDT_SGL: u8 = 0x40;
 
-const ADDRESS: usize = 0;
-const LENGTH: usize = 8;
-// Type in bits 7:4, subtype in bits 3:0.
-const KIND: usize = 15;
-
 /// SGL Data Block (0h) with subtype Offset (1h).
 const KIND_IN_CAPSULE: u8 = 0x01;
 /// Transport SGL Data Block (5h) with the transport's own subtype (Ah).
 const KIND_TRANSPORT: u8 = 0x5a;
+
+/// The fields of a descriptor of any kind.
+struct Descriptor {
+    address: u64,
+    length: u32,
+    /// Type in bits 7:4, subtype in bits 3:0.
+    kind: u8,
+}
+
+fields! { Descriptor, SGL_BYTES;
+    address: "address" @ 0,
+    length: "length" @ 8,
+    kind: "kind" @ 15,
+}
 
 /// Where the data of a command are. NVMe/TCP knows two places; of a command without data Linux
 /// sends the second with length 0.
@@ -64,9 +74,8 @@ impl SglDescriptor {
     /// Reads a descriptor. The address of a transport data block is reserved.
     #[must_use]
     pub fn decode(descriptor: &[u8; SGL_BYTES]) -> Self {
-        let address = get_u64(descriptor, ADDRESS);
-        let bytes = get_u32(descriptor, LENGTH);
-        match descriptor[KIND] {
+        let Descriptor { address, length: bytes, kind } = Descriptor::read(descriptor);
+        match kind {
             KIND_IN_CAPSULE => Self::InCapsule { offset: address, bytes },
             KIND_TRANSPORT => Self::Transport { bytes },
             kind => Self::Unsupported { kind, address, bytes },
@@ -82,9 +91,20 @@ impl SglDescriptor {
             Self::Unsupported { kind, address, .. } => (kind, address),
         };
         let mut descriptor = [0; SGL_BYTES];
-        put_u64(&mut descriptor, ADDRESS, address);
-        put_u32(&mut descriptor, LENGTH, self.bytes());
-        descriptor[KIND] = kind;
+        Descriptor { address, length: self.bytes(), kind }.write(&mut descriptor);
         descriptor
+    }
+}
+
+impl Value for SglDescriptor {
+    const BYTES: usize = SGL_BYTES;
+    const PARTS: &'static [Field] = Descriptor::PARTS;
+
+    fn read(bytes: &[u8]) -> Self {
+        Self::decode(&get(bytes, 0))
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        bytes.copy_from_slice(&self.encode());
     }
 }

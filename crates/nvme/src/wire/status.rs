@@ -1,6 +1,7 @@
 //! How a command ended: the status field of a completion.
 
 use super::field::Bits;
+use super::structure::Value;
 use crate::{Opcode, Status};
 
 /// A status that has a name here: the status code type above the status code, `SCT << 8 | SC`
@@ -260,6 +261,19 @@ const DNR: Bits = Bits::bit(14);
 /// what Linux shows.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct StatusField(u16);
+
+/// In an entry, above the phase tag, which is read as nothing and written as 0.
+impl Value for StatusField {
+    const BYTES: usize = 2;
+
+    fn read(bytes: &[u8]) -> Self {
+        Self::from_bits(u16::read(bytes) >> 1)
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        (self.bits() << 1).write(bytes);
+    }
+}
 
 impl StatusField {
     /// Done.

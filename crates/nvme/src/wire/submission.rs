@@ -1,21 +1,11 @@
 //! The submission queue entry: 64 bytes, of which all commands share the first forty.
 
 use super::fabrics::FABRICS;
-use super::field::{get, get_u16, get_u32, get_u64, put, put_u16, put_u32, put_u64};
-use super::sgl::{PSDT_SGL, SGL_BYTES, SglDescriptor};
+use super::sgl::{PSDT_SGL, SglDescriptor};
+use super::structure::{fields, structure};
 
 /// Bytes of a submission queue entry.
 pub const SUBMISSION_BYTES: usize = 64;
-
-const OPCODE: usize = 0;
-const FLAGS: usize = 1;
-const CID: usize = 2;
-const NSID: usize = 4;
-const CDW2: usize = 8;
-const CDW3: usize = 12;
-const MPTR: usize = 16;
-const DPTR: usize = 24;
-const CDW10: usize = 40;
 
 /// What every command has, whatever it does (Linux `struct nvme_common_command`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +17,12 @@ pub struct CommonFields {
     pub nsid: u32,
     /// DPTR: where the data are.
     pub data: SglDescriptor,
+}
+
+fields! { CommonFields, SUBMISSION_BYTES;
+    cid: "CID" @ 2,
+    nsid: "NSID" @ 4,
+    data: "DPTR" @ 24,
 }
 
 impl CommonFields {
@@ -70,6 +66,16 @@ pub struct SubmissionEntry {
     pub metadata: u64,
     /// CDW10 to CDW15.
     pub cdw10: [u32; 6],
+}
+
+structure! { SubmissionEntry, SUBMISSION_BYTES;
+    opcode: "OPC" @ 0,
+    flags: "FLAGS" @ 1,
+    common: "" @ 0,
+    cdw2: "CDW2" @ 8,
+    cdw3: "CDW3" @ 12,
+    metadata: "MPTR" @ 16,
+    cdw10: "CDW10" @ 40,
 }
 
 impl SubmissionEntry {
@@ -122,41 +128,5 @@ impl SubmissionEntry {
     #[must_use]
     pub const fn has_sgl(&self) -> bool {
         self.flags & 0xc0 == PSDT_SGL
-    }
-
-    /// Reads an entry.
-    #[must_use]
-    pub fn decode(entry: &[u8; SUBMISSION_BYTES]) -> Self {
-        Self {
-            opcode: entry[OPCODE],
-            flags: entry[FLAGS],
-            common: CommonFields {
-                cid: get_u16(entry, CID),
-                nsid: get_u32(entry, NSID),
-                data: SglDescriptor::decode(&get::<SGL_BYTES>(entry, DPTR)),
-            },
-            cdw2: get_u32(entry, CDW2),
-            cdw3: get_u32(entry, CDW3),
-            metadata: get_u64(entry, MPTR),
-            cdw10: core::array::from_fn(|number| get_u32(entry, CDW10 + 4 * number)),
-        }
-    }
-
-    /// Writes the entry.
-    #[must_use]
-    pub fn encode(&self) -> [u8; SUBMISSION_BYTES] {
-        let mut entry = [0; SUBMISSION_BYTES];
-        entry[OPCODE] = self.opcode;
-        entry[FLAGS] = self.flags;
-        put_u16(&mut entry, CID, self.common.cid);
-        put_u32(&mut entry, NSID, self.common.nsid);
-        put_u32(&mut entry, CDW2, self.cdw2);
-        put_u32(&mut entry, CDW3, self.cdw3);
-        put_u64(&mut entry, MPTR, self.metadata);
-        put(&mut entry, DPTR, &self.common.data.encode());
-        for (number, &dword) in self.cdw10.iter().enumerate() {
-            put_u32(&mut entry, CDW10 + 4 * number, dword);
-        }
-        entry
     }
 }

@@ -1,6 +1,7 @@
 //! Text of fixed length: qualified names, and ASCII padded with spaces.
 
-use super::field::put;
+use super::field::{get, put};
+use super::structure::Value;
 use core::fmt;
 
 /// Longest qualified name in bytes; its fields have 256 so that a zero byte always ends it.
@@ -57,6 +58,22 @@ impl Nqn {
     }
 }
 
+/// No name is zeroes.
+impl Value for Option<Nqn> {
+    const BYTES: usize = NQN_FIELD_BYTES;
+    const IS_TEXT: bool = true;
+
+    fn read(bytes: &[u8]) -> Self {
+        Nqn::decode(&get(bytes, 0))
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        if let Some(name) = self {
+            put(bytes, 0, &name.encode());
+        }
+    }
+}
+
 impl fmt::Debug for Nqn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), f)
@@ -108,6 +125,19 @@ impl<const N: usize> Ascii<N> {
     #[must_use]
     pub const fn encode(&self) -> [u8; N] {
         self.0
+    }
+}
+
+impl<const N: usize> Value for Ascii<N> {
+    const BYTES: usize = N;
+    const IS_TEXT: bool = true;
+
+    fn read(bytes: &[u8]) -> Self {
+        Self::decode(&get(bytes, 0))
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        put(bytes, 0, &self.0);
     }
 }
 

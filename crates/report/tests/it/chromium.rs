@@ -2,7 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
-use ioda_report::{Comparison, WindowReport, html, sample};
+use crate::sample;
+use ioda_report::{Comparison, WindowReport, html};
 use std::time::Duration;
 use testing::browser::Browser;
 

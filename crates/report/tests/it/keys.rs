@@ -2,7 +2,8 @@
 //! where one is, and what a plot shows is read aloud.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use ioda_report::{html, sample};
+use crate::sample;
+use ioda_report::html;
 use testing::browser::{Browser, Lent};
 
 /// Presses of Tab after which the end of a page must have been reached.

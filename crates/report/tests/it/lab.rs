@@ -1,7 +1,8 @@
 //! Opens the page of an experiment of the laboratory in a headless Chromium.
 
 use crate::chromium::{assert_drawn, noted, opened_page};
-use ioda_report::{html, lab::LabExperiment, sample};
+use crate::sample;
+use ioda_report::{html, lab::LabExperiment};
 use testing::browser::Browser;
 
 /// Two plots of run times, two of means, of which one application has none; percentiles of six

@@ -4,9 +4,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
-use ioda_report::{
-    AskedLoad, Band, Comparison, Finding, Weight, WindowCurve, WindowReport, html, sample,
-};
+use crate::sample;
+use ioda_report::{AskedLoad, Band, Comparison, Finding, Weight, WindowCurve, WindowReport, html};
 use std::path::Path;
 use testing::browser::{Browser, WIDTHS};
 

@@ -5,4 +5,6 @@ mod keys;
 mod lab;
 mod layout;
 mod palette;
+#[path = "../sample/mod.rs"]
+mod sample;
 mod sweep;

@@ -1,7 +1,8 @@
 //! Opens the page of a sweep in a headless Chromium.
 
 use crate::chromium::{assert_drawn, noted, opened_page};
-use ioda_report::{html, sample, sweep::Sweep};
+use crate::sample;
+use ioda_report::{html, sweep::Sweep};
 use testing::browser::Browser;
 
 #[test]

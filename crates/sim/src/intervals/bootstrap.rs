@@ -1,28 +1,9 @@
 //! Intervals by drawing blocks.
 
 use super::{BlockLatencies, FEWEST_ABOVE, FEWEST_BLOCKS, RESAMPLES};
+use statistics::Interval;
 use thiserror::Error;
 use units::{Duration, Rng};
-
-/// The share of intervals that should hold the true value.
-const CONFIDENCE: f64 = 0.95;
-
-/// Where a number lies with a confidence of 95 %.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Interval {
-    /// Its lower end.
-    pub low: f64,
-    /// Its upper end.
-    pub high: f64,
-}
-
-impl Interval {
-    /// Whether `value` lies in it.
-    #[must_use]
-    pub fn contains(self, value: f64) -> bool {
-        self.low <= value && value <= self.high
-    }
-}
 
 /// Why there is no interval.
 #[derive(Clone, Copy, PartialEq, Debug, Error)]
@@ -156,30 +137,6 @@ impl Resampled {
     ///
     /// If the number of some draw is not one.
     pub fn interval(&self, figure: f64) -> Result<Interval, NoInterval> {
-        if !figure.is_finite() || self.values.iter().any(|value| !value.is_finite()) {
-            return Err(NoInterval::Undefined);
-        }
-        let mut values = self.values.clone();
-        values.sort_by(f64::total_cmp);
-        let beyond = (RESAMPLES as f64 * (1.0 - CONFIDENCE) / 2.0) as usize;
-        let (low, high) = (values[beyond], values[RESAMPLES - 1 - beyond]);
-        let (low, high) = (low.min(figure), high.max(figure));
-        // Few blocks lie nearer to each other than what they are drawn from.
-        let wider = wider(self.blocks);
-        let stretched = |end: f64| match figure > 0.0 && end > 0.0 {
-            true => figure * (end / figure).powf(wider),
-            false => figure + (end - figure) * wider,
-        };
-        Ok(Interval { low: stretched(low), high: stretched(high) })
+        statistics::of_draws(&self.values, self.blocks, figure).ok_or(NoInterval::Undefined)
     }
-}
-
-/// By how much ends lie farther away than the draws say: as Student's distribution is wider than
-/// the normal one, and as the deviation of `n` blocks among themselves is smaller than that of what
-/// they are drawn from.
-fn wider(blocks: usize) -> f64 {
-    let free = blocks.saturating_sub(1).max(1) as f64;
-    // Cornish and Fisher's expansion of the quantile of 97.5 %; 0.1 % off at 20 blocks.
-    let student = 1.959_964 + 2.372_271 / free + 2.822_5 / (free * free);
-    student / 1.959_964 * (blocks as f64 / free).sqrt()
 }

@@ -13,9 +13,10 @@ mod recorder;
 #[cfg(test)]
 mod tests;
 
-pub use bootstrap::{Interval, NoInterval, Resampled};
+pub use bootstrap::{NoInterval, Resampled};
 pub use latencies::BlockLatencies;
 pub use recorder::{Blocks, HostBlocks};
+pub use statistics::Interval;
 
 pub(crate) use recorder::BlockRecorder;
 

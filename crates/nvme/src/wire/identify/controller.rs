@@ -1,56 +1,11 @@
 //! CNS 01h: what the controller is (offsets as in libnvme's `struct nvme_id_ctrl`).
 
 use super::IDENTIFY_BYTES;
-use crate::wire::field::{get, get_u16, get_u32, put, put_u16, put_u32};
-use crate::wire::ioda::{CAPABILITY_BYTES, IodaCapability};
+use crate::wire::ioda::IodaCapability;
 use crate::wire::registers::Version;
+use crate::wire::structure::{Value, fields, structure};
 use crate::wire::submission::SUBMISSION_BYTES;
-use crate::wire::text::{Ascii, NQN_FIELD_BYTES, Nqn};
-
-const VID: usize = 0;
-const SSVID: usize = 2;
-const SN: usize = 4;
-const MN: usize = 24;
-const FR: usize = 64;
-const IEEE: usize = 73;
-const CMIC: usize = 76;
-const MDTS: usize = 77;
-const CNTLID: usize = 78;
-const VER: usize = 80;
-const OAES: usize = 92;
-const CTRATT: usize = 96;
-const RRLS: usize = 100;
-const CNTRLTYPE: usize = 111;
-const CRDT: usize = 128;
-const OACS: usize = 256;
-const ACL: usize = 258;
-const AERL: usize = 259;
-const FRMW: usize = 260;
-const LPA: usize = 261;
-const ELPE: usize = 262;
-const KAS: usize = 320;
-const NSETIDMAX: usize = 338;
-const ENDGIDMAX: usize = 340;
-const SQES: usize = 512;
-const CQES: usize = 513;
-const MAXCMD: usize = 514;
-const NN: usize = 516;
-const ONCS: usize = 520;
-const FUSES: usize = 522;
-const FNA: usize = 524;
-const VWC: usize = 525;
-const AWUN: usize = 526;
-const AWUPF: usize = 528;
-const SGLS: usize = 536;
-const SUBNQN: usize = 768;
-const IOCCSZ: usize = 1792;
-const IORCSZ: usize = 1796;
-const ICDOFF: usize = 1800;
-const FCATT: usize = 1802;
-const MSDBD: usize = 1803;
-const OFCS: usize = 1804;
-/// Where the vendor's part begins.
-const VENDOR: usize = 3072;
+use crate::wire::text::{Ascii, Nqn};
 
 /// Bits of CTRATT ([`ControllerSupport::attributes`]).
 pub mod ctratt {
@@ -138,111 +93,177 @@ impl ControllerKind {
     }
 }
 
+impl Value for ControllerKind {
+    const BYTES: usize = 1;
+
+    fn read(bytes: &[u8]) -> Self {
+        Self::decode(bytes[0])
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        bytes[0] = self.encode();
+    }
+}
+
 /// Which controller it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ControllerIdentity {
-    /// VID @0: vendor.
+    /// VID: vendor.
     pub vendor: u16,
-    /// SSVID @2: vendor of the subsystem.
+    /// SSVID: vendor of the subsystem.
     pub subsystem_vendor: u16,
-    /// SN @4: serial number.
+    /// SN: serial number.
     pub serial: Ascii<20>,
-    /// MN @24: model number.
+    /// MN: model number.
     pub model: Ascii<40>,
-    /// FR @64: firmware revision.
+    /// FR: firmware revision.
     pub firmware: Ascii<8>,
-    /// IEEE @73: OUI of the vendor.
+    /// IEEE: OUI of the vendor.
     pub oui: [u8; 3],
-    /// CNTLID @78: has to be the one that Connect returned; Linux refuses the controller otherwise.
+    /// CNTLID: has to be the one that Connect returned; Linux refuses the controller otherwise.
     pub id: u16,
-    /// VER @80.
+    /// VER.
     pub version: Version,
-    /// CNTRLTYPE @111.
+    /// CNTRLTYPE.
     pub kind: ControllerKind,
-    /// SUBNQN @768; none is zeroes.
+    /// SUBNQN; none is zeroes.
     pub subsystem: Option<Nqn>,
+}
+
+fields! { ControllerIdentity, IDENTIFY_BYTES;
+    vendor: "VID" @ 0,
+    subsystem_vendor: "SSVID" @ 2,
+    serial: "SN" @ 4,
+    model: "MN" @ 24,
+    firmware: "FR" @ 64,
+    oui: "IEEE" @ 73,
+    id: "CNTLID" @ 78,
+    version: "VER" @ 80,
+    kind: "CNTRLTYPE" @ 111,
+    subsystem: "SUBNQN" @ 768,
 }
 
 /// How much it takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ControllerLimits {
-    /// MDTS @77: most data of a command, `2^n` memory pages; 0 is without limit.
+    /// MDTS: most data of a command, `2^n` memory pages; 0 is without limit.
     pub transfer: u8,
-    /// CRDT1 to CRDT3 @128: delays that the status of a completion can name, in units of 100 ms.
+    /// CRDT1 to CRDT3: delays that the status of a completion can name, in units of 100 ms.
     pub retry_delays_100ms: [u16; 3],
-    /// ACL @258: Aborts in flight, 0's based.
+    /// ACL: Aborts in flight, 0's based.
     pub aborts: u8,
-    /// AERL @259: Asynchronous Event Requests in flight, 0's based.
+    /// AERL: Asynchronous Event Requests in flight, 0's based.
     pub async_events: u8,
-    /// ELPE @262: entries of the error log, 0's based.
+    /// ELPE: entries of the error log, 0's based.
     pub error_log_entries: u8,
-    /// KAS @320: granularity of the keep alive timeout in units of 100 ms. Linux refuses 0 over a
+    /// KAS: granularity of the keep alive timeout in units of 100 ms. Linux refuses 0 over a
     /// fabric.
     pub keep_alive_100ms: u16,
-    /// NSETIDMAX @338: highest identifier of an NVM Set.
+    /// NSETIDMAX: highest identifier of an NVM Set.
     pub nvm_set: u16,
-    /// ENDGIDMAX @340: highest identifier of an endurance group.
+    /// ENDGIDMAX: highest identifier of an endurance group.
     pub endurance_group: u16,
-    /// MAXCMD @514: most commands in flight of a queue.
+    /// MAXCMD: most commands in flight of a queue.
     pub commands: u16,
-    /// NN @516: highest identifier of a namespace.
+    /// NN: highest identifier of a namespace.
     pub namespaces: u32,
-    /// AWUN @526: blocks that are written as one, 0's based.
+    /// AWUN: blocks that are written as one, 0's based.
     pub atomic_write: u16,
-    /// AWUPF @528: the same when the power fails.
+    /// AWUPF: the same when the power fails.
     pub atomic_write_power_fail: u16,
+}
+
+fields! { ControllerLimits, IDENTIFY_BYTES;
+    transfer: "MDTS" @ 77,
+    retry_delays_100ms: "CRDT" @ 128,
+    aborts: "ACL" @ 258,
+    async_events: "AERL" @ 259,
+    error_log_entries: "ELPE" @ 262,
+    keep_alive_100ms: "KAS" @ 320,
+    nvm_set: "NSETIDMAX" @ 338,
+    endurance_group: "ENDGIDMAX" @ 340,
+    commands: "MAXCMD" @ 514,
+    namespaces: "NN" @ 516,
+    atomic_write: "AWUN" @ 526,
+    atomic_write_power_fail: "AWUPF" @ 528,
 }
 
 /// What it can; bits as in the specification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ControllerSupport {
-    /// CMIC @76: several controllers; bit 3 is ANA.
+    /// CMIC: several controllers; bit 3 is ANA.
     pub multipath: u8,
-    /// OAES @92: [`notice`](crate::wire::notice)s that it can give.
+    /// OAES: [`notice`](crate::wire::notice)s that it can give.
     pub async_events: u32,
-    /// CTRATT @96: [`ctratt`].
+    /// CTRATT: [`ctratt`].
     pub attributes: u32,
-    /// RRLS @100: read recovery levels.
+    /// RRLS: read recovery levels.
     pub read_recovery_levels: u16,
-    /// OACS @256: optional admin commands.
+    /// OACS: optional admin commands.
     pub admin_commands: u16,
-    /// FRMW @260: firmware updates.
+    /// FRMW: firmware updates.
     pub firmware_updates: u8,
-    /// LPA @261: [`lpa`].
+    /// LPA: [`lpa`].
     pub log_pages: u8,
-    /// SQES @512: 66h, for entries of 64 bytes.
+    /// SQES: 66h, for entries of 64 bytes.
     pub submission_entry: u8,
-    /// CQES @513: 44h, for entries of 16 bytes.
+    /// CQES: 44h, for entries of 16 bytes.
     pub completion_entry: u8,
-    /// ONCS @520: [`oncs`].
+    /// ONCS: [`oncs`].
     pub io_commands: u16,
-    /// FUSES @522: fused commands.
+    /// FUSES: fused commands.
     pub fused: u16,
-    /// FNA @524: Format NVM.
+    /// FNA: Format NVM.
     pub format: u8,
-    /// VWC @525: bit 0, there is a volatile write cache, so that flushes matter.
+    /// VWC: bit 0, there is a volatile write cache, so that flushes matter.
     pub write_cache: u8,
-    /// SGLS @536: [`sgls`].
+    /// SGLS: [`sgls`].
     pub sgls: u32,
+}
+
+fields! { ControllerSupport, IDENTIFY_BYTES;
+    multipath: "CMIC" @ 76,
+    async_events: "OAES" @ 92,
+    attributes: "CTRATT" @ 96,
+    read_recovery_levels: "RRLS" @ 100,
+    admin_commands: "OACS" @ 256,
+    firmware_updates: "FRMW" @ 260,
+    log_pages: "LPA" @ 261,
+    submission_entry: "SQES" @ 512,
+    completion_entry: "CQES" @ 513,
+    io_commands: "ONCS" @ 520,
+    fused: "FUSES" @ 522,
+    format: "FNA" @ 524,
+    write_cache: "VWC" @ 525,
+    sgls: "SGLS" @ 536,
 }
 
 /// What matters over a fabric only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FabricsLimits {
-    /// IOCCSZ @1792: size of a command capsule of an I/O queue in units of 16 bytes; 4 is no data
+    /// IOCCSZ: size of a command capsule of an I/O queue in units of 16 bytes; 4 is no data
     /// in it.
     pub command_capsule_16b: u32,
-    /// IORCSZ @1796: size of a response capsule in units of 16 bytes; 1.
+    /// IORCSZ: size of a response capsule in units of 16 bytes; 1.
     pub response_capsule_16b: u32,
-    /// ICDOFF @1800: where data in a capsule begin, in units of 16 bytes behind the entry; 0 with
+    /// ICDOFF: where data in a capsule begin, in units of 16 bytes behind the entry; 0 with
     /// TCP.
     pub data_offset_16b: u16,
-    /// FCATT @1802: bit 0, the controller is static.
+    /// FCATT: bit 0, the controller is static.
     pub attributes: u8,
-    /// MSDBD @1803: most SGL descriptors of a command; 1.
+    /// MSDBD: most SGL descriptors of a command; 1.
     pub descriptors: u8,
-    /// OFCS @1804: optional fabrics commands; bit 0 is Disconnect.
+    /// OFCS: optional fabrics commands; bit 0 is Disconnect.
     pub commands: u16,
+}
+
+fields! { FabricsLimits, IDENTIFY_BYTES;
+    command_capsule_16b: "IOCCSZ" @ 1792,
+    response_capsule_16b: "IORCSZ" @ 1796,
+    data_offset_16b: "ICDOFF" @ 1800,
+    attributes: "FCATT" @ 1802,
+    descriptors: "MSDBD" @ 1803,
+    commands: "OFCS" @ 1804,
 }
 
 impl ControllerLimits {
@@ -278,162 +299,14 @@ pub struct IdentifyController {
     pub support: ControllerSupport,
     /// What matters over a fabric only.
     pub fabrics: FabricsLimits,
-    /// Vendor's part @3072: that it knows IODA.
+    /// The vendor's part: that it knows IODA.
     pub ioda: Option<IodaCapability>,
 }
 
-impl IdentifyController {
-    /// Reads what Identify returned.
-    #[must_use]
-    pub fn decode(data: &[u8; IDENTIFY_BYTES]) -> Self {
-        Self {
-            identity: ControllerIdentity::decode(data),
-            limits: ControllerLimits::decode(data),
-            support: ControllerSupport::decode(data),
-            fabrics: FabricsLimits::decode(data),
-            ioda: IodaCapability::decode(&get::<CAPABILITY_BYTES>(data, VENDOR)),
-        }
-    }
-
-    /// What Identify returns.
-    #[must_use]
-    pub fn encode(&self) -> [u8; IDENTIFY_BYTES] {
-        let mut data = [0; IDENTIFY_BYTES];
-        self.identity.encode(&mut data);
-        self.limits.encode(&mut data);
-        self.support.encode(&mut data);
-        self.fabrics.encode(&mut data);
-        if let Some(ioda) = &self.ioda {
-            put(&mut data, VENDOR, &ioda.encode());
-        }
-        data
-    }
-}
-
-impl ControllerIdentity {
-    fn decode(data: &[u8; IDENTIFY_BYTES]) -> Self {
-        Self {
-            vendor: get_u16(data, VID),
-            subsystem_vendor: get_u16(data, SSVID),
-            serial: Ascii::decode(&get(data, SN)),
-            model: Ascii::decode(&get(data, MN)),
-            firmware: Ascii::decode(&get(data, FR)),
-            oui: get(data, IEEE),
-            id: get_u16(data, CNTLID),
-            version: Version::decode(get_u32(data, VER)),
-            kind: ControllerKind::decode(data[CNTRLTYPE]),
-            subsystem: Nqn::decode(&get::<NQN_FIELD_BYTES>(data, SUBNQN)),
-        }
-    }
-
-    fn encode(&self, data: &mut [u8; IDENTIFY_BYTES]) {
-        put_u16(data, VID, self.vendor);
-        put_u16(data, SSVID, self.subsystem_vendor);
-        put(data, SN, &self.serial.encode());
-        put(data, MN, &self.model.encode());
-        put(data, FR, &self.firmware.encode());
-        put(data, IEEE, &self.oui);
-        put_u16(data, CNTLID, self.id);
-        put_u32(data, VER, self.version.encode());
-        data[CNTRLTYPE] = self.kind.encode();
-        if let Some(subsystem) = &self.subsystem {
-            put(data, SUBNQN, &subsystem.encode());
-        }
-    }
-}
-
-impl ControllerLimits {
-    fn decode(data: &[u8; IDENTIFY_BYTES]) -> Self {
-        Self {
-            transfer: data[MDTS],
-            retry_delays_100ms: core::array::from_fn(|number| get_u16(data, CRDT + 2 * number)),
-            aborts: data[ACL],
-            async_events: data[AERL],
-            error_log_entries: data[ELPE],
-            keep_alive_100ms: get_u16(data, KAS),
-            nvm_set: get_u16(data, NSETIDMAX),
-            endurance_group: get_u16(data, ENDGIDMAX),
-            commands: get_u16(data, MAXCMD),
-            namespaces: get_u32(data, NN),
-            atomic_write: get_u16(data, AWUN),
-            atomic_write_power_fail: get_u16(data, AWUPF),
-        }
-    }
-
-    fn encode(&self, data: &mut [u8; IDENTIFY_BYTES]) {
-        data[MDTS] = self.transfer;
-        for (number, &delay) in self.retry_delays_100ms.iter().enumerate() {
-            put_u16(data, CRDT + 2 * number, delay);
-        }
-        data[ACL] = self.aborts;
-        data[AERL] = self.async_events;
-        data[ELPE] = self.error_log_entries;
-        put_u16(data, KAS, self.keep_alive_100ms);
-        put_u16(data, NSETIDMAX, self.nvm_set);
-        put_u16(data, ENDGIDMAX, self.endurance_group);
-        put_u16(data, MAXCMD, self.commands);
-        put_u32(data, NN, self.namespaces);
-        put_u16(data, AWUN, self.atomic_write);
-        put_u16(data, AWUPF, self.atomic_write_power_fail);
-    }
-}
-
-impl ControllerSupport {
-    fn decode(data: &[u8; IDENTIFY_BYTES]) -> Self {
-        Self {
-            multipath: data[CMIC],
-            async_events: get_u32(data, OAES),
-            attributes: get_u32(data, CTRATT),
-            read_recovery_levels: get_u16(data, RRLS),
-            admin_commands: get_u16(data, OACS),
-            firmware_updates: data[FRMW],
-            log_pages: data[LPA],
-            submission_entry: data[SQES],
-            completion_entry: data[CQES],
-            io_commands: get_u16(data, ONCS),
-            fused: get_u16(data, FUSES),
-            format: data[FNA],
-            write_cache: data[VWC],
-            sgls: get_u32(data, SGLS),
-        }
-    }
-
-    fn encode(&self, data: &mut [u8; IDENTIFY_BYTES]) {
-        data[CMIC] = self.multipath;
-        put_u32(data, OAES, self.async_events);
-        put_u32(data, CTRATT, self.attributes);
-        put_u16(data, RRLS, self.read_recovery_levels);
-        put_u16(data, OACS, self.admin_commands);
-        data[FRMW] = self.firmware_updates;
-        data[LPA] = self.log_pages;
-        data[SQES] = self.submission_entry;
-        data[CQES] = self.completion_entry;
-        put_u16(data, ONCS, self.io_commands);
-        put_u16(data, FUSES, self.fused);
-        data[FNA] = self.format;
-        data[VWC] = self.write_cache;
-        put_u32(data, SGLS, self.sgls);
-    }
-}
-
-impl FabricsLimits {
-    fn decode(data: &[u8; IDENTIFY_BYTES]) -> Self {
-        Self {
-            command_capsule_16b: get_u32(data, IOCCSZ),
-            response_capsule_16b: get_u32(data, IORCSZ),
-            data_offset_16b: get_u16(data, ICDOFF),
-            attributes: data[FCATT],
-            descriptors: data[MSDBD],
-            commands: get_u16(data, OFCS),
-        }
-    }
-
-    fn encode(&self, data: &mut [u8; IDENTIFY_BYTES]) {
-        put_u32(data, IOCCSZ, self.command_capsule_16b);
-        put_u32(data, IORCSZ, self.response_capsule_16b);
-        put_u16(data, ICDOFF, self.data_offset_16b);
-        data[FCATT] = self.attributes;
-        data[MSDBD] = self.descriptors;
-        put_u16(data, OFCS, self.commands);
-    }
+structure! { IdentifyController, IDENTIFY_BYTES;
+    identity: "" @ 0,
+    limits: "" @ 0,
+    support: "" @ 0,
+    fabrics: "" @ 0,
+    ioda: "" @ 3072,
 }

@@ -1,38 +1,41 @@
 //! CNS 04h: the NVM Sets, which windows belong to.
 
 use super::IDENTIFY_BYTES;
-use crate::wire::field::{get_u16, get_u32, get_u128, put_u16, put_u32, put_u128};
+use crate::wire::structure::{read_at, structure, write_at};
 
 /// Sets of one list.
 pub const NVM_SETS_MAX: usize = 31;
 
 const COUNT: usize = 0;
 const ENTRIES: usize = 128;
-const ENTRY_BYTES: usize = 128;
-
-const NVMSETID: usize = 0;
-const ENDGID: usize = 2;
-const RR4KT: usize = 8;
-const OWS: usize = 12;
-const TNVMSETCAP: usize = 16;
-const UNVMSETCAP: usize = 32;
+/// Bytes of a set.
+const NVM_SET_BYTES: usize = 128;
 
 /// An NVM Set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NvmSet {
-    /// NVMSETID @0.
+    /// NVMSETID.
     pub id: u16,
-    /// ENDGID @2: its endurance group.
+    /// ENDGID: its endurance group.
     pub endurance_group: u16,
-    /// RR4KT @8: what a random read of 4 KiB takes, in units of 100 ns, alone and in a
+    /// RR4KT: what a random read of 4 KiB takes, in units of 100 ns, alone and in a
     /// deterministic window.
     pub random_read_100ns: u32,
-    /// OWS @12: bytes of the best write; the log of windows counts writes in it.
+    /// OWS: bytes of the best write; the log of windows counts writes in it.
     pub write_bytes: u32,
-    /// TNVMSETCAP @16: bytes in all.
+    /// TNVMSETCAP: bytes in all.
     pub capacity_bytes: u128,
-    /// UNVMSETCAP @32: bytes that no namespace has.
+    /// UNVMSETCAP: bytes that no namespace has.
     pub free_bytes: u128,
+}
+
+structure! { NvmSet, NVM_SET_BYTES;
+    id: "NVMSETID" @ 0,
+    endurance_group: "ENDGID" @ 2,
+    random_read_100ns: "RR4KT" @ 8,
+    write_bytes: "OWS" @ 12,
+    capacity_bytes: "TNVMSETCAP" @ 16,
+    free_bytes: "UNVMSETCAP" @ 32,
 }
 
 /// The list that Identify returns, rising, from the set of the command on.
@@ -65,18 +68,8 @@ impl NvmSetList {
     #[must_use]
     pub fn decode(data: &[u8; IDENTIFY_BYTES]) -> Self {
         let count = usize::from(data[COUNT]);
-        let entries = data[ENTRIES..].chunks_exact(ENTRY_BYTES).take(count);
-        Self::new(
-            0,
-            entries.map(|entry| NvmSet {
-                id: get_u16(entry, NVMSETID),
-                endurance_group: get_u16(entry, ENDGID),
-                random_read_100ns: get_u32(entry, RR4KT),
-                write_bytes: get_u32(entry, OWS),
-                capacity_bytes: get_u128(entry, TNVMSETCAP),
-                free_bytes: get_u128(entry, UNVMSETCAP),
-            }),
-        )
+        let places = (ENTRIES..IDENTIFY_BYTES).step_by(NVM_SET_BYTES).take(count);
+        Self::new(0, places.map(|at| read_at(data, at)))
     }
 
     /// What Identify returns.
@@ -84,14 +77,8 @@ impl NvmSetList {
     pub fn encode(&self) -> [u8; IDENTIFY_BYTES] {
         let mut data = [0; IDENTIFY_BYTES];
         data[COUNT] = self.length as u8;
-        let entries = data[ENTRIES..].chunks_exact_mut(ENTRY_BYTES);
-        for (entry, set) in entries.zip(self.sets()) {
-            put_u16(entry, NVMSETID, set.id);
-            put_u16(entry, ENDGID, set.endurance_group);
-            put_u32(entry, RR4KT, set.random_read_100ns);
-            put_u32(entry, OWS, set.write_bytes);
-            put_u128(entry, TNVMSETCAP, set.capacity_bytes);
-            put_u128(entry, UNVMSETCAP, set.free_bytes);
+        for (number, set) in self.sets().iter().enumerate() {
+            write_at(&mut data, ENTRIES + NVM_SET_BYTES * number, set);
         }
         data
     }

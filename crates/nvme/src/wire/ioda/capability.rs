@@ -1,7 +1,8 @@
 //! What a drive says it can, in Identify Controller.
 
 use super::{VERSION, put_head, version};
-use crate::wire::field::{Bits, get_u32, put_u32};
+use crate::wire::field::{Bits, get, get_u32, put, put_u32};
+use crate::wire::structure::Value;
 
 /// Bytes of the block.
 pub const CAPABILITY_BYTES: usize = 16;
@@ -19,6 +20,21 @@ pub struct IodaCapability {
     /// Byte 8 bit 1: it can keep all work that changes flash in its windows
     /// ([`WindowScope::AllWork`](crate::WindowScope::AllWork)).
     pub all_work: bool,
+}
+
+/// None is zeroes, and whatever is no block.
+impl Value for Option<IodaCapability> {
+    const BYTES: usize = CAPABILITY_BYTES;
+
+    fn read(bytes: &[u8]) -> Self {
+        IodaCapability::decode(&get(bytes, 0))
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        if let Some(block) = self {
+            put(bytes, 0, &block.encode());
+        }
+    }
 }
 
 impl IodaCapability {

@@ -1,7 +1,8 @@
 //! What a drive tells about its windows.
 
 use super::{VERSION, put_head, scope_bit, scope_of, version};
-use crate::wire::field::{Bits, get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
+use crate::wire::field::{Bits, get, get_u16, get_u32, get_u64, put, put_u16, put_u32, put_u64};
+use crate::wire::structure::Value;
 use crate::{Advertised, ArrayDescription, WindowScope};
 use units::{Duration, Instant};
 
@@ -61,6 +62,21 @@ pub struct CollectionActivity {
     pub must_collect: bool,
     /// Whether a collection runs or waits for its dies.
     pub collecting: bool,
+}
+
+/// None is zeroes, and whatever is no block.
+impl Value for Option<WindowReport> {
+    const BYTES: usize = REPORT_BYTES;
+
+    fn read(bytes: &[u8]) -> Self {
+        WindowReport::decode(&get(bytes, 0))
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        if let Some(block) = self {
+            put(bytes, 0, &block.encode());
+        }
+    }
 }
 
 impl WindowReport {

@@ -1,29 +1,11 @@
 //! Log page 70h: which subsystems there are, and where (Linux `struct nvmf_disc_rsp_page_entry`).
 
 use super::Excerpt;
-use crate::wire::field::{get, get_u16, get_u64, put, put_u16, put_u64};
-use crate::wire::text::{Ascii, NQN_FIELD_BYTES, Nqn};
+use crate::wire::structure::{Value, structure};
+use crate::wire::text::{Ascii, Nqn};
 
 /// Bytes of the head of the page, and of each record behind it.
 pub const DISCOVERY_BYTES: usize = 1024;
-
-const GENCTR: usize = 0;
-const NUMREC: usize = 8;
-const RECFMT: usize = 16;
-
-const TRTYPE: usize = 0;
-const ADRFAM: usize = 1;
-const SUBTYPE: usize = 2;
-const TREQ: usize = 3;
-const PORTID: usize = 4;
-const CNTLID: usize = 6;
-const ASQSZ: usize = 8;
-const EFLAGS: usize = 10;
-const TRSVCID: usize = 32;
-const SUBNQN: usize = 256;
-const TRADDR: usize = 512;
-// The first byte of TSAS is all that TCP has.
-const SECTYPE: usize = 768;
 
 /// The head of the page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,26 +19,10 @@ pub struct DiscoveryHeader {
     pub format: u16,
 }
 
-impl DiscoveryHeader {
-    /// Reads the head.
-    #[must_use]
-    pub fn decode(head: &[u8; DISCOVERY_BYTES]) -> Self {
-        Self {
-            generation: get_u64(head, GENCTR),
-            records: get_u64(head, NUMREC),
-            format: get_u16(head, RECFMT),
-        }
-    }
-
-    /// Writes the head.
-    #[must_use]
-    pub fn encode(&self) -> [u8; DISCOVERY_BYTES] {
-        let mut head = [0; DISCOVERY_BYTES];
-        put_u64(&mut head, GENCTR, self.generation);
-        put_u64(&mut head, NUMREC, self.records);
-        put_u16(&mut head, RECFMT, self.format);
-        head
-    }
+structure! { DiscoveryHeader, DISCOVERY_BYTES;
+    generation: "GENCTR" @ 0,
+    records: "NUMREC" @ 8,
+    format: "RECFMT" @ 16,
 }
 
 /// TRTYPE.
@@ -68,6 +34,24 @@ pub enum Transport {
     Other(u8),
 }
 
+impl Value for Transport {
+    const BYTES: usize = 1;
+
+    fn read(bytes: &[u8]) -> Self {
+        match bytes[0] {
+            3 => Self::Tcp,
+            other => Self::Other(other),
+        }
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        bytes[0] = match *self {
+            Self::Tcp => 3,
+            Self::Other(other) => other,
+        };
+    }
+}
+
 /// ADRFAM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AddressFamily {
@@ -77,6 +61,26 @@ pub enum AddressFamily {
     Ipv6,
     /// Any other.
     Other(u8),
+}
+
+impl Value for AddressFamily {
+    const BYTES: usize = 1;
+
+    fn read(bytes: &[u8]) -> Self {
+        match bytes[0] {
+            1 => Self::Ipv4,
+            2 => Self::Ipv6,
+            other => Self::Other(other),
+        }
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        bytes[0] = match *self {
+            Self::Ipv4 => 1,
+            Self::Ipv6 => 2,
+            Self::Other(other) => other,
+        };
+    }
 }
 
 /// SUBTYPE: what is there.
@@ -92,100 +96,71 @@ pub enum SubsystemKind {
     Other(u8),
 }
 
-/// A subsystem at an address.
+impl Value for SubsystemKind {
+    const BYTES: usize = 1;
+
+    fn read(bytes: &[u8]) -> Self {
+        match bytes[0] {
+            1 => Self::Referral,
+            2 => Self::Nvm,
+            3 => Self::CurrentDiscovery,
+            other => Self::Other(other),
+        }
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        bytes[0] = match *self {
+            Self::Referral => 1,
+            Self::Nvm => 2,
+            Self::CurrentDiscovery => 3,
+            Self::Other(other) => other,
+        };
+    }
+}
+
+/// A subsystem at an address. Text is padded with spaces, as ASCII is in all of NVMe; Linux pads its
+/// port and address with zero bytes and takes either.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiscoveryRecord {
-    /// TRTYPE @0.
+    /// TRTYPE.
     pub transport: Transport,
-    /// ADRFAM @1.
+    /// ADRFAM.
     pub family: AddressFamily,
-    /// SUBTYPE @2.
+    /// SUBTYPE.
     pub kind: SubsystemKind,
-    /// TREQ @3: bits 1:0 secure channel, 1 required, 2 not required.
+    /// TREQ: bits 1:0 secure channel, 1 required, 2 not required.
     pub requirements: u8,
-    /// PORTID @4.
+    /// PORTID.
     pub port: u16,
-    /// CNTLID @6: `FFFFh` for any.
+    /// CNTLID: `FFFFh` for any.
     pub controller: u16,
-    /// ASQSZ @8: most entries of the admin queue, at least 32.
+    /// ASQSZ: most entries of the admin queue, at least 32.
     pub admin_queue: u16,
-    /// EFLAGS @10.
+    /// EFLAGS.
     pub flags: u16,
-    /// TRSVCID @32: the TCP port in decimal.
+    /// TRSVCID: the TCP port in decimal.
     pub service: Ascii<32>,
-    /// SUBNQN @256; none is zeroes.
+    /// SUBNQN; none is zeroes.
     pub subsystem: Option<Nqn>,
-    /// TRADDR @512: the address in its usual notation.
+    /// TRADDR: the address in its usual notation.
     pub address: Ascii<256>,
-    /// SECTYPE @768: 0 none, 1 TLS 1.2, 2 TLS 1.3.
+    /// SECTYPE, the first byte of TSAS, which is all that TCP has: 0 none, 1 TLS 1.2, 2 TLS 1.3.
     pub security: u8,
 }
 
-impl DiscoveryRecord {
-    /// Reads a record.
-    #[must_use]
-    pub fn decode(record: &[u8; DISCOVERY_BYTES]) -> Self {
-        Self {
-            transport: match record[TRTYPE] {
-                3 => Transport::Tcp,
-                other => Transport::Other(other),
-            },
-            family: match record[ADRFAM] {
-                1 => AddressFamily::Ipv4,
-                2 => AddressFamily::Ipv6,
-                other => AddressFamily::Other(other),
-            },
-            kind: match record[SUBTYPE] {
-                1 => SubsystemKind::Referral,
-                2 => SubsystemKind::Nvm,
-                3 => SubsystemKind::CurrentDiscovery,
-                other => SubsystemKind::Other(other),
-            },
-            requirements: record[TREQ],
-            port: get_u16(record, PORTID),
-            controller: get_u16(record, CNTLID),
-            admin_queue: get_u16(record, ASQSZ),
-            flags: get_u16(record, EFLAGS),
-            service: Ascii::decode(&get(record, TRSVCID)),
-            subsystem: Nqn::decode(&get::<NQN_FIELD_BYTES>(record, SUBNQN)),
-            address: Ascii::decode(&get(record, TRADDR)),
-            security: record[SECTYPE],
-        }
-    }
-
-    /// Writes the record. Text is padded with spaces, as ASCII is in all of NVMe; Linux pads these
-    /// two with zero bytes and takes either.
-    #[must_use]
-    pub fn encode(&self) -> [u8; DISCOVERY_BYTES] {
-        let mut record = [0; DISCOVERY_BYTES];
-        record[TRTYPE] = match self.transport {
-            Transport::Tcp => 3,
-            Transport::Other(other) => other,
-        };
-        record[ADRFAM] = match self.family {
-            AddressFamily::Ipv4 => 1,
-            AddressFamily::Ipv6 => 2,
-            AddressFamily::Other(other) => other,
-        };
-        record[SUBTYPE] = match self.kind {
-            SubsystemKind::Referral => 1,
-            SubsystemKind::Nvm => 2,
-            SubsystemKind::CurrentDiscovery => 3,
-            SubsystemKind::Other(other) => other,
-        };
-        record[TREQ] = self.requirements;
-        put_u16(&mut record, PORTID, self.port);
-        put_u16(&mut record, CNTLID, self.controller);
-        put_u16(&mut record, ASQSZ, self.admin_queue);
-        put_u16(&mut record, EFLAGS, self.flags);
-        put(&mut record, TRSVCID, &self.service.encode());
-        if let Some(subsystem) = &self.subsystem {
-            put(&mut record, SUBNQN, &subsystem.encode());
-        }
-        put(&mut record, TRADDR, &self.address.encode());
-        record[SECTYPE] = self.security;
-        record
-    }
+structure! { DiscoveryRecord, DISCOVERY_BYTES;
+    transport: "TRTYPE" @ 0,
+    family: "ADRFAM" @ 1,
+    kind: "SUBTYPE" @ 2,
+    requirements: "TREQ" @ 3,
+    port: "PORTID" @ 4,
+    controller: "CNTLID" @ 6,
+    admin_queue: "ASQSZ" @ 8,
+    flags: "EFLAGS" @ 10,
+    service: "TRSVCID" @ 32,
+    subsystem: "SUBNQN" @ 256,
+    address: "TRADDR" @ 512,
+    security: "SECTYPE" @ 768,
 }
 
 /// Writes the part of the page that a host asked for.

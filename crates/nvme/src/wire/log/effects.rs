@@ -1,12 +1,9 @@
 //! Log page 05h: which commands there are and what they change (Linux `struct nvme_effects_log`).
 
-use crate::wire::field::{get_u32, put_u32};
+use crate::wire::structure::structure;
 
 /// Bytes of the page.
 pub const COMMAND_EFFECTS_BYTES: usize = 4096;
-
-const ADMIN: usize = 0;
-const IO: usize = 1024;
 
 /// Bits of a command.
 pub mod effect {
@@ -25,33 +22,18 @@ pub mod effect {
 /// What commands change, by opcode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommandEffects {
-    /// ACS @0: admin commands.
+    /// ACS: admin commands.
     pub admin: [u32; 256],
-    /// IOCS @1024: I/O commands.
+    /// IOCS: I/O commands.
     pub io: [u32; 256],
+}
+
+structure! { CommandEffects, COMMAND_EFFECTS_BYTES;
+    admin: "ACS" @ 0,
+    io: "IOCS" @ 1024,
 }
 
 impl CommandEffects {
     /// No command at all.
     pub const NONE: Self = Self { admin: [0; 256], io: [0; 256] };
-
-    /// Reads the page.
-    #[must_use]
-    pub fn decode(page: &[u8; COMMAND_EFFECTS_BYTES]) -> Self {
-        Self {
-            admin: core::array::from_fn(|opcode| get_u32(page, ADMIN + 4 * opcode)),
-            io: core::array::from_fn(|opcode| get_u32(page, IO + 4 * opcode)),
-        }
-    }
-
-    /// Writes the page.
-    #[must_use]
-    pub fn encode(&self) -> [u8; COMMAND_EFFECTS_BYTES] {
-        let mut page = [0; COMMAND_EFFECTS_BYTES];
-        for opcode in 0..256 {
-            put_u32(&mut page, ADMIN + 4 * opcode, self.admin[opcode]);
-            put_u32(&mut page, IO + 4 * opcode, self.io[opcode]);
-        }
-        page
-    }
 }

@@ -1,23 +1,9 @@
 //! Log page 02h: how the drive is (Linux `struct nvme_smart_log`).
 
-use crate::wire::field::{get_u16, get_u32, get_u128, put_u16, put_u32, put_u128};
+use crate::wire::structure::{fields, structure};
 
 /// Bytes of the page.
 pub const HEALTH_BYTES: usize = 512;
-
-const CRITICAL_WARNING: usize = 0;
-const TEMPERATURE: usize = 1;
-const SPARE: usize = 3;
-const SPARE_THRESHOLD: usize = 4;
-const USED: usize = 5;
-const GROUP_WARNING: usize = 6;
-/// Ten counters of 16 bytes each.
-const COUNTERS: usize = 32;
-const WARNING_TIME: usize = 192;
-const CRITICAL_TIME: usize = 196;
-const SENSORS: usize = 200;
-const TRANSITIONS: usize = 216;
-const TOTAL_TIMES: usize = 224;
 
 /// How the drive is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -39,6 +25,17 @@ pub struct HealthLog {
     pub counters: HealthCounters,
     /// How hot it was.
     pub thermal: ThermalCounters,
+}
+
+structure! { HealthLog, HEALTH_BYTES;
+    critical_warning: "warning" @ 0,
+    temperature_k: "temperature" @ 1,
+    spare_percent: "spare" @ 3,
+    spare_threshold_percent: "threshold" @ 4,
+    used_percent: "used" @ 5,
+    group_warning: "groups" @ 6,
+    counters: "" @ 0,
+    thermal: "" @ 0,
 }
 
 /// What a drive did since it was made.
@@ -66,6 +63,19 @@ pub struct HealthCounters {
     pub error_entries: u128,
 }
 
+fields! { HealthCounters, HEALTH_BYTES;
+    read_units: "read" @ 32,
+    written_units: "written" @ 48,
+    reads: "reads" @ 64,
+    writes: "writes" @ 80,
+    busy_minutes: "busy" @ 96,
+    power_cycles: "cycles" @ 112,
+    power_on_hours: "hours" @ 128,
+    unsafe_shutdowns: "unsafe" @ 144,
+    media_errors: "media" @ 160,
+    error_entries: "errors" @ 176,
+}
+
 /// How hot a drive was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ThermalCounters {
@@ -81,95 +91,10 @@ pub struct ThermalCounters {
     pub total_seconds: [u32; 2],
 }
 
-impl HealthCounters {
-    const fn to_array(self) -> [u128; 10] {
-        [
-            self.read_units,
-            self.written_units,
-            self.reads,
-            self.writes,
-            self.busy_minutes,
-            self.power_cycles,
-            self.power_on_hours,
-            self.unsafe_shutdowns,
-            self.media_errors,
-            self.error_entries,
-        ]
-    }
-
-    const fn from_array(counters: [u128; 10]) -> Self {
-        let [
-            read_units,
-            written_units,
-            reads,
-            writes,
-            busy_minutes,
-            power_cycles,
-            power_on_hours,
-            unsafe_shutdowns,
-            media_errors,
-            error_entries,
-        ] = counters;
-        Self {
-            read_units,
-            written_units,
-            reads,
-            writes,
-            busy_minutes,
-            power_cycles,
-            power_on_hours,
-            unsafe_shutdowns,
-            media_errors,
-            error_entries,
-        }
-    }
-}
-
-impl HealthLog {
-    /// Reads the page.
-    #[must_use]
-    pub fn decode(page: &[u8; HEALTH_BYTES]) -> Self {
-        let counters = core::array::from_fn(|number| get_u128(page, COUNTERS + 16 * number));
-        Self {
-            critical_warning: page[CRITICAL_WARNING],
-            temperature_k: get_u16(page, TEMPERATURE),
-            spare_percent: page[SPARE],
-            spare_threshold_percent: page[SPARE_THRESHOLD],
-            used_percent: page[USED],
-            group_warning: page[GROUP_WARNING],
-            counters: HealthCounters::from_array(counters),
-            thermal: ThermalCounters {
-                warning_minutes: get_u32(page, WARNING_TIME),
-                critical_minutes: get_u32(page, CRITICAL_TIME),
-                sensors_k: core::array::from_fn(|number| get_u16(page, SENSORS + 2 * number)),
-                transitions: core::array::from_fn(|limit| get_u32(page, TRANSITIONS + 4 * limit)),
-                total_seconds: core::array::from_fn(|limit| get_u32(page, TOTAL_TIMES + 4 * limit)),
-            },
-        }
-    }
-
-    /// Writes the page.
-    #[must_use]
-    pub fn encode(&self) -> [u8; HEALTH_BYTES] {
-        let mut page = [0; HEALTH_BYTES];
-        page[CRITICAL_WARNING] = self.critical_warning;
-        put_u16(&mut page, TEMPERATURE, self.temperature_k);
-        page[SPARE] = self.spare_percent;
-        page[SPARE_THRESHOLD] = self.spare_threshold_percent;
-        page[USED] = self.used_percent;
-        page[GROUP_WARNING] = self.group_warning;
-        for (number, &counter) in self.counters.to_array().iter().enumerate() {
-            put_u128(&mut page, COUNTERS + 16 * number, counter);
-        }
-        put_u32(&mut page, WARNING_TIME, self.thermal.warning_minutes);
-        put_u32(&mut page, CRITICAL_TIME, self.thermal.critical_minutes);
-        for (number, &sensor) in self.thermal.sensors_k.iter().enumerate() {
-            put_u16(&mut page, SENSORS + 2 * number, sensor);
-        }
-        for limit in 0..2 {
-            put_u32(&mut page, TRANSITIONS + 4 * limit, self.thermal.transitions[limit]);
-            put_u32(&mut page, TOTAL_TIMES + 4 * limit, self.thermal.total_seconds[limit]);
-        }
-        page
-    }
+fields! { ThermalCounters, HEALTH_BYTES;
+    warning_minutes: "warm" @ 192,
+    critical_minutes: "hot" @ 196,
+    sensors_k: "sensors" @ 200,
+    transitions: "transitions" @ 216,
+    total_seconds: "seconds" @ 224,
 }

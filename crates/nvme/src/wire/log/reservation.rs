@@ -1,15 +1,10 @@
 //! Log page 80h: what happened to reservations of which a host was a part (NVM Express 1.4, section
 //! 5.14.1.16.1).
 
-use crate::wire::field::{get_u32, get_u64, put_u32, put_u64};
+use crate::wire::structure::structure;
 
 /// Bytes of the page.
 pub const RESERVATION_LOG_BYTES: usize = 64;
-
-const COUNT: usize = 0;
-const KIND: usize = 8;
-const AVAILABLE: usize = 9;
-const NSID: usize = 12;
 
 /// Bits of feature 82h: notices that are *not* wanted.
 pub mod reservation_mask {
@@ -65,26 +60,9 @@ pub struct ReservationLog {
     pub nsid: u32,
 }
 
-impl ReservationLog {
-    /// Reads the page.
-    #[must_use]
-    pub fn decode(page: &[u8; RESERVATION_LOG_BYTES]) -> Self {
-        Self {
-            count: get_u64(page, COUNT),
-            kind: page[KIND],
-            available: page[AVAILABLE],
-            nsid: get_u32(page, NSID),
-        }
-    }
-
-    /// Writes the page.
-    #[must_use]
-    pub fn encode(&self) -> [u8; RESERVATION_LOG_BYTES] {
-        let mut page = [0; RESERVATION_LOG_BYTES];
-        put_u64(&mut page, COUNT, self.count);
-        page[KIND] = self.kind;
-        page[AVAILABLE] = self.available;
-        put_u32(&mut page, NSID, self.nsid);
-        page
-    }
+structure! { ReservationLog, RESERVATION_LOG_BYTES;
+    count: "LPC" @ 0,
+    kind: "LPT" @ 8,
+    available: "NALP" @ 9,
+    nsid: "NSID" @ 12,
 }

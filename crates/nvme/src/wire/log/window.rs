@@ -1,24 +1,12 @@
 //! Log page 0Ah: the windows of an NVM Set (libnvme `struct nvme_nvmset_predictable_lat_log`).
 
 use crate::DriveStatus;
-use crate::wire::field::{Bits, get, get_u16, get_u64, put, put_u16, put_u64};
-use crate::wire::ioda::{CollectionActivity, REPORT_BYTES, WindowReport};
+use crate::wire::field::Bits;
+use crate::wire::ioda::{CollectionActivity, WindowReport};
+use crate::wire::structure::{Value, fields, structure};
 
 /// Bytes of the page.
 pub const WINDOW_LOG_BYTES: usize = 512;
-
-const STATUS: usize = 0;
-const EVENTS: usize = 2;
-const READS_TYPICAL: usize = 32;
-const WRITES_TYPICAL: usize = 40;
-const TIME_MAX: usize = 48;
-const BUSY_TIME_HIGH: usize = 56;
-const BUSY_TIME_LOW: usize = 64;
-const READS_ESTIMATE: usize = 128;
-const WRITES_ESTIMATE: usize = 136;
-const TIME_ESTIMATE: usize = 144;
-/// Reserved from here on: the block of IODA.
-const IODA: usize = 152;
 
 const STATE: Bits = Bits::new(2, 0);
 
@@ -74,6 +62,18 @@ impl WindowState {
     }
 }
 
+impl Value for WindowState {
+    const BYTES: usize = 1;
+
+    fn read(bytes: &[u8]) -> Self {
+        Self::decode(bytes[0].into())
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        bytes[0] = self.encode() as u8;
+    }
+}
+
 /// What a window typically holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WindowTypicals {
@@ -90,30 +90,52 @@ pub struct WindowTypicals {
     pub busy_time_low_ms: u64,
 }
 
+fields! { WindowTypicals, WINDOW_LOG_BYTES;
+    reads: "reads-typical" @ 32,
+    writes: "writes-typical" @ 40,
+    time_max_ms: "time-max" @ 48,
+    busy_time_high_ms: "busy-high" @ 56,
+    busy_time_low_ms: "busy-low" @ 64,
+}
+
 /// What is left of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Estimates {
-    /// DTWIN Reads Estimate @128.
+    /// DTWIN Reads Estimate.
     pub reads: u64,
-    /// DTWIN Writes Estimate @136: what can be written before the drive must collect.
+    /// DTWIN Writes Estimate: what can be written before the drive must collect.
     pub writes: u64,
     /// DTWIN Time Estimate @144, in milliseconds.
     pub time_ms: u64,
 }
 
+fields! { Estimates, WINDOW_LOG_BYTES;
+    reads: "reads-left" @ 128,
+    writes: "writes-left" @ 136,
+    time_ms: "time-left" @ 144,
+}
+
 /// The windows of an NVM Set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WindowLog {
-    /// Status @0.
+    /// Status.
     pub state: WindowState,
-    /// Event Type @2: [`window_event`]s that happened since it was read.
+    /// Event Type: [`window_event`]s that happened since it was read.
     pub events: u16,
     /// What a window typically holds.
     pub typicals: WindowTypicals,
     /// What is left of this one.
     pub estimates: Estimates,
-    /// The block of IODA @152; none for a host that has not asked for it.
+    /// The block of IODA, in reserved bytes; none for a host that has not asked for it.
     pub ioda: Option<WindowReport>,
+}
+
+structure! { WindowLog, WINDOW_LOG_BYTES;
+    state: "status" @ 0,
+    events: "events" @ 2,
+    typicals: "" @ 0,
+    estimates: "" @ 0,
+    ioda: "" @ 152,
 }
 
 impl WindowLog {
@@ -124,47 +146,5 @@ impl WindowLog {
         let CollectionActivity { due, must_collect, collecting } = self.ioda?.activity;
         let headroom_pages = self.estimates.writes;
         Some(DriveStatus { headroom_pages, due, must_collect, collecting })
-    }
-
-    /// Reads the page.
-    #[must_use]
-    pub fn decode(page: &[u8; WINDOW_LOG_BYTES]) -> Self {
-        Self {
-            state: WindowState::decode(page[STATUS].into()),
-            events: get_u16(page, EVENTS),
-            typicals: WindowTypicals {
-                reads: get_u64(page, READS_TYPICAL),
-                writes: get_u64(page, WRITES_TYPICAL),
-                time_max_ms: get_u64(page, TIME_MAX),
-                busy_time_high_ms: get_u64(page, BUSY_TIME_HIGH),
-                busy_time_low_ms: get_u64(page, BUSY_TIME_LOW),
-            },
-            estimates: Estimates {
-                reads: get_u64(page, READS_ESTIMATE),
-                writes: get_u64(page, WRITES_ESTIMATE),
-                time_ms: get_u64(page, TIME_ESTIMATE),
-            },
-            ioda: WindowReport::decode(&get::<REPORT_BYTES>(page, IODA)),
-        }
-    }
-
-    /// Writes the page.
-    #[must_use]
-    pub fn encode(&self) -> [u8; WINDOW_LOG_BYTES] {
-        let mut page = [0; WINDOW_LOG_BYTES];
-        page[STATUS] = self.state.encode() as u8;
-        put_u16(&mut page, EVENTS, self.events);
-        put_u64(&mut page, READS_TYPICAL, self.typicals.reads);
-        put_u64(&mut page, WRITES_TYPICAL, self.typicals.writes);
-        put_u64(&mut page, TIME_MAX, self.typicals.time_max_ms);
-        put_u64(&mut page, BUSY_TIME_HIGH, self.typicals.busy_time_high_ms);
-        put_u64(&mut page, BUSY_TIME_LOW, self.typicals.busy_time_low_ms);
-        put_u64(&mut page, READS_ESTIMATE, self.estimates.reads);
-        put_u64(&mut page, WRITES_ESTIMATE, self.estimates.writes);
-        put_u64(&mut page, TIME_ESTIMATE, self.estimates.time_ms);
-        if let Some(report) = &self.ioda {
-            put(&mut page, IODA, &report.encode());
-        }
-        page
     }
 }

@@ -1,7 +1,7 @@
 //! The eight bytes that every PDU begins with, and what kinds there are (Linux `struct
 //! nvme_tcp_hdr`).
 
-use crate::wire::field::{get_u32, put_u32};
+use crate::wire::structure::structure;
 
 /// Bytes of the common header.
 pub const COMMON_BYTES: usize = 8;
@@ -129,40 +129,22 @@ impl PduKind {
 /// The eight bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommonHeader {
-    /// PDU-type @0; what may be no [`PduKind`].
+    /// PDU-type; what may be no [`PduKind`].
     pub kind: u8,
-    /// FLAGS @1: [`pdu_flag`].
+    /// FLAGS: [`pdu_flag`].
     pub flags: u8,
-    /// HLEN @2: bytes of the header without its digest.
+    /// HLEN: bytes of the header without its digest.
     pub header_bytes: u8,
-    /// PDO @3: where data begin; reserved without data.
+    /// PDO: where data begin; reserved without data.
     pub data_offset: u8,
-    /// PLEN @4: bytes of the whole PDU.
+    /// PLEN: bytes of the whole PDU.
     pub pdu_bytes: u32,
 }
 
-impl CommonHeader {
-    /// Reads the eight bytes.
-    #[must_use]
-    pub fn decode(header: &[u8; COMMON_BYTES]) -> Self {
-        Self {
-            kind: header[TYPE],
-            flags: header[FLAGS],
-            header_bytes: header[HLEN],
-            data_offset: header[PDO],
-            pdu_bytes: get_u32(header, PLEN),
-        }
-    }
-
-    /// Writes the eight bytes.
-    #[must_use]
-    pub fn encode(&self) -> [u8; COMMON_BYTES] {
-        let mut header = [0; COMMON_BYTES];
-        header[TYPE] = self.kind;
-        header[FLAGS] = self.flags;
-        header[HLEN] = self.header_bytes;
-        header[PDO] = self.data_offset;
-        put_u32(&mut header, PLEN, self.pdu_bytes);
-        header
-    }
+structure! { CommonHeader, COMMON_BYTES;
+    kind: "type" @ TYPE,
+    flags: "FLAGS" @ FLAGS,
+    header_bytes: "HLEN" @ HLEN,
+    data_offset: "PDO" @ PDO,
+    pdu_bytes: "PLEN" @ PLEN,
 }

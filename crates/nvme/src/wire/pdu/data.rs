@@ -1,22 +1,19 @@
 //! H2CData, C2HData and R2T (Linux `struct nvme_tcp_data_pdu`, `nvme_tcp_r2t_pdu`).
 
-use crate::wire::field::{get_u16, get_u32, put_u16, put_u32};
+use crate::wire::structure::{Value, fields};
 
-const CCCID: usize = 8;
-const TTAG: usize = 10;
-const OFFSET: usize = 12;
 pub(super) const LENGTH: usize = 16;
 
-/// The header of data, in either direction.
+/// The header of data, in either direction: behind the common header it is that of an R2T.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataHeader {
-    /// CCCID @8: CID of the command.
+    /// CCCID: CID of the command.
     pub cid: u16,
-    /// TTAG @10: that of the R2T; reserved in C2HData.
+    /// TTAG: that of the R2T; reserved in C2HData.
     pub transfer_tag: u16,
-    /// DATAO @12: where in the data of the command these belong.
+    /// DATAO: where in the data of the command these belong.
     pub offset_bytes: u32,
-    /// DATAL @16: how many.
+    /// DATAL: how many.
     pub data_bytes: u32,
     /// LAST_PDU: the last of the R2T, or of the command.
     pub last: bool,
@@ -27,51 +24,32 @@ pub struct DataHeader {
 
 impl DataHeader {
     pub(super) fn decode(pdu: &[u8], last: bool, success: bool) -> Self {
-        Self {
-            cid: get_u16(pdu, CCCID),
-            transfer_tag: get_u16(pdu, TTAG),
-            offset_bytes: get_u32(pdu, OFFSET),
-            data_bytes: get_u32(pdu, LENGTH),
-            last,
-            success,
-        }
+        let ReadyToTransfer { cid, transfer_tag, offset_bytes, data_bytes } = Value::read(pdu);
+        Self { cid, transfer_tag, offset_bytes, data_bytes, last, success }
     }
 
     pub(super) fn encode(&self, pdu: &mut [u8]) {
-        put_u16(pdu, CCCID, self.cid);
-        put_u16(pdu, TTAG, self.transfer_tag);
-        put_u32(pdu, OFFSET, self.offset_bytes);
-        put_u32(pdu, LENGTH, self.data_bytes);
+        let Self { cid, transfer_tag, offset_bytes, data_bytes, .. } = *self;
+        ReadyToTransfer { cid, transfer_tag, offset_bytes, data_bytes }.write(pdu);
     }
 }
 
 /// R2T: there is room for these data of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadyToTransfer {
-    /// CCCID @8: CID of the command.
+    /// CCCID: CID of the command.
     pub cid: u16,
-    /// TTAG @10: the controller's name for this transfer, which the data repeat.
+    /// TTAG: the controller's name for this transfer, which the data repeat.
     pub transfer_tag: u16,
-    /// R2TO @12: where in the data of the command they begin.
+    /// R2TO: where in the data of the command they begin.
     pub offset_bytes: u32,
-    /// R2TL @16: how many.
+    /// R2TL: how many.
     pub data_bytes: u32,
 }
 
-impl ReadyToTransfer {
-    pub(super) fn decode(pdu: &[u8]) -> Self {
-        Self {
-            cid: get_u16(pdu, CCCID),
-            transfer_tag: get_u16(pdu, TTAG),
-            offset_bytes: get_u32(pdu, OFFSET),
-            data_bytes: get_u32(pdu, LENGTH),
-        }
-    }
-
-    pub(super) fn encode(&self, pdu: &mut [u8]) {
-        put_u16(pdu, CCCID, self.cid);
-        put_u16(pdu, TTAG, self.transfer_tag);
-        put_u32(pdu, OFFSET, self.offset_bytes);
-        put_u32(pdu, LENGTH, self.data_bytes);
-    }
+fields! { ReadyToTransfer, 24;
+    cid: "CCCID" @ 8,
+    transfer_tag: "TTAG" @ 10,
+    offset_bytes: "R2TO" @ 12,
+    data_bytes: "R2TL" @ LENGTH,
 }

@@ -7,6 +7,7 @@ use super::init::{InitRequest, InitResponse};
 use super::term::Termination;
 use crate::wire::completion::{COMPLETION_BYTES, CompletionEntry};
 use crate::wire::field::{get, put};
+use crate::wire::structure::Value;
 use crate::wire::submission::{SUBMISSION_BYTES, SubmissionEntry};
 
 /// CapsuleCmd: a command and how many bytes of data follow it. The SGL of the command says so as
@@ -126,7 +127,7 @@ impl Header {
                 let data = DataHeader::decode(pdu, last, success);
                 Self::ControllerData(check_length(data, data_bytes)?)
             }
-            PduKind::ReadyToTransfer => Self::ReadyToTransfer(ReadyToTransfer::decode(pdu)),
+            PduKind::ReadyToTransfer => Self::ReadyToTransfer(ReadyToTransfer::read(pdu)),
         })
     }
 
@@ -149,7 +150,7 @@ impl Header {
             Self::Command(capsule) => put(pdu, COMMON_BYTES, &capsule.entry.encode()),
             Self::Response(completion) => put(pdu, COMMON_BYTES, &completion.encode()),
             Self::HostData(data) | Self::ControllerData(data) => data.encode(pdu),
-            Self::ReadyToTransfer(ready) => ready.encode(pdu),
+            Self::ReadyToTransfer(ready) => ready.write(pdu),
         }
     }
 }

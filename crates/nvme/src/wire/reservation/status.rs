@@ -1,17 +1,12 @@
 //! What Reservation Report returns: a header, and an entry for each registrant.
 
 use super::super::Excerpt;
-use super::super::field::{get, get_u16, get_u32, get_u64, put, put_u16, put_u32, put_u64};
+use super::super::field::{get, get_u16, get_u64, put, put_u16, put_u64};
+use super::super::structure::structure;
 use super::kind::ReservationType;
 
 /// Bytes of the header. Entries of the extended format begin at byte 64, others right behind it.
 pub const STATUS_HEADER_BYTES: usize = 24;
-
-// In the header.
-const GEN: usize = 0;
-const RTYPE: usize = 4;
-const REGCTL: usize = 5;
-const PTPLS: usize = 9;
 
 // In an entry.
 const CNTLID: usize = 0;
@@ -65,33 +60,18 @@ pub struct ReservationHeader {
     pub persists: u8,
 }
 
+structure! { ReservationHeader, STATUS_HEADER_BYTES;
+    generation: "GEN" @ 0,
+    kind: "RTYPE" @ 4,
+    registrants: "REGCTL" @ 5,
+    persists: "PTPLS" @ 9,
+}
+
 impl ReservationHeader {
     /// The type of the reservation, if there is one of a type that is known.
     #[must_use]
     pub const fn reservation(&self) -> Option<ReservationType> {
         ReservationType::decode(self.kind)
-    }
-
-    /// Reads the header.
-    #[must_use]
-    pub fn decode(data: &[u8; STATUS_HEADER_BYTES]) -> Self {
-        Self {
-            generation: get_u32(data, GEN),
-            kind: data[RTYPE],
-            registrants: get_u16(data, REGCTL),
-            persists: data[PTPLS],
-        }
-    }
-
-    /// Writes the header.
-    #[must_use]
-    pub fn encode(&self) -> [u8; STATUS_HEADER_BYTES] {
-        let mut data = [0; STATUS_HEADER_BYTES];
-        put_u32(&mut data, GEN, self.generation);
-        data[RTYPE] = self.kind;
-        put_u16(&mut data, REGCTL, self.registrants);
-        data[PTPLS] = self.persists;
-        data
     }
 }
 

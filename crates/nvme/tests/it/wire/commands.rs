@@ -79,23 +79,6 @@ fn fabrics(fctype: u8, table: &str, command: FabricsCommand) -> String {
 
 #[test]
 fn submission_entries() {
-    let table = "
-        0  1 OPC
-        +  1 FLAGS
-        +  2 CID
-        +  4 NSID
-        +  4 CDW2
-        +  4 CDW3
-        +  8 MPTR
-        +  8 DPTR.address
-        +  4 DPTR.length
-        39 1 DPTR.kind =01
-        +  4 CDW10
-        +  4 CDW11
-        +  4 CDW12
-        +  4 CDW13
-        +  4 CDW14
-        +  4 CDW15";
     let example = SubmissionEntry {
         flags: 0x43,
         cdw2: 0xc2c2_0102,
@@ -104,7 +87,9 @@ fn submission_entries() {
         cdw10: [10, 11, 12, 13, 14, 15],
         ..SubmissionEntry::new(0xc1, COMMON)
     };
-    let layout = Layout::new(64, table);
+    let layout = Layout::of(64, SubmissionEntry::FIELDS)
+        .fixed("DPTR.kind", 1)
+        .split("CDW10", &["CDW10", "CDW11", "CDW12", "CDW13", "CDW14", "CDW15"]);
     layout.check(
         |bytes| Some(SubmissionEntry::decode(bytes)),
         SubmissionEntry::encode,
@@ -155,14 +140,9 @@ fn data_pointers() {
 
 #[test]
 fn completion_entries() {
-    let table = "
-        0  4 DW0
-        +  4 DW1
-        +  2 SQHD
-        +  2 SQID
-        +  2 CID
-        +  2 status &fffe";
-    let layout = Layout::new(16, table);
+    let layout = Layout::of(16, CompletionEntry::FIELDS)
+        .split("RESULT", &["DW0", "DW1"])
+        .bits("status", 0xfffe);
     let example = CompletionEntry {
         result: 0x1122_3344_5566_7788,
         sq_head: 3,
@@ -297,7 +277,7 @@ fn blocks_are_counted_from_one_and_may_not_overflow() {
 
 #[test]
 fn dataset_ranges() {
-    let layout = Layout::new(16, "0 4 attributes\n4 4 NLB\n8 8 SLBA");
+    let layout = Layout::of(16, DatasetRange::FIELDS);
     let example = DatasetRange { attributes: 0x0102_0304, blocks: 0x100, lba: 0x1_0000_0000 };
     layout.check(|bytes| Some(DatasetRange::decode(bytes)), DatasetRange::encode, &[example]);
     insta::assert_snapshot!("dataset-range", layout.dump(&example.encode()));

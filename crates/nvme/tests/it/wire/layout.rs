@@ -1,6 +1,8 @@
-//! Tables of fields, written down once more than in the code, and what follows from them for a
-//! structure: which bits survive, which are reserved, and what a representative value looks like.
+//! Tables of fields, and what follows from them for a structure: which bits survive, which are
+//! reserved, and what a representative value looks like. Where the code has such a table it is the
+//! one; the bytes of examples, in snapshots, say that its places are right.
 
+use nvme::wire::Field;
 use std::fmt::{Debug, Write};
 use units::Rng;
 
@@ -21,7 +23,7 @@ enum Kind {
 }
 
 #[derive(Debug)]
-struct Field {
+struct Row {
     at: usize,
     bytes: usize,
     name: String,
@@ -32,7 +34,7 @@ struct Field {
 #[derive(Debug)]
 pub(crate) struct Layout {
     bytes: usize,
-    fields: Vec<Field>,
+    fields: Vec<Row>,
 }
 
 fn number(text: &str) -> u128 {
@@ -44,7 +46,7 @@ impl Layout {
     /// reserved as `&hex`, or the value as `=hex`. An offset may be the end of the line before,
     /// written `+`.
     pub(crate) fn new(bytes: usize, table: &str) -> Self {
-        let mut fields: Vec<Field> = Vec::new();
+        let mut fields: Vec<Row> = Vec::new();
         for line in table.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let words: Vec<_> = line.split_whitespace().collect();
             let end = fields.last().map_or(0, |field| field.at + field.bytes);
@@ -61,9 +63,94 @@ impl Layout {
             };
             let size = words[1].parse().expect("a size");
             assert!(at + size <= bytes, "{line} is past the end");
-            fields.push(Field { at, bytes: size, name: words[2].into(), kind });
+            fields.push(Row { at, bytes: size, name: words[2].into(), kind });
         }
         Self { bytes, fields }
+    }
+
+    /// The fields that the code has, in the order of their places.
+    pub(crate) fn of(bytes: usize, fields: &[Field]) -> Self {
+        let mut layout = Self { bytes, fields: Vec::new() };
+        layout.add(0, "", fields);
+        layout.sorted()
+    }
+
+    /// Adds fields, at places and with names behind these.
+    fn add(&mut self, start: usize, outer: &str, fields: &[Field]) {
+        for &Field { name, at, bytes, is_text, parts } in fields {
+            let name = match (outer, name) {
+                ("", name) | (name, "") => name.to_owned(),
+                (outer, name) => format!("{outer}.{name}"),
+            };
+            let kind = if is_text { Kind::Text } else { Kind::Number };
+            match parts {
+                // Not of this structure alone: a table of its own has it.
+                [] if name.is_empty() => {}
+                [] => self.fields.push(Row { at: start + at, bytes, name, kind }),
+                parts => self.add(start + at, &name, parts),
+            }
+        }
+    }
+
+    fn sorted(mut self) -> Self {
+        self.fields.sort_by_key(|field| field.at);
+        let overlap = self.fields.windows(2).find(|two| two[0].at + two[0].bytes > two[1].at);
+        assert!(overlap.is_none(), "{overlap:?} overlap");
+        self
+    }
+
+    /// The same with the fields of a table as well.
+    pub(crate) fn and(mut self, table: &str) -> Self {
+        self.fields.extend(Self::new(self.bytes, table).fields);
+        self.sorted()
+    }
+
+    /// The same with a list of structures, whose fields are numbered.
+    pub(crate) fn and_list(mut self, places: impl Iterator<Item = usize>, of: &[Field]) -> Self {
+        for (number, place) in places.enumerate() {
+            let known = self.fields.len();
+            self.add(place, "", of);
+            for field in &mut self.fields[known..] {
+                field.name += &format!("[{number}]");
+            }
+        }
+        self.sorted()
+    }
+
+    /// The same with a field that is shown as several of one size.
+    pub(crate) fn split(mut self, name: &str, into: &[&str]) -> Self {
+        let index = self.index(name);
+        let Row { at, bytes, .. } = self.fields.remove(index);
+        let bytes = bytes / into.len();
+        let row = |(number, name): (usize, &&str)| Row {
+            at: at + bytes * number,
+            bytes,
+            name: (*name).to_owned(),
+            kind: Kind::Number,
+        };
+        self.fields.extend(into.iter().enumerate().map(row));
+        self.sorted()
+    }
+
+    /// The same with a field of which only these bits are not reserved.
+    pub(crate) fn bits(self, name: &str, bits: u128) -> Self {
+        self.with_kind(name, Kind::Bits(bits))
+    }
+
+    /// The same with a field that always has this value.
+    pub(crate) fn fixed(self, name: &str, value: u128) -> Self {
+        self.with_kind(name, Kind::Fixed(value))
+    }
+
+    fn with_kind(mut self, name: &str, kind: Kind) -> Self {
+        let index = self.index(name);
+        self.fields[index].kind = kind;
+        self
+    }
+
+    fn index(&self, name: &str) -> usize {
+        let found = self.fields.iter().position(|field| field.name == name);
+        found.unwrap_or_else(|| panic!("there is no field {name}"))
     }
 
     /// The same with a table of fields behind the others.

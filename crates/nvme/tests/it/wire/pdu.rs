@@ -11,11 +11,9 @@ use nvme::wire::{
 };
 use units::{crc32c, crc32c_append};
 
-const COMMON: &str = "0 1 type\n+ 1 FLAGS\n+ 1 HLEN\n+ 1 PDO\n+ 4 PLEN";
-
 #[test]
 fn common_headers() {
-    let layout = Layout::new(8, COMMON);
+    let layout = Layout::of(8, CommonHeader::FIELDS);
     let example = CommonHeader {
         kind: PduKind::Command as u8,
         flags: 3,
@@ -89,7 +87,7 @@ fn prefixes() {
     for (name, header, fields) in cases {
         let mut bytes = [0xee; PREFIX_BYTES_MAX];
         let length = framing.write(&header, &mut bytes);
-        let layout = Layout::with(PREFIX_BYTES_MAX, COMMON, fields);
+        let layout = Layout::of(PREFIX_BYTES_MAX, CommonHeader::FIELDS).and(fields);
         let dump = layout.dump(&bytes);
         text += &format!("{name}, {length} bytes before the data\n{dump}\n");
         if !header.kind().is_termination() {

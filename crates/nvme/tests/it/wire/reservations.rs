@@ -15,12 +15,13 @@ const ENTRY: RegistrantEntry = RegistrantEntry {
 
 #[test]
 fn keys() {
-    let layout = Layout::new(16, "0 8 CRKEY\n8 8 NRKEY");
+    let layout = Layout::of(16, RegisterKeys::FIELDS);
     let register = RegisterKeys { current: 0x0102_0304_0506_0708, new: 9 };
     layout.check(|bytes| Some(RegisterKeys::decode(bytes)), RegisterKeys::encode, &[register]);
+    let layout = Layout::of(16, AcquireKeys::FIELDS);
     let acquire = AcquireKeys { current: 7, preempt: 0x0102_0304_0506_0708 };
     layout.check(|bytes| Some(AcquireKeys::decode(bytes)), AcquireKeys::encode, &[acquire]);
-    let layout = Layout::new(8, "0 8 CRKEY");
+    let layout = Layout::of(8, ReleaseKey::FIELDS);
     let release = ReleaseKey { current: 0x0102_0304_0506_0708 };
     layout.check(|bytes| Some(ReleaseKey::decode(bytes)), ReleaseKey::encode, &[release]);
     assert_eq!(release.encode(), [8, 7, 6, 5, 4, 3, 2, 1]);
@@ -29,7 +30,7 @@ fn keys() {
 #[test]
 fn a_report() {
     let header = ReservationHeader { generation: 7, kind: 4, registrants: 2, persists: 1 };
-    let layout = Layout::new(24, "0 4 GEN\n+ 1 RTYPE\n+ 2 REGCTL\n9 1 PTPLS");
+    let layout = Layout::of(24, ReservationHeader::FIELDS);
     layout.check(
         |bytes| Some(ReservationHeader::decode(bytes)),
         ReservationHeader::encode,
@@ -68,7 +69,7 @@ fn a_report() {
 
 #[test]
 fn notices() {
-    let layout = Layout::new(64, "0 8 LPC\n+ 1 LPT\n+ 1 NALP\n12 4 NSID");
+    let layout = Layout::of(64, ReservationLog::FIELDS);
     let page = ReservationLog { count: 3, kind: 1, available: 2, nsid: 1 };
     layout.check(|bytes| Some(ReservationLog::decode(bytes)), ReservationLog::encode, &[page]);
     let notices = [

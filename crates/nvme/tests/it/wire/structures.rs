@@ -44,6 +44,11 @@ pub(super) fn report() -> WindowReport {
     }
 }
 
+const CAPABILITY: &str = "
+    3072 4 magic =41444f49
+    +    2 version =1
+    3080 4 abilities &3";
+
 const SETTINGS: &str = "
     56 4 magic =41444f49
     +  2 version =1
@@ -95,52 +100,6 @@ fn connect_data() {
 
 #[test]
 fn identify_controller() {
-    let table = "
-        0    2   VID
-        +    2   SSVID
-        +    20  SN text
-        +    40  MN text
-        +    8   FR text
-        73   3   IEEE
-        +    1   CMIC
-        +    1   MDTS
-        +    2   CNTLID
-        +    4   VER
-        92   4   OAES
-        +    4   CTRATT
-        +    2   RRLS
-        111  1   CNTRLTYPE
-        128  6   CRDT
-        256  2   OACS
-        +    1   ACL
-        +    1   AERL
-        +    1   FRMW
-        +    1   LPA
-        +    1   ELPE
-        320  2   KAS
-        338  2   NSETIDMAX
-        +    2   ENDGIDMAX
-        512  1   SQES
-        +    1   CQES
-        +    2   MAXCMD
-        +    4   NN
-        +    2   ONCS
-        +    2   FUSES
-        +    1   FNA
-        +    1   VWC
-        +    2   AWUN
-        +    2   AWUPF
-        536  4   SGLS
-        768  256 SUBNQN text
-        1792 4   IOCCSZ
-        +    4   IORCSZ
-        +    2   ICDOFF
-        +    1   FCATT
-        +    1   MSDBD
-        +    2   OFCS
-        3072 4   magic =41444f49
-        +    2   version =1
-        3080 4   abilities &3";
     let example = IdentifyController {
         identity: ControllerIdentity {
             vendor: 0x1b36,
@@ -202,7 +161,7 @@ fn identify_controller() {
     assert_eq!(ControllerLimits::default().transfer_bytes(0), None);
     let huge = ControllerLimits { transfer: 255, ..example.limits };
     assert_eq!(huge.transfer_bytes(15), None);
-    let layout = Layout::new(4096, table);
+    let layout = Layout::of(4096, IdentifyController::FIELDS).and(CAPABILITY);
     layout.check(
         |bytes| Some(IdentifyController::decode(bytes)),
         IdentifyController::encode,
@@ -215,27 +174,6 @@ fn identify_controller() {
 
 #[test]
 fn identify_namespace() {
-    let table = "
-        0   8  NSZE
-        +   8  NCAP
-        +   8  NUSE
-        +   1  NSFEAT
-        +   1  NLBAF
-        +   1  FLBAS
-        30  1  NMIC
-        +   1  RESCAP
-        33  1  DLFEAT
-        64  2  NPWG
-        +   2  NPWA
-        +   2  NPDG
-        +   2  NPDA
-        +   2  NOWS
-        92  4  ANAGRPID
-        100 2  NVMSETID
-        +   2  ENDGID
-        +   16 NGUID
-        +   8  EUI64
-        +   64 LBAF";
     let mut lba_formats = [LbaFormat::default(); nvme::wire::LBA_FORMATS];
     lba_formats[0] = LbaFormat { metadata_bytes: 0, data_shift: 9, performance: 2 };
     lba_formats[1] = LbaFormat { metadata_bytes: 8, data_shift: 12, performance: 0 };
@@ -265,7 +203,7 @@ fn identify_namespace() {
         eui64: *b"01234567",
         lba_formats,
     };
-    let layout = Layout::new(4096, table);
+    let layout = Layout::of(4096, IdentifyNamespace::FIELDS);
     layout.check(
         |bytes| Some(IdentifyNamespace::decode(bytes)),
         IdentifyNamespace::encode,
@@ -287,17 +225,8 @@ fn nvm_sets() {
         capacity_bytes: 1 << 70,
         free_bytes: 1 << 40,
     };
-    let mut table = String::from("0 1 count =1f\n");
-    for number in 0..31 {
-        let at = |field: usize| 128 + 128 * number + field;
-        for (offset, size, name) in
-            [(0, 2, "NVMSETID"), (2, 2, "ENDGID"), (8, 4, "RR4KT"), (12, 4, "OWS")]
-        {
-            table += &format!("{} {size} {name}[{number}]\n", at(offset));
-        }
-        table += &format!("{} 16 TNVMSETCAP[{number}]\n+ 16 UNVMSETCAP[{number}]\n", at(16));
-    }
-    let layout = Layout::new(4096, &table);
+    let places = (0..31).map(|number| 128 + 128 * number);
+    let layout = Layout::new(4096, "0 1 count =1f").and_list(places, NvmSet::FIELDS);
     let full = NvmSetList::new(0, [set; 40]);
     assert_eq!(full.sets().len(), 31);
     layout.check(|bytes| Some(NvmSetList::decode(bytes)), NvmSetList::encode, &[full]);
@@ -310,19 +239,7 @@ fn nvm_sets() {
 
 #[test]
 fn error_log() {
-    let table = "
-        0  8 count
-        +  2 SQID
-        +  2 CID
-        +  2 status &fffe
-        +  2 location
-        +  8 LBA
-        +  4 NSID
-        +  1 vendor
-        +  1 TRTYPE
-        32 8 specific
-        +  2 transport";
-    let layout = Layout::new(64, table);
+    let layout = Layout::of(64, ErrorEntry::FIELDS).bits("status", 0xfffe);
     let example = ErrorEntry {
         count: 9,
         sq_id: 1,
@@ -342,29 +259,7 @@ fn error_log() {
 
 #[test]
 fn health_log() {
-    let table = "
-        0   1  warning
-        +   2  temperature
-        +   1  spare
-        +   1  threshold
-        +   1  used
-        +   1  groups
-        32  16 read
-        +   16 written
-        +   16 reads
-        +   16 writes
-        +   16 busy
-        +   16 cycles
-        +   16 hours
-        +   16 unsafe
-        +   16 media
-        +   16 errors
-        +   4  warm
-        +   4  hot
-        +   16 sensors
-        +   8  transitions
-        +   8  seconds";
-    let layout = Layout::new(512, table);
+    let layout = Layout::of(512, HealthLog::FIELDS);
     let example = HealthLog {
         critical_warning: 2,
         temperature_k: 310,
@@ -411,7 +306,7 @@ fn firmware_log() {
 
 #[test]
 fn command_effects() {
-    let layout = Layout::new(4096, "0 1024 ACS\n1024 1024 IOCS");
+    let layout = Layout::of(4096, CommandEffects::FIELDS);
     let mut example = CommandEffects::NONE;
     example.admin[0x06] = effect::SUPPORTED;
     example.io[0x01] = effect::SUPPORTED | effect::CHANGES_DATA;
@@ -425,17 +320,7 @@ fn command_effects() {
 
 #[test]
 fn window_log() {
-    let standard = "
-        0   1 status &07
-        2   2 events
-        32  8 reads-typical
-        +   8 writes-typical
-        +   8 time-max
-        +   8 busy-high
-        +   8 busy-low
-        128 8 reads-left
-        +   8 writes-left
-        +   8 time-left";
+    let standard = || Layout::of(512, WindowLog::FIELDS).bits("status", 7);
     let example = WindowLog {
         state: WindowState::Deterministic,
         events: 0x8001,
@@ -449,7 +334,7 @@ fn window_log() {
         estimates: Estimates { reads: 6, writes: 7, time_ms: 8 },
         ioda: Some(report()),
     };
-    let layout = Layout::with(512, standard, REPORT);
+    let layout = standard().and(REPORT);
     layout.check(|bytes| Some(WindowLog::decode(bytes)), WindowLog::encode, &[example]);
     insta::assert_snapshot!("window-log", layout.dump(&example.encode()));
     let status = example.drive_status().unwrap();
@@ -457,7 +342,7 @@ fn window_log() {
     assert!(status.due && !status.must_collect && status.collecting);
     // A host that knows nothing of IODA.
     let plain = WindowLog { ioda: None, ..example };
-    let layout = Layout::new(512, standard);
+    let layout = standard();
     layout.check(|bytes| Some(WindowLog::decode(bytes)), WindowLog::encode, &[plain]);
     assert_eq!(plain.encode()[152..], [0; 360]);
     assert_eq!(plain.drive_status(), None);
@@ -498,7 +383,7 @@ fn window_config() {
 
 #[test]
 fn discovery_log() {
-    let layout = Layout::new(1024, "0 8 GENCTR\n8 8 NUMREC\n16 2 RECFMT");
+    let layout = Layout::of(1024, DiscoveryHeader::FIELDS);
     let head = DiscoveryHeader { generation: 5, records: 2, format: 0 };
     layout.check(
         |bytes| Some(DiscoveryHeader::decode(bytes)),
@@ -506,20 +391,7 @@ fn discovery_log() {
         &[DiscoveryHeader { format: 1, ..head }],
     );
     let record = record();
-    let table = "
-        0   1   TRTYPE
-        +   1   ADRFAM
-        +   1   SUBTYPE
-        +   1   TREQ
-        +   2   PORTID
-        +   2   CNTLID
-        +   2   ASQSZ
-        +   2   EFLAGS
-        32  32  TRSVCID text
-        256 256 SUBNQN text
-        512 256 TRADDR text
-        768 1   SECTYPE";
-    let records = Layout::new(1024, table);
+    let records = Layout::of(1024, DiscoveryRecord::FIELDS);
     records.check(|bytes| Some(DiscoveryRecord::decode(bytes)), DiscoveryRecord::encode, &[record]);
     let text = records.dump(&record.encode()).replace("\\0", "");
     insta::assert_snapshot!("discovery", layout.dump(&head.encode()) + "\n" + &text);

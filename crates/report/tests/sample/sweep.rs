@@ -1,6 +1,6 @@
 //! An invented sweep.
 
-use crate::sweep::{
+use ioda_report::sweep::{
     Measured, Outcome, Parameter, Scale, Sweep, SweepMetric, SweepPoint, SweepPolicy, SweepRun,
     Unit, Value,
 };
@@ -8,7 +8,7 @@ use crate::sweep::{
 /// Two policies and two seeds over three widths and, if `parameters` is 2, five loads. Arrays of
 /// eight drives cannot be built, and one run failed.
 #[must_use]
-pub fn sweep(parameters: usize) -> Sweep {
+pub(crate) fn sweep(parameters: usize) -> Sweep {
     let text = |text: &str| text.to_owned();
     let width = parameter("width", "array.drives", &["4", "8", "16"], Scale::Linear);
     let loads = ["0.01", "0.02", "0.04", "0.06", "0.08"];

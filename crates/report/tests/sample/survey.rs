@@ -1,14 +1,14 @@
 //! An invented survey, from the runs of the invented comparison.
 
 use super::{INVENTIONS, comparison};
-use crate::survey::{
+use ioda_report::survey::{
     Outcome, ProcessorTime, SaturationRun, Survey, SurveyPolicy, SurveyRun, SurveyWorkload, costs,
 };
-use crate::{Latency, Percentile, Run, WriteCacheCounters};
+use ioda_report::{Latency, Percentile, Run, WriteCacheCounters};
 
 /// Two workloads, two seeds, six policies of which one failed once, and one that could not be run.
 #[must_use]
-pub fn survey() -> Survey {
+pub(crate) fn survey() -> Survey {
     let text = |text: &str| text.to_owned();
     let mut survey = Survey {
         title: text("Invented numbers: 7 policies under 2 workloads, 2 seeds"),

@@ -1,10 +1,10 @@
 //! An invented life of a request.
 
-use crate::story::{Activity, Lane, Part, Sentence, Span, Story};
+use ioda_report::story::{Activity, Lane, Part, Sentence, Span, Story};
 
 /// A read that fails fast and is reconstructed, with one drive of those that it asks.
 #[must_use]
-pub fn story() -> Story {
+pub(crate) fn story() -> Story {
     let text = |line: &str| line.to_owned();
     let part = |us: f64, name: &str| Part { name: text(name), us };
     let span = |from_us: f64, until_us: f64, activity: Activity| Span {

@@ -1,6 +1,6 @@
 //! An invented experiment of the laboratory.
 
-use crate::lab::{
+use ioda_report::lab::{
     ArrayMeasured, LabApplication, LabExperiment, LabMeasured, LabRun, LabSystem, PERCENTILES,
     Second, Unjudged,
 };
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Six applications on five systems. One run failed, one application was not timed, and the last
 /// was followed second by second while a drive failed.
 #[must_use]
-pub fn lab() -> LabExperiment {
+pub(crate) fn lab() -> LabExperiment {
     let text = |text: &str| text.to_owned();
     let systems =
         [("md", "md"), ("base", "Base"), ("ioda", "IODA"), ("ideal", "Ideal"), ("quiet", "Quiet")];

@@ -8,17 +8,17 @@ mod story;
 mod survey;
 mod sweep;
 
-use crate::violation::{Cause, Violation};
-use crate::{
+use ioda_report::violation::{Cause, Violation};
+use ioda_report::{
     AskedLoad, Band, BlockedReads, BufferCounters, CauseSplit, Claim, ClaimKind, Comparison,
     DriveSummary, Finding, Latency, Manifest, Percentile, ProgrammedWindow, Run, Timeline,
     TimelinePoint, Weight, WindowCurve, WindowReport,
 };
 
-pub use lab::lab;
-pub use story::story;
-pub use survey::survey;
-pub use sweep::sweep;
+pub(crate) use lab::lab;
+pub(crate) use story::story;
+pub(crate) use survey::survey;
+pub(crate) use sweep::sweep;
 
 /// Number of reads per policy.
 const READS: u64 = 600_000;
@@ -122,7 +122,7 @@ const INVENTIONS: [Invention; 6] = [
 
 /// The invented comparison: six policies, with a timeline each, and two claims.
 #[must_use]
-pub fn comparison() -> Comparison {
+pub(crate) fn comparison() -> Comparison {
     Comparison {
         title: "Invented numbers: tpcc on RAID-5 of four femu drives".to_owned(),
         manifest: manifest(),
@@ -448,7 +448,7 @@ fn mix(value: u64) -> u64 {
 }
 /// Windows of two drives, of which one cannot promise anything in wide arrays.
 #[must_use]
-pub fn windows() -> WindowReport {
+pub(crate) fn windows() -> WindowReport {
     let curve = |name: &str, bytes: f64, shortest_ms: f64| WindowCurve {
         name: name.to_owned(),
         points: (4..=24).map(|n| (f64::from(n), bytes / f64::from(n))).collect(),
