@@ -16,7 +16,8 @@
 use super::block::BLOCK_BYTES;
 use super::drive_set::DriveSet;
 use super::intent::Intent;
-use super::journal::{Batch, Content, Journal, JournalError, PARTS_MAX, Part};
+use super::journal::{Batch, Content, JournalError, PARTS_MAX, Part};
+use super::journal_writer::JournalWriter;
 use super::order::{ChangeOrder, WriteId};
 use super::output::{Change, ChangeId, OperationId, WantedChange};
 use crate::planted::{Bug, Planted};
@@ -226,7 +227,7 @@ impl<C: Change> WriteGate<C> {
 
     /// The batch in which these writes are is not to be: they wait as if they had not been let in.
     /// None of them was released.
-    pub(super) fn withdraw_batch(&mut self, sequence: u64, journal: &mut Journal) {
+    pub(super) fn withdraw_batch(&mut self, sequence: u64, journal: &mut JournalWriter) {
         let is_of_it = |change: &InFlight| change.record == Some(sequence);
         assert!(
             !self.in_flight.values().any(is_of_it) || self.planted.has(Bug::BatchNotAwaited),
@@ -261,31 +262,38 @@ impl<C: Change> WriteGate<C> {
         writes
     }
 
-    /// Has the journal take the next batch, of the changes of `journalled` drives, if any write
-    /// waits for that.
+    /// Has the journal take the next batch, if any write waits for that and it takes one.
+    ///
+    /// # Errors
+    ///
+    /// If it never will.
     pub(super) fn record(
         &mut self,
-        journalled: DriveSet,
-        journal: &mut Journal,
-    ) -> Option<Result<Batch, JournalError>> {
+        journal: &mut JournalWriter,
+    ) -> Result<Option<Batch>, JournalError> {
+        if !journal.takes_batch() {
+            return Ok(None);
+        }
         let writes = self.next_to_record(journal.batch_bytes());
         if writes.is_empty() {
-            return None;
+            return Ok(None);
         }
         let pending = writes.iter().filter_map(|write| self.pending.get(write));
         let changes = pending.flat_map(|pending| &pending.changes).filter(|held| {
             held.change.data().is_some() || !self.planted.has(Bug::TrimNotJournalled)
         });
-        let parts = changes.filter(|held| journalled.contains(held.extent.drive)).map(|held| {
+        let journalled = changes.filter(|held| journal.drives().contains(held.extent.drive));
+        let parts = journalled.map(|held| {
             let Extent { drive, offset_bytes, length_bytes, .. } = held.extent;
             let zeros = Content::Zeros { bytes: length_bytes };
             Part { drive, offset_bytes, content: held.change.data().map_or(zeros, Content::Bytes) }
         });
-        let batch = journal.append(&parts.collect::<Vec<_>>());
-        if let Ok(batch) = &batch {
+        let parts: Vec<_> = parts.collect();
+        let batch = journal.append(&parts)?;
+        if let Some(batch) = &batch {
             writes.into_iter().for_each(|write| self.set_record(write, batch.sequence));
         }
-        Some(batch)
+        Ok(batch)
     }
 
     /// A write is in a batch, alone or with others.
@@ -318,18 +326,15 @@ impl<C: Change> WriteGate<C> {
         self.changed.append(&mut self.unmarked);
     }
 
-    /// The next write of those for which something has changed that may go now.
-    pub(super) fn release(
-        &mut self,
-        intent: &Intent,
-        journal: &Journal,
-    ) -> Option<Vec<Leaving<C>>> {
+    /// The next write of those for which something has changed that may go now. Batches up to
+    /// `stable` are.
+    pub(super) fn release(&mut self, intent: &Intent, stable: u64) -> Option<Vec<Leaving<C>>> {
         while let Some(write) = self.changed.pop_first() {
             let Some(pending) = self.pending.get(&write) else { continue };
             let record = match pending.stage {
                 Stage::Waiting | Stage::Unrecorded => continue,
                 Stage::Admitted => None,
-                Stage::Recorded(sequence) if sequence > journal.stable() => continue,
+                Stage::Recorded(sequence) if sequence > stable => continue,
                 Stage::Recorded(sequence) => Some(sequence),
             };
             if pending.behind > 0 && !self.planted.has(Bug::ChangesOvertake) {
@@ -358,7 +363,7 @@ impl<C: Change> WriteGate<C> {
         now: Instant,
         id: ChangeId,
         intent: &mut Intent,
-        journal: &mut Journal,
+        journal: &mut JournalWriter,
     ) -> Option<DriveId> {
         let InFlight { extent, record } = self.in_flight.remove(&id)?;
         self.leave(now, id, &extent, intent);
@@ -374,7 +379,7 @@ impl<C: Change> WriteGate<C> {
         now: Instant,
         drive: DriveId,
         intent: &mut Intent,
-        journal: &mut Journal,
+        journal: &mut JournalWriter,
     ) -> Vec<Leaving<C>> {
         let in_flight = self.in_flight.iter().filter(|(_, change)| change.extent.drive == drive);
         let ids: Vec<ChangeId> = in_flight.map(|(id, _)| *id).collect();
@@ -421,7 +426,7 @@ impl<C: Change> WriteGate<C> {
         }
     }
 
-    fn leave_record(&mut self, sequence: u64, journal: &mut Journal) {
+    fn leave_record(&mut self, sequence: u64, journal: &mut JournalWriter) {
         let Some(left) = self.record_left.get_mut(&sequence) else { return };
         assert!(*left > 0, "batch {sequence} has ended before its last change");
         *left -= 1;

@@ -22,6 +22,7 @@
 //! is not among those.
 
 use super::drive_set::DriveSet;
+use super::journal::Journal;
 use super::output::{ChangeId, End};
 use super::superblock::{COPIES_AT, MemberState, Superblock};
 use crate::planted::{Bug, Planted};
@@ -163,6 +164,16 @@ impl Recorder {
         let states = self.recorded.iter().enumerate();
         let absent = states.filter(|(_, state)| **state != MemberState::Serving);
         absent.map(|(drive, _)| DriveId(drive as u8)).collect()
+    }
+
+    /// Drives whose changes are journalled, by what the superblocks say.
+    pub(super) fn to_journal(&self) -> DriveSet {
+        let geometry = &self.superblock.geometry;
+        let absent = self.recorded_absent();
+        match Journal::is_needed(geometry, absent.bits()) {
+            true => (0..geometry.width).map(DriveId).collect::<DriveSet>().without(absent),
+            false => DriveSet::EMPTY,
+        }
     }
 
     /// Whether the superblocks still call a drive serving that has failed since: a start that finds
