@@ -147,6 +147,7 @@ impl<C: Change> WriteGate<C> {
         intent: &mut Intent,
     ) -> ChangeId {
         let WantedChange { drive, offset_bytes, length_bytes, operation, cached, change } = wanted;
+        assert!(length_bytes > 0, "a change of {drive:?} at {offset_bytes} changes nothing");
         let id = self.skip_change();
         let last = intent.region_of(offset_bytes + length_bytes - 1);
         let regions = intent.region_of(offset_bytes)..=last;
@@ -159,10 +160,11 @@ impl<C: Change> WriteGate<C> {
         if cached {
             self.cached.insert(id);
         }
-        if let Some(pending) = self.pending.get_mut(&write) {
-            pending.behind += behind;
-            pending.changes.push(Held { id, extent, change });
-        }
+        let pending = self.pending.get_mut(&write).expect("a change joins a pending write");
+        let stage = pending.stage;
+        assert!(stage == Stage::Waiting, "{id:?} joins {write:?}, which is {stage:?}");
+        pending.behind += behind;
+        pending.changes.push(Held { id, extent, change });
         id
     }
 
@@ -192,7 +194,9 @@ impl<C: Change> WriteGate<C> {
     /// Lets in all writes that wait; changes of `journalled` drives are to be in the journal.
     pub(super) fn admit(&mut self, journalled: DriveSet) {
         for write in core::mem::take(&mut self.waiting) {
-            let Some(pending) = self.pending.get_mut(&write) else { continue };
+            let pending = self.pending.get_mut(&write).expect("what waits is pending");
+            let stage = pending.stage;
+            assert!(stage == Stage::Waiting, "{write:?} is let in, and is {stage:?}");
             let drives = pending.changes.iter().map(|held| held.extent.drive);
             if drives.collect::<DriveSet>().meets(journalled) {
                 pending.stage = Stage::Unrecorded;
@@ -298,7 +302,9 @@ impl<C: Change> WriteGate<C> {
 
     /// A write is in a batch, alone or with others.
     fn set_record(&mut self, write: WriteId, sequence: u64) {
-        let Some(pending) = self.pending.get_mut(&write) else { return };
+        let pending = self.pending.get_mut(&write).expect("what is recorded is pending");
+        let stage = pending.stage;
+        assert!(stage == Stage::Unrecorded, "{write:?} is in batch {sequence}, and is {stage:?}");
         pending.stage = Stage::Recorded(sequence);
         self.unrecorded.remove(&write);
         *self.record_left.entry(sequence).or_default() += pending.changes.len() as u32;
@@ -315,7 +321,14 @@ impl<C: Change> WriteGate<C> {
         {
             self.unstable.pop_front();
             self.changed.insert(write);
-            for held in self.pending.get(&write).into_iter().flat_map(|pending| &pending.changes) {
+            // Its drives may all have failed meanwhile.
+            let Some(pending) = self.pending.get(&write) else { continue };
+            let stage = pending.stage;
+            assert!(
+                stage == Stage::Recorded(sequence),
+                "batch {sequence} is stable, and {write:?} of it is {stage:?}"
+            );
+            for held in &pending.changes {
                 self.cached.remove(&held.id);
             }
         }
@@ -346,11 +359,16 @@ impl<C: Change> WriteGate<C> {
                 self.unmarked.insert(write);
                 continue;
             }
+            if let Some(sequence) = record {
+                let is_open = self.record_left.contains_key(&sequence);
+                assert!(is_open, "batch {sequence} is over, and {write:?} of it is released");
+            }
             let changes = self.pending.remove(&write).map(|pending| pending.changes);
             let mut leaving = Vec::new();
             for Held { id, extent, change } in changes.into_iter().flatten() {
                 leaving.push((id, extent.drive, change));
-                self.in_flight.insert(id, InFlight { extent, record });
+                let before = self.in_flight.insert(id, InFlight { extent, record });
+                assert!(before.is_none(), "{id:?} is released twice");
             }
             return Some(leaving);
         }
@@ -365,6 +383,7 @@ impl<C: Change> WriteGate<C> {
         intent: &mut Intent,
         journal: &mut JournalWriter,
     ) -> Option<DriveId> {
+        assert!(id.0 < self.next_change, "{id:?} has ended, and never began");
         let InFlight { extent, record } = self.in_flight.remove(&id)?;
         self.leave(now, id, &extent, intent);
         if let Some(sequence) = record {
@@ -427,7 +446,13 @@ impl<C: Change> WriteGate<C> {
     }
 
     fn leave_record(&mut self, sequence: u64, journal: &mut JournalWriter) {
-        let Some(left) = self.record_left.get_mut(&sequence) else { return };
+        let Some(left) = self.record_left.get_mut(&sequence) else {
+            assert!(
+                self.planted.has(Bug::BatchNotAwaited),
+                "a change of batch {sequence} is over, and the batch was before"
+            );
+            return;
+        };
         assert!(*left > 0, "batch {sequence} has ended before its last change");
         *left -= 1;
         if *left == 0 {

@@ -303,7 +303,8 @@ impl Intent {
     /// marked.
     pub fn finish(&mut self, now: Instant, region: u32) {
         let about = &mut self.regions[region as usize];
-        about.writers = about.writers.saturating_sub(1);
+        assert!(about.writers > 0, "a write to region {region} is over, and none was begun");
+        about.writers -= 1;
         about.last_write = now;
     }
 
@@ -336,16 +337,17 @@ impl Intent {
     /// The block is on stable storage on all drives that take part.
     pub fn written(&mut self, block: u32) {
         let words = block as usize * WORDS_PER_BLOCK..(block as usize + 1) * WORDS_PER_BLOCK;
-        if let Some(bits) = self.blocks[block as usize].in_flight.take() {
-            self.stable[words].copy_from_slice(&bits);
-        }
+        let bits = self.blocks[block as usize].in_flight.take();
+        let bits = bits.unwrap_or_else(|| panic!("block {block} of marks was not being written"));
+        self.stable[words].copy_from_slice(&bits);
     }
 
     /// The block could not be written; it is handed out again.
     pub fn not_written(&mut self, block: u32) {
-        let block = &mut self.blocks[block as usize];
-        block.in_flight = None;
-        block.changed = true;
+        let state = &mut self.blocks[block as usize];
+        assert!(state.in_flight.is_some(), "block {block} of marks was not being written");
+        state.in_flight = None;
+        state.changed = true;
     }
 
     /// The array starts: what was found marked is looked at as any other region.
@@ -386,7 +388,12 @@ impl Intent {
     /// All drives were synced: regions that were not marked since are clean.
     pub fn clean(&mut self, quiet: &Quiet) {
         for &(number, marks) in &quiet.regions {
-            let is_quiet = self.regions[number as usize].marks == marks;
+            let region = &self.regions[number as usize];
+            let is_quiet = region.marks == marks;
+            assert!(
+                !is_quiet || region.writers == 0,
+                "the mark of region {number} is taken back, and it is being written"
+            );
             if is_quiet || self.planted.has(Bug::MarkClearedWhileWriting) {
                 let (word, bit) = place(number);
                 self.wished[word] &= !(1 << bit);

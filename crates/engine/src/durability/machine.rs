@@ -482,6 +482,10 @@ impl<C: Change> Durability<C> {
     }
 
     fn prepare_superblocks(&mut self) {
+        assert!(
+            self.gate.is_drained(),
+            "a drive's part is recorded while something is half written"
+        );
         let end = self.end();
         if self.recorder.ends_unclean(end) {
             return self.outbox.finish(end);

@@ -284,6 +284,8 @@ impl Recorder {
     /// it.
     pub(super) fn prepare(&mut self, end: End) -> Vec<SuperblockWrite> {
         assert!(self.prepared.is_none(), "superblocks are prepared before the last were committed");
+        let step = self.step;
+        assert!(step == Recording::PreparingSuperblocks, "superblocks are prepared in {step:?}");
         self.superblock.generation += 1;
         let mut joined = self.superblock.joined.clone();
         let joining = core::mem::take(&mut self.joining);
@@ -305,6 +307,8 @@ impl Recorder {
     /// All drives are prepared: gives the superblocks that commit it.
     pub(super) fn commit(&mut self) -> Vec<SuperblockWrite> {
         assert!(self.prepared.is_some(), "superblocks are committed that were not prepared");
+        let step = self.step;
+        assert!(step == Recording::CommittingSuperblocks, "superblocks are committed in {step:?}");
         let Some(prepared) = self.prepared.take() else { return Vec::new() };
         self.superblock.commit(prepared.states, prepared.joined, prepared.clean);
         self.superblocks(prepared.drives)
@@ -326,6 +330,8 @@ impl Recorder {
 
     /// The superblocks are committed on all drives. Whether the array has ended by that.
     pub(super) fn committed(&mut self) -> bool {
+        let step = self.step;
+        assert!(step == Recording::CommittingSuperblocks, "superblocks are stable in {step:?}");
         self.recorded.clone_from(&self.superblock.states);
         self.superblock.clean
     }

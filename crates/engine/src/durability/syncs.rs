@@ -8,7 +8,7 @@ use super::output::AnswerId;
 use alloc::vec::Vec;
 
 /// What a round allows when it is over.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Round {
     /// Flushes that may be answered.
     pub(super) flushes: Vec<AnswerId>,
@@ -64,13 +64,14 @@ impl SyncRounds {
     /// Begins a round for these flushes and all that was asked for. `half` is the first batch of a
     /// half of the journal all of whose writes have ended. None is under way.
     pub(super) fn begin(&mut self, flushes: Vec<AnswerId>, half: Option<u64>, covers_resync: bool) {
+        assert!(self.running.is_none(), "a round of syncs begins beside another");
         let Wanted { quiet, recording, .. } = core::mem::take(&mut self.next);
         self.running = Some(Round { flushes, quiet, half, recording, covers_resync });
     }
 
     /// All drives are synced.
     pub(super) fn end(&mut self) -> Round {
-        self.running.take().unwrap_or_default()
+        self.running.take().expect("a round of syncs has ended that was under way")
     }
 
     /// The flushes that the round would answer.
