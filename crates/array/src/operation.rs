@@ -44,10 +44,7 @@ impl Phase {
             Self::Compute => matches!(before, Self::Fetch | Self::Compute),
             Self::WaitReaders => matches!(before, Self::Fetch | Self::WaitTurn | Self::Compute),
             Self::Commit => matches!(before, Self::Fetch | Self::Compute | Self::WaitReaders),
-            Self::WaitRepair => matches!(
-                before,
-                Self::Fetch | Self::WaitTurn | Self::WaitWrite | Self::Compute | Self::WaitReaders
-            ),
+            Self::WaitRepair => !matches!(before, Self::Commit | Self::Drain | Self::Closed),
             Self::Drain => !matches!(before, Self::Drain | Self::Closed),
             Self::Closed => matches!(before, Self::Drain),
         }
