@@ -301,6 +301,12 @@ impl Fetch {
         self.met_collection.len()
     }
 
+    /// Whether all that is wanted is known or was computed.
+    #[inline]
+    pub(crate) fn is_complete(&self) -> bool {
+        self.reconstructed || self.unknown().is_empty()
+    }
+
     /// Whether something was reconstructed.
     #[inline]
     pub(crate) fn is_reconstructed(&self) -> bool {
@@ -320,6 +326,8 @@ impl Fetch {
     /// Begins to get these members.
     #[inline]
     pub(crate) fn begin(&mut self, wanted: MemberSet) {
+        let before = self.wanted;
+        assert!(before.is_empty(), "a fetch of {before:?} begins again, for {wanted:?}");
         self.wanted = wanted;
     }
 
@@ -331,7 +339,7 @@ impl Fetch {
         spared: MemberSet,
         wanted: MemberSet,
     ) {
-        self.wanted = wanted;
+        self.begin(wanted);
         let detour = self.detour();
         (detour.unreadable, detour.to_reconstruct) = (unreadable, unreadable | spared);
         self.review = Review::TooMany { is_settled: false };
@@ -387,13 +395,14 @@ impl Fetch {
 
     #[inline]
     pub(crate) fn read_sent(&mut self, member: u8) {
-        debug_assert!(!self.outstanding.contains(member), "one read of a member at a time");
+        assert!(!self.outstanding.contains(member), "member {member} is read twice at a time");
         self.outstanding.insert(member);
     }
 
     /// A read is answered, one way or another.
     #[inline]
     pub(crate) fn read_ended(&mut self, member: u8, met_collection: bool) {
+        assert!(self.outstanding.contains(member), "member {member} has come, and was not asked");
         self.outstanding.remove(member);
         if met_collection {
             self.met_collection.insert(member);
@@ -614,7 +623,8 @@ impl Fetch {
     /// It goes on. Returns what had passed when it began to wait, and since when it did.
     pub(crate) fn unpark(&mut self) -> (Delays, Instant) {
         self.review = Review::Stripe;
-        let (round, since) = self.detour().parked.take().unwrap_or_default();
+        let parked = self.detour().parked.take();
+        let (round, since) = parked.expect("a fetch goes on that waits");
         (self.passed_before(round).copied().unwrap_or(Delays::ZERO), since)
     }
 

@@ -4,7 +4,7 @@ use crate::action::OpId;
 use crate::array::kinds::{Check, Repair, Rewrite, Settle, Settler, Write};
 use crate::event::OperationKind;
 use crate::fetch::{Fetch, StripeShape};
-use crate::layout::Layout;
+use crate::layout::{Layout, Segment};
 use crate::members::MemberSet;
 use crate::requests::RequestSlot;
 use core::ops::{Index, IndexMut, Range};
@@ -31,6 +31,24 @@ pub(crate) enum Phase {
     Drain,
     /// Over: its number is free for another.
     Closed,
+}
+
+impl Phase {
+    /// Whether a phase may come right after another.
+    const fn may_follow(self, before: Self) -> bool {
+        match self {
+            Self::WaitTurn | Self::WaitWrite => matches!(before, Self::Fetch),
+            Self::Fetch => {
+                matches!(before, Self::Fetch | Self::WaitTurn | Self::WaitWrite | Self::WaitRepair)
+            }
+            Self::Compute => matches!(before, Self::Fetch | Self::Compute),
+            Self::WaitReaders => matches!(before, Self::Fetch | Self::WaitTurn | Self::Compute),
+            Self::Commit => matches!(before, Self::Fetch | Self::Compute | Self::WaitReaders),
+            Self::WaitRepair => !matches!(before, Self::Commit | Self::Drain | Self::Closed),
+            Self::Drain => !matches!(before, Self::Drain | Self::Closed),
+            Self::Closed => matches!(before, Self::Drain),
+        }
+    }
 }
 
 /// What an operation does, with what only its kind needs.
@@ -76,7 +94,7 @@ pub(crate) struct Operation {
     pub(crate) stripe: u64,
     pub(crate) first_row: u32,
     pub(crate) rows: u32,
-    pub(crate) phase: Phase,
+    phase: Phase,
     /// It did not get what it needs.
     pub(crate) failed: bool,
     /// Members for whose repair it has waited.
@@ -88,6 +106,45 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
+    /// An operation on these rows that begins to get what it wants.
+    #[inline]
+    pub(crate) const fn new(serial: u64, segment: &Segment, fetch: Fetch, work: Work) -> Self {
+        let Segment { stripe, first_row, rows, .. } = *segment;
+        Self {
+            serial,
+            stripe,
+            first_row,
+            rows,
+            phase: Phase::Fetch,
+            failed: false,
+            awaited: MemberSet::EMPTY,
+            writing: MemberSet::EMPTY,
+            fetch,
+            work,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// The next phase begins.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot come after the one before: the array stops rather than write what it does not
+    /// know.
+    #[inline]
+    pub(crate) fn enter(&mut self, phase: Phase) {
+        let (before, stripe) = (self.phase, self.stripe);
+        assert!(
+            phase.may_follow(before),
+            "an operation on stripe {stripe} goes from {before:?} to {phase:?}"
+        );
+        self.phase = phase;
+    }
+
     /// The rows of the stripe that it works on.
     #[inline]
     pub(crate) fn range(&self) -> Range<u32> {
@@ -154,7 +211,9 @@ impl Operations {
 
     #[inline]
     pub(crate) fn release(&mut self, op: OpId) {
-        self.slots.get_mut(op.0).phase = Phase::Closed;
+        let operation = self.slots.get_mut(op.0);
+        assert!(operation.has_nothing_out(), "{op:?} is closed, and commands of it are out");
+        operation.enter(Phase::Closed);
         self.slots.release(op.0);
     }
 
@@ -185,5 +244,41 @@ impl IndexMut<OpId> for Operations {
     #[inline]
     fn index_mut(&mut self, op: OpId) -> &mut Operation {
         self.slots.get_mut(op.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation() -> Operation {
+        let segment = Segment { stripe: 3, first_chunk: 0, chunks: 1, first_row: 0, rows: 1 };
+        let work = Work::Read { request: RequestSlot(0), touched: MemberSet::EMPTY };
+        Operation::new(1, &segment, Fetch::new(0), work)
+    }
+
+    #[test]
+    fn a_write_goes_from_phase_to_phase() {
+        let mut target = operation();
+        for phase in [
+            Phase::WaitTurn,
+            Phase::Fetch,
+            Phase::Compute,
+            Phase::WaitReaders,
+            Phase::Commit,
+            Phase::Drain,
+            Phase::Closed,
+        ] {
+            target.enter(phase);
+            assert_eq!(target.phase(), phase);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "an operation on stripe 3 goes from WaitTurn to Commit")]
+    fn nothing_is_written_before_it_is_known() {
+        let mut target = operation();
+        target.enter(Phase::WaitTurn);
+        target.enter(Phase::Commit);
     }
 }

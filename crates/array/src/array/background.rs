@@ -250,7 +250,7 @@ impl Jobs {
     pub(super) fn wait_for_settling(&mut self, now: Instant, op: OpId, stripes: &mut Stripes) {
         let target = &mut stripes.ops[op];
         let members = stripes.places.layout.member_set(target.stripe);
-        target.phase = Phase::WaitRepair;
+        target.enter(Phase::WaitRepair);
         target.fetch.park(now, &Delays::ZERO);
         target.awaited = members;
         let waiter = Waiter { op, lends: !target.is_read() };

@@ -17,10 +17,10 @@ pub(super) fn check_operations<O: Observe>(array: &Array<O>) {
     for op in array.stripes.ops.open() {
         open += 1;
         let target = &array.stripes.ops[op];
-        if target.phase != Phase::Drain {
+        if target.phase() != Phase::Drain {
             target.fetch.check_invariants(&target.shape(&array.stripes.places.layout));
         }
-        match target.phase {
+        match target.phase() {
             Phase::WaitTurn | Phase::WaitWrite | Phase::WaitReaders | Phase::Commit => {
                 let lent = matches!(
                     target.work,
@@ -37,7 +37,7 @@ pub(super) fn check_operations<O: Observe>(array: &Array<O>) {
         if let Work::Read { request, .. }
         | Work::Write(Write { request, .. })
         | Work::Deallocate { request } = target.work
-            && target.phase != Phase::Drain
+            && target.phase() != Phase::Drain
         {
             assert!(array.requests.parts(request) > 0, "{op:?} works for nobody");
         }

@@ -11,7 +11,7 @@ use crate::event::{Event, OperationKind, Why};
 use crate::fetch::Fetch;
 use crate::happening::Happening;
 use crate::members::MemberSet;
-use crate::operation::{Phase, Work};
+use crate::operation::{Operation, Phase, Work};
 use crate::parity;
 use crate::read_repairs::Waiter;
 use crate::relocation::{Move, Place};
@@ -57,7 +57,7 @@ impl<O: Observe> Array<O> {
             }
             Next::Read(members) => {
                 let target = &mut self.stripes.ops[op];
-                target.phase = Phase::Fetch;
+                target.enter(Phase::Fetch);
                 target.fetch.begin(members);
                 for member in members {
                     self.read(now, op, Read::wanted(member, PlFlag::Off, Why::Job));
@@ -65,7 +65,7 @@ impl<O: Observe> Array<O> {
             }
             Next::Reconstruct { unreadable, spared, wanted } => {
                 let target = &mut self.stripes.ops[op];
-                target.phase = Phase::Fetch;
+                target.enter(Phase::Fetch);
                 target.fetch.begin_lost(unreadable, spared, wanted);
                 self.decide(now, op, &Delays::ZERO);
             }
@@ -77,7 +77,7 @@ impl<O: Observe> Array<O> {
             }
             Next::CheckParity(members) => self.check_parity(op, members),
             Next::CompareCopies { members, with } => {
-                self.stripes.ops[op].phase = Phase::Compute;
+                self.stripes.ops[op].enter(Phase::Compute);
                 for member in members {
                     self.sending.out.emit(Action::Compare { op, member, with });
                 }
@@ -86,7 +86,8 @@ impl<O: Observe> Array<O> {
                 self.report_mismatch(now, op, members, rewrites)
             }
             Next::Write(members) => {
-                self.stripes.ops[op].phase = Phase::Commit;
+                self.assert_complete(op);
+                self.stripes.ops[op].enter(Phase::Commit);
                 self.write_back(now, op, members);
             }
             Next::Copy { from, members } => self.copy(now, op, from, members),
@@ -141,7 +142,7 @@ impl<O: Observe> Array<O> {
 
     fn check_parity(&mut self, op: OpId, members: MemberSet) {
         let target = &mut self.stripes.ops[op];
-        target.phase = Phase::Compute;
+        target.enter(Phase::Compute);
         let stripe = target.stripe;
         for member in members {
             let terms = parity::full(&self.stripes.places.layout, stripe, member, MemberSet::EMPTY);
@@ -159,7 +160,7 @@ impl<O: Observe> Array<O> {
         if !rewrites {
             return self.leave_and_finish(now, op, &Delays::ZERO);
         }
-        target.phase = Phase::Commit;
+        target.enter(Phase::Commit);
         for member in members {
             let terms = parity::full(&self.stripes.places.layout, stripe, member, MemberSet::EMPTY);
             let target = Slot { new: true, member };
@@ -168,8 +169,22 @@ impl<O: Observe> Array<O> {
         self.write_back(now, op, members);
     }
 
+    /// Members are about to be computed and written.
+    ///
+    /// # Panics
+    ///
+    /// If some that they are computed from are not known: the array stops rather than write
+    /// doubtful parity.
+    #[inline]
+    fn assert_complete(&self, op: OpId) {
+        let Operation { stripe, fetch, .. } = &self.stripes.ops[op];
+        let unknown = fetch.unknown();
+        assert!(fetch.is_complete(), "stripe {stripe} would be written without {unknown:?}");
+    }
+
     fn copy(&mut self, now: Instant, op: OpId, from: u8, members: MemberSet) {
-        self.stripes.ops[op].phase = Phase::Commit;
+        self.assert_complete(op);
+        self.stripes.ops[op].enter(Phase::Commit);
         for member in members {
             self.sending.out.emit_data(|| {
                 let slot = Slot { new: false, member: from };
@@ -198,17 +213,18 @@ impl<O: Observe> Array<O> {
             return self.take_turn(now, op);
         }
         self.sending.counters.lock_waits += 1;
-        self.stripes.ops[op].phase = Phase::WaitTurn;
+        self.stripes.ops[op].enter(Phase::WaitTurn);
         self.sending.out.emit_event(now, || Event::LockWaited { op, behind });
     }
 
     /// Old data is known: compute the new, and write it as soon as no reader computes with the old.
     pub(super) fn begin_commit(&mut self, now: Instant, op: OpId) {
+        self.assert_complete(op);
         if self.sending.out.has_data_actions() {
             self.emit_new_data(op);
         }
         let target = &mut self.stripes.ops[op];
-        target.phase = Phase::WaitReaders;
+        target.enter(Phase::WaitReaders);
         let (has_data, relocates) = match &target.work {
             Work::Write(Write { writer, .. }) => (true, writer.relocates()),
             _ => (false, false),
@@ -248,7 +264,7 @@ impl<O: Observe> Array<O> {
         }
         let target = &mut self.stripes.ops[op];
         let stripe = target.stripe;
-        target.phase = Phase::Commit;
+        target.enter(Phase::Commit);
         self.stripes.queues.note_commit(stripe);
         match &target.work {
             Work::Write(Write { writer, .. }) => {
@@ -267,6 +283,8 @@ impl<O: Observe> Array<O> {
     pub(super) fn write_members(&mut self, now: Instant, op: OpId, members: MemberSet, why: Why) {
         let target = &self.stripes.ops[op];
         let (stripe, row, blocks) = (target.stripe, target.first_row, target.rows);
+        let writing = target.writing;
+        assert!(!writing.meets(members), "{op:?} writes {members:?}, and {writing:?} are out");
         let relocates =
             matches!(&target.work, Work::Write(Write { writer, .. }) if writer.relocates());
         let mut written = MemberSet::EMPTY;
@@ -322,6 +340,7 @@ impl<O: Observe> Array<O> {
     #[inline]
     pub(super) fn end_write_of_member(&mut self, now: Instant, op: OpId, member: u8) {
         let target = &mut self.stripes.ops[op];
+        assert!(target.writing.contains(member), "member {member} of {op:?} was not being written");
         target.writing.remove(member);
         if target.writing.is_empty() {
             self.end_commit(now, op);
@@ -330,6 +349,8 @@ impl<O: Observe> Array<O> {
 
     /// All members are written.
     pub(super) fn end_commit(&mut self, now: Instant, op: OpId) {
+        let phase = self.stripes.ops[op].phase();
+        assert!(phase == Phase::Commit, "the commit of {op:?} ends in {phase:?}");
         self.sending.out.emit_event(now, || Event::CommitEnded { op });
         let stripe = self.stripes.ops[op].stripe;
         if self.stripes.ops[op].is_repair() {
@@ -353,7 +374,7 @@ impl<O: Observe> Array<O> {
         let mut ticket = 0;
         while let Some((next, op)) = self.stripes.queues.next_ready(stripe, ticket) {
             ticket = next;
-            match self.stripes.ops[op].phase {
+            match self.stripes.ops[op].phase() {
                 Phase::WaitTurn => {
                     self.sending.out.emit_event(now, || Event::LockObtained { op });
                     self.take_turn(now, op);
@@ -578,7 +599,9 @@ impl<O: Observe> Array<O> {
             self.end_write_of_member(now, op, member);
             return;
         }
-        self.stripes.ops[op].writing.remove(member);
+        let writing = &mut self.stripes.ops[op].writing;
+        assert!(writing.contains(member), "member {member} of {op:?} was not being changed");
+        writing.remove(member);
         self.stripes.places.relocation.release(Place { drive: record.drive, block: record.lba });
         self.close_if_drained(now, op);
     }
@@ -590,7 +613,7 @@ impl<O: Observe> Array<O> {
             self.jobs.note_broken(op, &self.stripes);
         }
         let target = &mut self.stripes.ops[op];
-        target.phase = Phase::Drain;
+        target.enter(Phase::Drain);
         let fetch = &target.fetch;
         let part = PartEnded {
             failed: target.failed,
@@ -671,7 +694,7 @@ impl<O: Observe> Array<O> {
     fn wait_for_repair(&mut self, now: Instant, op: OpId, passed: &Delays) {
         let target = &mut self.stripes.ops[op];
         let stripe = target.stripe;
-        target.phase = Phase::WaitRepair;
+        target.enter(Phase::WaitRepair);
         target.fetch.park(now, passed);
         // A writer keeps its turn, so that those behind it stay behind it.
         let queues = &mut self.stripes.queues;
@@ -689,7 +712,7 @@ impl<O: Observe> Array<O> {
         let repairs = &mut self.jobs.repairs;
         let is_waiting = repairs.is_waiting(op);
         let is_reading = !target.fetch.outstanding().is_empty();
-        if target.phase != Phase::WaitRepair || is_reading || is_waiting {
+        if target.phase() != Phase::WaitRepair || is_reading || is_waiting {
             return;
         }
         let more = broken - target.awaited;

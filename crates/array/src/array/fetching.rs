@@ -93,19 +93,9 @@ impl<O: Observe> Array<O> {
     ) -> OpId {
         let Segment { stripe, first_row, rows, .. } = *segment;
         let kind = work.kind();
-        let op = Operation {
-            serial: self.stripes.ops.next_serial(),
-            stripe,
-            first_row,
-            rows,
-            phase: Phase::Fetch,
-            failed: false,
-            awaited: MemberSet::EMPTY,
-            writing: MemberSet::EMPTY,
-            fetch: Fetch::new(self.stripes.queues.commits(stripe)),
-            work,
-        };
-        let op = self.stripes.ops.insert(op);
+        let serial = self.stripes.ops.next_serial();
+        let fetch = Fetch::new(self.stripes.queues.commits(stripe));
+        let op = self.stripes.ops.insert(Operation::new(serial, segment, fetch, work));
         self.sending.out.emit_event(now, || Event::OperationOpened {
             op,
             origin,
@@ -128,7 +118,7 @@ impl<O: Observe> Array<O> {
     #[inline]
     pub(super) fn fetch(&mut self, now: Instant, op: OpId, wanted: MemberSet) {
         let target = &mut self.stripes.ops[op];
-        target.phase = Phase::Fetch;
+        target.enter(Phase::Fetch);
         target.fetch.begin(wanted);
         // A read may have taken everything from a write that moves it.
         let unknown = target.fetch.unknown();
@@ -288,7 +278,7 @@ impl<O: Observe> Array<O> {
         why: Why,
     ) {
         let target = &mut self.stripes.ops[op];
-        debug_assert!(!target.writing.contains(member), "one write of a member at a time");
+        assert!(!target.writing.contains(member), "{op:?} changes member {member} twice at a time");
         target.writing.insert(member);
         let (drive, lba, blocks) = (place.drive, place.block, target.rows);
         let purpose = Purpose::Member { op, member, round: 0, for_others: false };
@@ -325,7 +315,7 @@ impl<O: Observe> Array<O> {
         let target = &mut self.stripes.ops[op];
         target.fetch.read_ended(member, completion.met_collection);
         self.sending.counters.fail_fasts += u64::from(status == Status::FailedFast);
-        match target.phase {
+        match target.phase() {
             Phase::Fetch | Phase::WaitWrite => {}
             Phase::Drain => return self.close_if_drained(now, op),
             Phase::WaitRepair => {
@@ -382,7 +372,7 @@ impl<O: Observe> Array<O> {
     #[inline]
     pub(super) fn advance(&mut self, now: Instant, op: OpId, passed: &Delays) {
         let target = &self.stripes.ops[op];
-        if target.phase != Phase::Fetch || !target.fetch.is_plain() {
+        if target.phase() != Phase::Fetch || !target.fetch.is_plain() {
             self.decide(now, op, passed);
         } else if target.fetch.unknown().is_empty() {
             self.go_on(now, op, Input::Known, passed);
@@ -394,7 +384,7 @@ impl<O: Observe> Array<O> {
         let shape = self.stripes.ops[op].shape(&self.stripes.places.layout);
         loop {
             let target = &mut self.stripes.ops[op];
-            let goes_on = target.phase == Phase::Fetch;
+            let goes_on = target.phase() == Phase::Fetch;
             let decision = target.fetch.decide(&shape, goes_on);
             match decision {
                 Decision::Settle => {
@@ -518,7 +508,7 @@ impl<O: Observe> Array<O> {
         self.sending.counters.lock_waits += 1;
         let target = &mut self.stripes.ops[op];
         target.fetch.park(now, passed);
-        target.phase = Phase::WaitWrite;
+        target.enter(Phase::WaitWrite);
         let (stripe, rows) = (target.stripe, target.range());
         let was_in = self.stripes.queues.is_in(op);
         self.stripes.queues.wait_for_write(op, stripe, rows, write);
@@ -537,7 +527,7 @@ impl<O: Observe> Array<O> {
             return self.stripes.queues.wait_for_write(op, stripe, rows, write);
         }
         self.stripes.queues.read_on(op);
-        target.phase = Phase::Fetch;
+        target.enter(Phase::Fetch);
         let (mut passed, since) = target.fetch.unpark();
         passed.add(Cause::StripeLock, now.since(since));
         self.sending.out.emit_event(now, || Event::LockObtained { op });
@@ -593,7 +583,7 @@ impl<O: Observe> Array<O> {
     /// All that the missing members are computed from is known.
     pub(super) fn reconstruct(&mut self, now: Instant, op: OpId, passed: &Delays) {
         let target = &mut self.stripes.ops[op];
-        target.phase = Phase::Compute;
+        target.enter(Phase::Compute);
         target.fetch.reconstruct();
         let (members, from) = (target.fetch.to_reconstruct(), target.fetch.known());
         let stripe = target.stripe;
@@ -622,7 +612,7 @@ impl<O: Observe> Array<O> {
     pub(super) fn hedge(&mut self, now: Instant, op: OpId, serial: u64) {
         let target = &self.stripes.ops[op];
         let (fetch, late) = (&target.fetch, target.fetch.unknown());
-        if target.serial != serial || target.phase != Phase::Fetch || late.is_empty() {
+        if target.serial != serial || target.phase() != Phase::Fetch || late.is_empty() {
             return;
         }
         // What is being reconstructed already needs no hedge.
@@ -676,7 +666,7 @@ impl<O: Observe> Array<O> {
             self.watch_for_moves(now, op);
         }
         let target = &mut self.stripes.ops[op];
-        target.phase = Phase::Fetch;
+        target.enter(Phase::Fetch);
         target.fetch.begin(touched);
         let round = target.fetch.new_round(passed);
         let unreadable = self.stripes.note_unreadable(op);

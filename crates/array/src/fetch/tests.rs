@@ -158,13 +158,26 @@ fn too_much_that_is_unreadable_is_noticed_when_the_stripe_stands_still() {
         (true, &[0, 1, 3], Decision::Fail),
         (false, &[0, 1, 3], Decision::Fail),
     ] {
-        let mut fetch = begun(&[2]);
+        let mut fetch = Fetch::new(7);
         fetch.begin(set(&[0, 2]));
+        fetch.read_sent(2);
         fetch.note_unreadable(set(lost), MemberSet::EMPTY);
         fetch.count_unreadable();
         fetch.settled(is_intact);
         assert_eq!(fetch.decide(&shape(), true), expected, "{lost:?}");
     }
+}
+
+#[test]
+#[should_panic(expected = "member 3 has come, and was not asked")]
+fn a_member_comes_only_if_it_was_asked() {
+    begun(&[0, 1, 2]).read_ended(3, false);
+}
+
+#[test]
+#[should_panic(expected = "begins again")]
+fn a_fetch_begins_once() {
+    begun(&[0, 1, 2]).begin(set(&[3]));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! does, joined into one completion.
 
 use super::accepted::AcceptedRow;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use nvme::{Cause, Command, CommandId, Completion, Delays, Status};
 use units::{DriveId, Duration, Instant};
@@ -61,33 +62,11 @@ impl<B> Outstanding<B> {
         }
     }
 
-    pub(super) fn id(&self) -> CommandId {
-        self.id
-    }
-
-    pub(super) fn drive(&self) -> DriveId {
-        self.drive
-    }
-
-    /// The storage goes on with another transfer.
-    pub(super) fn goes_on(&mut self, transfer: u32) {
-        self.transfer = Some(transfer);
-    }
-
-    /// The transfer that the storage has yet to end.
-    pub(super) fn transfer(&self) -> Option<u32> {
-        self.transfer
-    }
-
-    pub(super) fn into_buffer(self) -> Option<B> {
+    fn into_buffer(self) -> Option<B> {
         self.buffer
     }
 
-    pub(super) fn take_accepted(&mut self) -> Vec<AcceptedRow<B>> {
-        core::mem::take(&mut self.accepted)
-    }
-
-    pub(super) fn storage_ended(&mut self, failed: bool, buffer: Option<B>) {
+    fn storage_ended(&mut self, failed: bool, buffer: Option<B>) {
         self.transfer = None;
         self.buffer = buffer;
         if self.storage != Storage::Failed {
@@ -96,7 +75,7 @@ impl<B> Outstanding<B> {
     }
 
     /// The storage has failed a read fast: it would have waited for so long.
-    pub(super) fn failed_fast(&mut self, now: Instant, busy_remaining: Duration) {
+    fn failed_fast(&mut self, now: Instant, busy_remaining: Duration) {
         self.transfer = None;
         self.model_waits = false;
         if self.storage == Storage::Failed {
@@ -109,7 +88,7 @@ impl<B> Outstanding<B> {
         self.answer = Some(answer);
     }
 
-    pub(super) fn model_answered(&mut self, answer: Completion) {
+    fn model_answered(&mut self, answer: Completion) {
         self.model_waits = false;
         if self.storage != Storage::Failed {
             self.answer = Some(answer);
@@ -118,14 +97,14 @@ impl<B> Outstanding<B> {
 
     /// Nothing more is waited for: the drive was given up. A completion that is on its way to the
     /// array stands.
-    pub(super) fn give_up(&mut self) {
+    fn give_up(&mut self) {
         self.storage = Storage::Failed;
         self.answer = None;
     }
 
     /// The completion, once, when model and storage have both answered. A read that is failed fast
     /// does not wait for its storage.
-    pub(super) fn completion(&mut self, now: Instant) -> Option<Completion> {
+    fn completion(&mut self, now: Instant) -> Option<Completion> {
         if self.completed {
             return None;
         }
@@ -162,16 +141,21 @@ fn without_model(id: CommandId) -> Completion {
     }
 }
 
-/// All commands that are out, by their id.
+/// All commands that are out, and what the array hears of them.
 #[derive(Debug)]
 pub(super) struct Commands<B> {
+    /// By id.
     out: Vec<Option<Outstanding<B>>>,
     count: usize,
+    /// Completions that the array has yet to hear of, beside those that drive models bring.
+    ready: VecDeque<Completion>,
+    /// The command that the array is hearing of, with what it has brought.
+    delivered: Option<Outstanding<B>>,
 }
 
 impl<B> Commands<B> {
     pub(super) const fn new() -> Self {
-        Self { out: Vec::new(), count: 0 }
+        Self { out: Vec::new(), count: 0, ready: VecDeque::new(), delivered: None }
     }
 
     pub(super) fn insert(&mut self, outstanding: Outstanding<B>) {
@@ -184,16 +168,6 @@ impl<B> Commands<B> {
         self.count += 1;
     }
 
-    pub(super) fn get_mut(&mut self, id: CommandId) -> Option<&mut Outstanding<B>> {
-        self.out.get_mut(id.0 as usize)?.as_mut()
-    }
-
-    pub(super) fn take(&mut self, id: CommandId) -> Option<Outstanding<B>> {
-        let outstanding = self.out.get_mut(id.0 as usize)?.take();
-        self.count -= usize::from(outstanding.is_some());
-        outstanding
-    }
-
     pub(super) fn len(&self) -> usize {
         self.count
     }
@@ -202,8 +176,91 @@ impl<B> Commands<B> {
         self.count == 0
     }
 
-    /// Commands that are out to `drive`.
-    pub(super) fn of(&mut self, drive: DriveId) -> impl Iterator<Item = &mut Outstanding<B>> {
-        self.out.iter_mut().flatten().filter(move |outstanding| outstanding.drive == drive)
+    fn get_mut(&mut self, id: CommandId) -> Option<&mut Outstanding<B>> {
+        self.out.get_mut(id.0 as usize)?.as_mut()
+    }
+
+    /// The drive of a command that is out.
+    pub(super) fn drive_of(&self, id: CommandId) -> Option<DriveId> {
+        let outstanding = self.out.get(id.0 as usize)?.as_ref()?;
+        Some(outstanding.drive)
+    }
+
+    /// Its storage goes on with another transfer.
+    pub(super) fn goes_on(&mut self, id: CommandId, transfer: u32) {
+        if let Some(command) = self.get_mut(id) {
+            command.transfer = Some(transfer);
+        }
+    }
+
+    /// What is to be put over what the storage of a read brings; `None` if it is not out.
+    pub(super) fn take_accepted(&mut self, id: CommandId) -> Option<Vec<AcceptedRow<B>>> {
+        self.get_mut(id).map(|command| core::mem::take(&mut command.accepted))
+    }
+
+    /// Its storage is done with it.
+    pub(super) fn storage_ended(
+        &mut self,
+        now: Instant,
+        id: CommandId,
+        failed: bool,
+        buffer: Option<B>,
+    ) {
+        if let Some(command) = self.get_mut(id) {
+            command.storage_ended(failed, buffer);
+            let completion = command.completion(now);
+            self.ready.extend(completion);
+        }
+    }
+
+    /// Its storage has failed a read fast: it would have waited for so long.
+    pub(super) fn failed_fast(&mut self, now: Instant, id: CommandId, busy_remaining: Duration) {
+        if let Some(command) = self.get_mut(id) {
+            command.failed_fast(now, busy_remaining);
+            let completion = command.completion(now);
+            self.ready.extend(completion);
+        }
+    }
+
+    /// The drive model has answered. Returns the completion if that was all that it waited for.
+    pub(super) fn model_answered(
+        &mut self,
+        now: Instant,
+        answer: &Completion,
+    ) -> Option<Completion> {
+        let command = self.get_mut(answer.id)?;
+        command.model_answered(*answer);
+        command.completion(now)
+    }
+
+    /// A drive was given up: its commands are waited for no more.
+    pub(super) fn give_up(&mut self, now: Instant, drive: DriveId) {
+        let of_drive = self.out.iter_mut().flatten().filter(|command| command.drive == drive);
+        self.ready.extend(of_drive.filter_map(|command| {
+            command.give_up();
+            command.completion(now)
+        }));
+    }
+
+    /// The next completion for the array.
+    #[inline]
+    pub(super) fn next_ready(&mut self) -> Option<Completion> {
+        self.ready.pop_front()
+    }
+
+    /// The array hears of a command. Returns the transfer that the storage has yet to end for it,
+    /// and what the command before has brought that the array did not keep.
+    pub(super) fn deliver(&mut self, id: CommandId) -> (Option<u32>, Option<B>) {
+        let command = self.out.get_mut(id.0 as usize).and_then(Option::take);
+        self.count -= usize::from(command.is_some());
+        let transfer = command.as_ref().and_then(|command| command.transfer);
+        let before = core::mem::replace(&mut self.delivered, command);
+        (transfer, before.and_then(Outstanding::into_buffer))
+    }
+
+    /// What the command has brought that the array is hearing of, if it is this one.
+    pub(super) fn take_delivered(&mut self, id: CommandId) -> Option<B> {
+        let delivered = self.delivered.take_if(|delivered| delivered.id == id);
+        delivered.and_then(Outstanding::into_buffer)
     }
 }

@@ -9,80 +9,36 @@
 
 mod accepted;
 mod commands;
+mod notices;
+mod pages;
+mod plane;
 mod request;
+mod transfers;
 mod verify;
 mod work;
 
+pub use notices::Notice;
 pub use request::{ByteRequest, ByteRequestKind, EndedSlice, Progress, RequestSlot};
 pub use work::{StorageWork, Work};
 
-use crate::cached_pages::CachedPages;
 use crate::checksums::{ChecksumCounters, ChecksumSetup, Key};
 use crate::durability::{
-    AnswerId, Change, ChangeId, Durability, End, Intent, IoId, IoResult, Journal, OperationId,
-    Output as Gate, Records, Sizes, StopReason, Superblock, Transitions, WantedChange,
+    AnswerId, Change, Durability, End, Intent, IoResult, Journal, MemberState, OperationId,
+    Output as Gate, Records, Sizes, Superblock, Transitions, WantedChange,
 };
 use crate::memory::Memory;
-use crate::model::Ssd;
-use crate::plane::{DataPlane, Target};
-use crate::planted::{Bug, Planted};
-use crate::stripe_memory::StripeMemory;
-use accepted::Accepted;
-use alloc::collections::VecDeque;
-use alloc::vec::Vec;
-use array::{DataAction, FailReason, Happening, OpId, Slot, Term};
-use commands::{Commands, Outstanding};
-use nvme::{Command, CommandId, Completion, Opcode};
+use crate::plane::Target;
+use crate::planted::Planted;
+use array::{FailReason, Happening, OpId, Outcome, Request};
+use commands::Commands;
+use core::ops::Range;
+use notices::Notices;
+use nvme::{Command, CommandId, Opcode};
+use pages::{NewRows, Pages};
 use request::Requests;
-use units::{DriveId, Duration, Instant, Lba, Observe, Slab};
-use verify::{Check, Verifier};
-
-/// What the driver is told beside the outputs of the engine.
-#[derive(Debug)]
-pub enum Notice {
-    /// A client may be answered.
-    Answer(AnswerId),
-    /// A client waits in vain: the array has stopped.
-    Refuse(AnswerId),
-    /// The array must take no requests any more.
-    Stop(StopReason),
-    /// Something has happened.
-    Happened(Happening),
-    /// The clean shutdown is over.
-    Ended(End),
-}
-
-/// For whom the storage does something.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Purpose {
-    /// A command of the array.
-    Command(CommandId),
-    /// The sync after a write of the array that is forced.
-    Forced(CommandId),
-    /// Pages that are in memory, and count as written: of the write cache, or accepted.
-    Cache,
-    /// A block of a table of checksums; of the drive that was in the place then.
-    Table(Key, u32),
-    /// What is in doubt is read so that its checksums are known; of the drive that was in the place
-    /// then.
-    Recovery(u32),
-    /// A record of the durability machine.
-    Record(IoId),
-    /// Nobody any more: the command was failed fast, or its drive was given up.
-    Nobody,
-}
-
-/// Something that the storage has yet to end.
-#[derive(Clone, Copy, Debug)]
-struct Transfer {
-    purpose: Purpose,
-    /// Set once the durability machine has let a change go.
-    change: Option<ChangeId>,
-    /// What is read, to be compared with its checksums.
-    check: Option<Check>,
-    /// The drive is synced before the end of the write is told.
-    forced: bool,
-}
+use transfers::{Purpose, Transfer, Transfers};
+use units::{DriveId, Duration, Instant, Lba};
+use verify::{Check, Compared, Held, TableEnded, Verifier};
 
 /// A change of a drive's bytes that waits for the durability machine.
 struct HeldWork<M: Memory> {
@@ -102,28 +58,25 @@ impl<M: Memory> Change for HeldWork<M> {
     }
 }
 
-/// The pages of an array that serves. See the head of this file.
+/// The pages of an array that serves: a router between parts that own their state. See the head of
+/// this file.
 pub struct Bytes<M: Memory> {
-    memory: StripeMemory<M>,
-    cache: CachedPages<M>,
-    accepted: Accepted<M>,
-    requests: Requests<M>,
-    commands: Commands<M::Buffer>,
-    /// What the command has brought that the array is hearing of.
-    delivered: Option<Outstanding<M::Buffer>>,
-    ready: VecDeque<Completion>,
-    transfers: Slab<Transfer>,
-    works: VecDeque<StorageWork<M::Buffer>>,
-    /// None for an array that lives in memory and keeps no records.
-    durability: Option<Durability<HeldWork<M>>>,
-    notices: VecDeque<Notice>,
-    /// Drives that the array must give up.
-    failed: VecDeque<(DriveId, FailReason)>,
-    /// Parities that were compared and found wrong.
-    mismatches: u64,
-    /// None if data have no checksums.
-    verifier: Option<Verifier<M::Buffer>>,
     now: Instant,
+    /// What clients have asked for.
+    requests: Requests<M>,
+    /// Which commands are out, and what the array hears of them.
+    commands: Commands<M::Buffer>,
+    /// What the storage of drives has yet to do or to end, and for whom.
+    transfers: Transfers<M::Buffer>,
+    /// Which pages are in memory.
+    pages: Pages<M>,
+    /// Whether data fit their checksums; `None` if they have none.
+    verifier: Option<Verifier<M::Buffer>>,
+    /// What must be on stable storage before what; `None` for an array that lives in memory and
+    /// keeps no records.
+    durability: Option<Durability<HeldWork<M>>>,
+    /// What others are to be told.
+    notices: Notices,
 }
 
 impl<M: Memory> Bytes<M> {
@@ -137,27 +90,18 @@ impl<M: Memory> Bytes<M> {
         records: Option<Records>,
     ) -> Self {
         let setup = records.as_ref().map(|records| records.setup);
-        let sizes = setup.map_or(Sizes::SERVED, |setup| setup.sizes);
+        let accepted_bytes = setup.map_or(Sizes::SERVED, |setup| setup.sizes).accepted_bytes;
         let planted = setup.map_or(Planted::NONE, |setup| setup.planted);
+        let checksums = records.as_ref().and_then(|records| records.checksums.clone());
         Self {
-            memory: StripeMemory::new(memory, page_bytes as usize, width),
-            cache: CachedPages::new(),
-            accepted: Accepted::new(page_bytes as usize, sizes.accepted_bytes, planted),
+            now: Instant::ZERO,
             requests: Requests::new(page_bytes, stripe_bytes),
             commands: Commands::new(),
-            delivered: None,
-            ready: VecDeque::new(),
-            transfers: Slab::new(),
-            works: VecDeque::new(),
-            verifier: records
-                .as_ref()
-                .and_then(|records| records.checksums.clone())
-                .map(|setup| Verifier::new(setup, width)),
+            transfers: Transfers::new(),
+            pages: Pages::new(memory, page_bytes as usize, width, accepted_bytes, planted),
+            verifier: checksums.map(|setup| Verifier::new(setup, width)),
             durability: records.map(Durability::new),
-            notices: VecDeque::new(),
-            failed: VecDeque::new(),
-            mismatches: 0,
-            now: Instant::ZERO,
+            notices: Notices::default(),
         }
     }
 
@@ -169,12 +113,12 @@ impl<M: Memory> Bytes<M> {
     /// Bytes in a page of the array.
     #[must_use]
     pub fn page_bytes(&self) -> u64 {
-        self.memory.page_bytes() as u64
+        self.pages.page_bytes() as u64
     }
 
     /// Where buffers come from.
     pub fn memory(&mut self) -> &mut M {
-        self.memory.memory()
+        self.pages.memory()
     }
 
     /// What the records say: superblock, write-intent record and journal. None of an array in
@@ -206,12 +150,12 @@ impl<M: Memory> Bytes<M> {
     /// Parities that were compared and found wrong since [`Bytes::reset_mismatches`].
     #[must_use]
     pub fn mismatches(&self) -> u64 {
-        self.mismatches
+        self.notices.mismatches()
     }
 
     /// A scrub begins: wrong parities are counted anew.
     pub fn reset_mismatches(&mut self) {
-        self.mismatches = 0;
+        self.notices.reset_mismatches();
     }
 
     /// Gives the data of an array in memory checksums. To be called before anything is read or
@@ -265,15 +209,136 @@ impl<M: Memory> Bytes<M> {
     /// The next thing for the storage to do.
     #[inline]
     pub fn poll_work(&mut self) -> Option<StorageWork<M::Buffer>> {
-        self.works.pop_front()
+        self.transfers.next_work()
     }
 
     /// The next thing that clients or people wait for.
     #[inline]
     pub fn poll_notice(&mut self) -> Option<Notice> {
-        self.notices.pop_front()
+        self.notices.next()
     }
 
+    /// What was found marked at the start is repaired from now on. The marks may be taken back as
+    /// soon as all sums that were in doubt there are known, and parity is resynced. `resyncs`: it
+    /// will be, of which the plane will hear.
+    pub fn begin_repairs(&mut self, resyncs: bool) {
+        let Some((superblock, intent, _)) = self.records() else { return };
+        if !intent.is_resyncing() {
+            return;
+        }
+        let states = superblock.states.iter().enumerate();
+        let serving = states.filter(|(_, state)| **state == MemberState::Serving);
+        let serving = serving.map(|(drive, _)| DriveId(drive as u8)).collect();
+        if let Some(verifier) = &mut self.verifier {
+            verifier.begin_repairs(serving, resyncs);
+            self.free_marks();
+        }
+    }
+
+    /// Whether the page holds something that is not in its place yet.
+    #[must_use]
+    pub fn is_accepted(&self, drive: DriveId, lba: Lba) -> bool {
+        self.pages.is_accepted(drive, lba)
+    }
+
+    /// Answers `answer` when all that was answered before would survive the power.
+    pub fn flush(&mut self, now: Instant, answer: AnswerId) {
+        match &mut self.durability {
+            Some(durability) => durability.handle_flush(now, answer),
+            None => self.notices.add(Notice::Answer(answer)),
+        }
+    }
+
+    /// Whether a write that is done may be answered at once. If not, [`Bytes::answer`] does it in
+    /// time.
+    #[must_use]
+    pub fn answers_at_once(&self) -> bool {
+        self.durability.as_ref().is_none_or(Durability::answers_at_once)
+    }
+
+    /// A write is done: it is answered when the other drives know of every drive that does not have
+    /// it.
+    pub fn answer(&mut self, answer: AnswerId) {
+        match &mut self.durability {
+            Some(durability) => durability.handle_answer(answer),
+            None => self.notices.add(Notice::Answer(answer)),
+        }
+    }
+
+    /// Nothing is to be changed any more: the records say so. Comes back as [`Notice::Ended`].
+    pub fn end(&mut self, now: Instant) {
+        match &mut self.durability {
+            Some(durability) => durability.handle_end(now),
+            None => self.notices.add(Notice::Ended(End::Clean)),
+        }
+    }
+
+    /// Checks what holds between any two steps.
+    ///
+    /// # Panics
+    ///
+    /// If it does not hold: a bug.
+    pub fn check_invariants(&self) {
+        if let Some(durability) = &self.durability {
+            durability.check_invariants();
+        }
+        self.pages.check_invariants();
+        if let Some(verifier) = &self.verifier {
+            verifier.check_invariants();
+        }
+    }
+}
+
+/// The requests of clients.
+impl<M: Memory> Bytes<M> {
+    /// Takes a request of a client; [`Bytes::next_slice`] gives its first part.
+    pub fn begin_request(&mut self, request: ByteRequest<M::Buffer>) -> RequestSlot {
+        self.requests.begin(self.pages.memory(), request)
+    }
+
+    /// The next part of a request for the array; `None` if none can begin now.
+    pub fn next_slice(&mut self, slot: RequestSlot) -> Option<Request> {
+        self.requests.next_slice(slot)
+    }
+
+    /// Whether [`Bytes::next_slice`] gives another part now.
+    #[must_use]
+    pub fn can_begin(&self, slot: RequestSlot) -> bool {
+        self.requests.can_begin(slot)
+    }
+
+    /// A part of a request is done.
+    pub fn end_slice(&mut self, outcome: &Outcome) -> EndedSlice {
+        self.requests.end_slice(outcome)
+    }
+
+    /// What a read has brought.
+    ///
+    /// # Panics
+    ///
+    /// If the request is no read.
+    #[must_use]
+    pub fn brought(&self, slot: RequestSlot) -> &[u8] {
+        self.requests.brought(slot)
+    }
+
+    /// Ends a read. Returns its buffer, and where in it the bytes are that were asked for.
+    ///
+    /// # Panics
+    ///
+    /// If the request is no read.
+    pub fn take_brought(&mut self, slot: RequestSlot) -> (M::Buffer, Range<usize>) {
+        self.requests.take_brought(slot)
+    }
+
+    /// A request is answered.
+    pub fn end_request(&mut self, slot: RequestSlot) {
+        self.requests.end(self.pages.memory(), slot);
+    }
+}
+
+/// What the storage of drives has ended.
+impl<M: Memory> Bytes<M> {
     /// The storage has ended something, with the buffer that it had.
     pub fn handle_storage(
         &mut self,
@@ -283,11 +348,7 @@ impl<M: Memory> Bytes<M> {
         buffer: Option<M::Buffer>,
     ) {
         self.now = now;
-        let Transfer { purpose, check, .. } = *self.transfers.get(tag);
-        let verified = self.verify_ended(tag, purpose, check, result, buffer);
-        if let Some((result, buffer)) = verified {
-            self.end_transfer(tag, result, buffer);
-        }
+        self.end_work(tag, result, buffer);
     }
 
     /// The storage has failed a read fast, as its flag lets it: it would have had to wait for so
@@ -305,22 +366,83 @@ impl<M: Memory> Bytes<M> {
             return self.handle_storage(now, tag, IoResult::Failed, buffer);
         };
         self.now = now;
-        self.transfers.release(tag);
-        if let Some(command) = self.commands.get_mut(id) {
-            command.failed_fast(now, busy_remaining);
-            self.ready.extend(command.completion(now));
+        self.transfers.end(tag);
+        self.commands.failed_fast(now, id, busy_remaining);
+        self.pages.give(buffer);
+    }
+
+    /// Something has ended at the storage. What it has brought is compared before it counts.
+    fn end_work(&mut self, tag: u32, result: IoResult, buffer: Option<M::Buffer>) {
+        let Transfer { purpose, check, .. } = self.transfers.get(tag);
+        let Some(verifier) = &mut self.verifier else {
+            return self.end_transfer(tag, result, buffer);
+        };
+        if let Purpose::Table(key, era) = purpose {
+            self.end_table(key, era, result, buffer.as_ref());
+            // The work is over, whatever came of it.
+            return self.end_transfer(tag, IoResult::Done, buffer);
         }
-        if let Some(buffer) = buffer {
-            self.memory.memory().give(buffer);
+        let is_done = result == IoResult::Done;
+        verifier.end_change(tag, is_done);
+        if let (Purpose::Recovery(era), Some(check), false) = (purpose, &check, is_done) {
+            verifier.end_recovery(check, era, false);
+            self.free_marks();
+        }
+        let is_wanted = is_done && purpose != Purpose::Nobody;
+        match (check.filter(|_| is_wanted), buffer) {
+            (Some(check), Some(buffer)) => self.compare(tag, purpose, &check, buffer),
+            (_, buffer) => self.end_transfer(tag, result, buffer),
+        }
+    }
+
+    /// Compares what a read has brought with its checksums.
+    fn compare(&mut self, tag: u32, purpose: Purpose, check: &Check, buffer: M::Buffer) {
+        let Some(verifier) = &mut self.verifier else { return };
+        let recovery = match purpose {
+            Purpose::Recovery(era) => Some(era),
+            _ => None,
+        };
+        let compared = verifier.compare(self.pages.memory(), tag, check, recovery, buffer);
+        if recovery.is_some() {
+            self.free_marks();
+        }
+        match compared {
+            Compared::Fits(buffer) => self.end_transfer(tag, IoResult::Done, Some(buffer)),
+            Compared::Waits => {}
+            Compared::Again(drive, work) => self.begin_unchanging(tag, drive, work),
+            Compared::Wrong(drive, offset_bytes, buffer) => {
+                let happening = Happening::ChecksumMismatch { drive, offset_bytes };
+                self.notices.add(Notice::Happened(happening));
+                self.end_transfer(tag, IoResult::Failed, Some(buffer));
+            }
+        }
+    }
+
+    /// A block of a table was read or written.
+    fn end_table(&mut self, key: Key, era: u32, result: IoResult, buffer: Option<&M::Buffer>) {
+        let Some(verifier) = &mut self.verifier else { return };
+        let drive = DriveId(key.drive);
+        match verifier.end_table(key, era, result, buffer.map(M::bytes)) {
+            TableEnded::Nothing => {}
+            TableEnded::Read(held) => {
+                for Held { tag, buffer, .. } in held {
+                    self.end_work(tag, IoResult::Done, Some(buffer));
+                }
+            }
+            TableEnded::Written(syncs) => {
+                for id in syncs {
+                    self.transfer(drive, Work::Sync, Purpose::Record(id));
+                }
+            }
+            TableEnded::Failed => self.fail_io(drive, FailReason::Checksums, result),
         }
     }
 
     /// Something has ended at the storage and, if it is a read, is right.
     fn end_transfer(&mut self, tag: u32, result: IoResult, buffer: Option<M::Buffer>) {
         let now = self.now;
-        let Transfer { purpose, change, forced, .. } = *self.transfers.get(tag);
-        self.transfers.release(tag);
-        self.accepted.remove(self.memory.memory(), tag);
+        let Transfer { purpose, change, forced, .. } = self.transfers.end(tag);
+        self.pages.end_change(tag);
         if let (Some(durability), Some(change)) = (&mut self.durability, change) {
             durability.handle_change_ended(now, change, result);
         }
@@ -331,8 +453,7 @@ impl<M: Memory> Bytes<M> {
             Purpose::Command(id) if forced && result == IoResult::Done => self.sync_after(id),
             Purpose::Forced(id) => self.end_forced(id, result),
             Purpose::Command(id) => {
-                self.end_storage(id, result != IoResult::Done, buffer);
-                return;
+                return self.end_storage(id, result != IoResult::Done, buffer);
             }
             Purpose::Record(id) => {
                 if let Some(durability) = &mut self.durability {
@@ -341,112 +462,92 @@ impl<M: Memory> Bytes<M> {
             }
             Purpose::Cache | Purpose::Nobody | Purpose::Table(..) | Purpose::Recovery(_) => {}
         }
-        if let Some(buffer) = buffer {
-            self.memory.memory().give(buffer);
-        }
+        self.pages.give(buffer);
     }
 
     /// The write of a command has ended, whose end is told when it is on stable storage.
     fn sync_after(&mut self, id: CommandId) {
-        let Some(drive) = self.commands.get_mut(id).map(|command| command.drive()) else { return };
+        let Some(drive) = self.commands.drive_of(id) else { return };
         let sync = self.transfer(drive, Work::Sync, Purpose::Forced(id));
-        if let Some(command) = self.commands.get_mut(id) {
-            command.goes_on(sync);
-        }
+        self.commands.goes_on(id, sync);
     }
 
     /// The sync has ended. If there was no room for what it was to write, the array has stopped.
     fn end_forced(&mut self, id: CommandId, result: IoResult) {
-        let Some(drive) = self.commands.get_mut(id).map(|command| command.drive()) else { return };
-        if let Some(durability) = &mut self.durability {
-            durability.handle_io_failed(self.now, drive, FailReason::Sync, result);
-        }
+        let Some(drive) = self.commands.drive_of(id) else { return };
+        self.fail_io(drive, FailReason::Sync, result);
         if result != IoResult::NoRoom || self.durability.is_none() {
             self.end_storage(id, result != IoResult::Done, None);
         }
     }
 
+    /// Something that the records did not ask for has ended. If it has not succeeded they have to
+    /// do without its drive.
+    fn fail_io(&mut self, drive: DriveId, reason: FailReason, result: IoResult) {
+        if let Some(durability) = &mut self.durability {
+            durability.handle_io_failed(self.now, drive, reason, result);
+        }
+    }
+
     /// The storage of a command is done with it.
     fn end_storage(&mut self, id: CommandId, failed: bool, mut buffer: Option<M::Buffer>) {
-        let page_bytes = self.memory.page_bytes();
-        if let Some(command) = self.commands.get_mut(id) {
-            let rows = command.take_accepted();
+        if let Some(rows) = self.commands.take_accepted(id) {
             if let Some(buffer) = &mut buffer {
-                accepted::overlay(self.memory.memory(), rows, buffer, page_bytes);
+                self.pages.overlay(rows, buffer);
             }
-            command.storage_ended(failed, buffer);
-            self.ready.extend(command.completion(self.now));
+            self.commands.storage_ended(self.now, id, failed, buffer);
         }
     }
 
-    /// Whether the page holds something that is not in its place yet.
-    #[must_use]
-    pub fn is_accepted(&self, drive: DriveId, lba: Lba) -> bool {
-        self.accepted.holds_any(drive, lba.0..lba.0 + 1)
-    }
-
-    /// Answers `answer` when all that was answered before would survive the power.
-    pub fn flush(&mut self, now: Instant, answer: AnswerId) {
-        match &mut self.durability {
-            Some(durability) => durability.handle_flush(now, answer),
-            None => self.notices.push_back(Notice::Answer(answer)),
+    /// Marks that were found at the start may be taken back, once all is done for that.
+    fn free_marks(&mut self) {
+        if self.verifier.as_mut().is_some_and(Verifier::free_marks)
+            && let Some(durability) = &mut self.durability
+        {
+            durability.handle_parity_resynced(self.now);
         }
     }
 
-    /// Whether a write that is done may be answered at once. If not, [`Bytes::answer`] does it in
-    /// time.
-    #[must_use]
-    pub fn answers_at_once(&self) -> bool {
-        self.durability.as_ref().is_none_or(Durability::answers_at_once)
-    }
-
-    /// A write is done: it is answered when the other drives know of every drive that does not have
-    /// it.
-    pub fn answer(&mut self, answer: AnswerId) {
-        match &mut self.durability {
-            Some(durability) => durability.handle_answer(answer),
-            None => self.notices.push_back(Notice::Answer(answer)),
+    /// A drive was given up: what waits for its checksums waits for nothing.
+    fn forget_checks(&mut self, drive: DriveId) {
+        let Some(verifier) = &mut self.verifier else { return };
+        for Held { tag, buffer, .. } in verifier.drive_gone(drive) {
+            if let Transfer { purpose: Purpose::Recovery(era), check: Some(check), .. } =
+                self.transfers.get(tag)
+                && let Some(verifier) = &mut self.verifier
+            {
+                verifier.end_recovery(&check, era, false);
+                self.free_marks();
+            }
+            self.end_transfer(tag, IoResult::Failed, Some(buffer));
         }
+        self.free_marks();
     }
+}
 
-    /// Nothing is to be changed any more: the records say so. Comes back as [`Notice::Ended`].
-    pub fn end(&mut self, now: Instant) {
-        match &mut self.durability {
-            Some(durability) => durability.handle_end(now),
-            None => self.notices.push_back(Notice::Ended(End::Clean)),
-        }
-    }
-
-    /// Checks what holds between any two steps.
-    ///
-    /// # Panics
-    ///
-    /// If it does not hold: a bug.
-    pub fn check_invariants(&self) {
-        if let Some(durability) = &self.durability {
-            durability.check_invariants();
-        }
-        self.accepted.check_invariants();
-        if let Some(verifier) = &self.verifier {
-            verifier.check_invariants();
-        }
-    }
-
-    fn offset_bytes(&self, lba: Lba) -> u64 {
-        lba.0 * self.memory.page_bytes() as u64
-    }
-
-    /// A number for something that the storage will do.
-    fn book(&mut self, purpose: Purpose) -> u32 {
-        self.transfers.insert(Transfer { purpose, change: None, check: None, forced: false })
-    }
-
+/// What the storage of drives is to do.
+impl<M: Memory> Bytes<M> {
     /// Gives work to the storage that changes nothing.
     fn transfer(&mut self, drive: DriveId, work: Work<M::Buffer>, purpose: Purpose) -> u32 {
-        let tag = self.book(purpose);
-        self.begin_check(tag, drive, &work);
-        self.works.push_back(StorageWork { tag, drive, work });
+        let tag = self.transfers.book(purpose);
+        self.begin_unchanging(tag, drive, work);
         tag
+    }
+
+    fn begin_unchanging(&mut self, tag: u32, drive: DriveId, work: Work<M::Buffer>) {
+        if let Some(verifier) = &mut self.verifier {
+            let check = verifier.begin_read(drive, &work);
+            self.transfers.set_check(tag, check);
+        }
+        self.transfers.begin(tag, drive, work);
+    }
+
+    /// Gives work to the storage that changes data, and that nothing holds any more.
+    fn begin_change(&mut self, tag: u32, drive: DriveId, work: Work<M::Buffer>) {
+        if let Some(verifier) = &mut self.verifier {
+            verifier.begin_change(self.pages.memory(), tag, drive, &work);
+        }
+        self.transfers.begin(tag, drive, work);
     }
 
     /// Changes bytes of a drive as a part of the stripe operation with this serial number, as soon
@@ -458,44 +559,29 @@ impl<M: Memory> Bytes<M> {
         operation: u64,
         mut purpose: Purpose,
     ) -> u32 {
-        let tag = self.book(purpose);
-        if let Work::Write { offset_bytes, length_bytes, buffer } = &work
-            && let Some(durability) = &self.durability
-            && durability.is_journalled(drive)
-            && self.accepted.has_room(*length_bytes as u64)
-        {
-            let page_bytes = self.memory.page_bytes() as u64;
-            let first = offset_bytes / page_bytes;
-            let pages = first..first + *length_bytes as u64 / page_bytes;
-            self.accepted.insert(self.memory.memory(), tag, drive, pages, buffer);
-            purpose = Purpose::Cache;
-            self.transfers.get_mut(tag).purpose = purpose;
-        }
-        let (offset_bytes, length_bytes) = match &work {
-            Work::Write { offset_bytes, length_bytes, .. } => (*offset_bytes, *length_bytes as u64),
-            Work::Discard { offset_bytes, length_bytes } => (*offset_bytes, *length_bytes),
-            Work::Read { .. } | Work::WriteHead { .. } | Work::Sync => {
-                unreachable!("reads, records and syncs change no data")
-            }
+        let tag = self.transfers.book(purpose);
+        let bytes = changed_bytes(&work);
+        let Some(durability) = &mut self.durability else {
+            self.begin_change(tag, drive, work);
+            return tag;
         };
-        match &mut self.durability {
-            None => {
-                self.begin_summing(tag, drive, &work);
-                self.works.push_back(StorageWork { tag, drive, work });
-            }
-            Some(durability) => {
-                let wanted = WantedChange {
-                    drive,
-                    offset_bytes,
-                    length_bytes,
-                    operation: OperationId(operation),
-                    cached: purpose == Purpose::Cache,
-                    change: HeldWork { tag, work },
-                };
-                let id = durability.handle_change(self.now, wanted);
-                self.transfers.get_mut(tag).change = Some(id);
-            }
+        if let Work::Write { buffer, .. } = &work
+            && durability.is_journalled(drive)
+            && self.pages.accept(tag, drive, bytes.clone(), buffer)
+        {
+            purpose = Purpose::Cache;
+            self.transfers.set_purpose(tag, purpose);
         }
+        let wanted = WantedChange {
+            drive,
+            offset_bytes: bytes.start,
+            length_bytes: bytes.end - bytes.start,
+            operation: OperationId(operation),
+            cached: purpose == Purpose::Cache,
+            change: HeldWork { tag, work },
+        };
+        let id = durability.handle_change(self.now, wanted);
+        self.transfers.set_change(tag, id);
         tag
     }
 
@@ -508,44 +594,65 @@ impl<M: Memory> Bytes<M> {
                     self.transfer(drive, work, Purpose::Record(id));
                 }
                 Gate::Sync { id, drive, settles } => {
-                    if !settles || self.is_settled(drive, id) {
+                    let verifier = self.verifier.as_mut().filter(|_| settles);
+                    if verifier.is_none_or(|verifier| verifier.settle(drive, id)) {
                         self.transfer(drive, Work::Sync, Purpose::Record(id));
                     }
                 }
                 Gate::Release { drive, change: HeldWork { tag, work }, .. } => {
-                    self.begin_summing(tag, drive, &work);
-                    self.works.push_back(StorageWork { tag, drive, work });
+                    self.begin_change(tag, drive, work);
                 }
-                Gate::Cancel { change: HeldWork { tag, work }, .. } => {
-                    if let Purpose::Command(id) = self.transfers.get(tag).purpose
-                        && let Some(command) = self.commands.get_mut(id)
-                    {
-                        command.storage_ended(true, None);
-                        self.ready.extend(command.completion(self.now));
-                    }
-                    self.transfers.release(tag);
-                    self.accepted.remove(self.memory.memory(), tag);
-                    if let Work::Write { buffer, .. } = work {
-                        self.memory.memory().give(buffer);
-                    }
-                }
-                Gate::Answer { answer } => self.notices.push_back(Notice::Answer(answer)),
-                Gate::Refuse { answer } => self.notices.push_back(Notice::Refuse(answer)),
-                Gate::FailDrive { drive, reason } => self.failed.push_back((drive, reason)),
-                Gate::Stop { reason } => self.notices.push_back(Notice::Stop(reason)),
-                Gate::Ended { end } => self.notices.push_back(Notice::Ended(end)),
+                Gate::Cancel { change, .. } => self.cancel(change),
+                Gate::Answer { answer } => self.notices.add(Notice::Answer(answer)),
+                Gate::Refuse { answer } => self.notices.add(Notice::Refuse(answer)),
+                Gate::FailDrive { drive, reason } => self.notices.fail_drive(drive, reason),
+                Gate::Stop { reason } => self.notices.add(Notice::Stop(reason)),
+                Gate::Ended { end } => self.notices.add(Notice::Ended(end)),
             }
+        }
+    }
+
+    /// A change is not made: its drive has failed.
+    fn cancel(&mut self, change: HeldWork<M>) {
+        let HeldWork { tag, work } = change;
+        if let Purpose::Command(id) = self.transfers.end(tag).purpose {
+            self.commands.storage_ended(self.now, id, true, None);
+        }
+        self.pages.end_change(tag);
+        if let Work::Write { buffer, .. } = work {
+            self.pages.give(Some(buffer));
+        }
+    }
+
+    /// Has blocks of checksum tables read and written.
+    #[inline]
+    fn serve_tables(&mut self) {
+        while let Some(verifier) = &mut self.verifier
+            && let Some((key, era, work)) = verifier.next_table_work(self.pages.memory())
+        {
+            let tag = self.transfers.book(Purpose::Table(key, era));
+            self.transfers.begin(tag, DriveId(key.drive), work);
+        }
+    }
+
+    /// Reads what is in doubt, a little at a time.
+    #[inline]
+    fn recover(&mut self) {
+        while let Some(verifier) = &mut self.verifier
+            && let Some((drive, era, work)) = verifier.next_recovery(self.pages.memory())
+        {
+            self.transfer(drive, work, Purpose::Recovery(era));
         }
     }
 
     /// Has the storage do what a command says.
     fn begin_transfer(&mut self, drive: DriveId, command: &Command, target: Option<Target>) -> u32 {
-        let offset_bytes = self.offset_bytes(command.lba);
-        let length_bytes = command.blocks as usize * self.memory.page_bytes();
+        let offset_bytes = self.pages.offset_bytes(command.lba);
+        let length_bytes = command.blocks as usize * self.pages.page_bytes();
         let purpose = Purpose::Command(command.id);
         match (command.opcode, target) {
             (Opcode::Read, _) => {
-                let buffer = self.memory.memory().take(length_bytes);
+                let buffer = self.pages.take(length_bytes);
                 let work = Work::Read { offset_bytes, length_bytes, buffer, pl: command.pl };
                 self.transfer(drive, work, purpose)
             }
@@ -553,17 +660,14 @@ impl<M: Memory> Bytes<M> {
                 self.store(drive, offset_bytes, op, member, purpose)
             }
             (Opcode::Write, None) => {
-                let mut buffer = self.memory.memory().take(length_bytes);
-                let into = &mut M::bytes_mut(&mut buffer)[..length_bytes];
-                self.cache.read(drive, command, into, self.memory.page_bytes());
+                let (buffer, operation) = self.pages.drained(drive, command, length_bytes);
                 let work = Work::Write { offset_bytes, length_bytes, buffer };
-                let operation = self.memory.next_serial();
                 self.change(drive, work, operation, purpose)
             }
             (Opcode::Deallocate, Some(Target { op, .. })) => {
                 let length_bytes = length_bytes as u64;
                 let work = Work::Discard { offset_bytes, length_bytes };
-                self.change(drive, work, self.memory.serial_of(op), purpose)
+                self.change(drive, work, self.pages.serial_of(op), purpose)
             }
             (Opcode::Deallocate, None) => unreachable!("the write cache drains writes only"),
         }
@@ -578,207 +682,22 @@ impl<M: Memory> Bytes<M> {
         member: u8,
         purpose: Purpose,
     ) -> u32 {
-        let length_bytes = self.memory.slot_bytes(op);
-        let buffer = self.memory.share_buffer(op, Slot { new: true, member });
+        let NewRows { buffer, length_bytes, operation, forced } = self.pages.new_rows(op, member);
         let work = Work::Write { offset_bytes, length_bytes, buffer };
-        let tag = self.change(drive, work, self.memory.serial_of(op), purpose);
-        self.transfers.get_mut(tag).forced = self.memory.is_forced(op);
+        let tag = self.change(drive, work, operation, purpose);
+        self.transfers.set_forced(tag, forced);
         tag
-    }
-
-    /// The new rows of a member go into the write cache, and at once to where they belong, because
-    /// the cache is memory and would not survive the process. The drive model hears of them when
-    /// the cache is drained.
-    fn cache_rows(&mut self, op: OpId, member: u8, drive: DriveId, lba: Lba) {
-        let page_bytes = self.memory.page_bytes();
-        let rows = self.memory.share_buffer(op, Slot { new: true, member });
-        let bytes = &M::bytes(&rows)[..self.memory.slot_bytes(op)];
-        self.cache.insert(self.memory.memory(), drive, lba, bytes, page_bytes);
-        self.memory.memory().give(rows);
-        self.store(drive, self.offset_bytes(lba), op, member, Purpose::Cache);
-    }
-
-    /// Gives back what a command has brought that the array did not keep.
-    fn drop_delivered_if(&mut self, is_stale: impl Fn(&Outstanding<M::Buffer>) -> bool) {
-        let stale = self.delivered.take_if(|delivered| is_stale(delivered));
-        if let Some(buffer) = stale.and_then(Outstanding::into_buffer) {
-            self.memory.memory().give(buffer);
-        }
-    }
-
-    /// What a read has brought becomes the old rows of its member, with what was cached over it.
-    fn keep(&mut self, op: OpId, command: CommandId, member: u8) {
-        let page_bytes = self.memory.page_bytes();
-        let delivered = self.delivered.take_if(|delivered| delivered.id() == command);
-        let brought = delivered.and_then(Outstanding::into_buffer);
-        let mut rows = brought.unwrap_or_else(|| self.memory.blank(op));
-        self.cache.overlay(self.memory.memory(), command, M::bytes_mut(&mut rows), page_bytes);
-        self.memory.put(op, Slot { new: false, member }, rows);
     }
 }
 
-impl<M: Memory> DataPlane for Bytes<M> {
-    const CARRIES_DATA: bool = true;
-
-    fn submit(
-        &mut self,
-        now: Instant,
-        drive: DriveId,
-        command: &Command,
-        target: Option<Target>,
-        model_answers: bool,
-    ) {
-        self.now = now;
-        self.cache.forget_read(self.memory.memory(), command.id);
-        let pages = command.lba.0..command.lba.0 + u64::from(command.blocks);
-        let rows = match command.opcode {
-            Opcode::Read => self.accepted.snapshot(self.memory.memory(), drive, pages),
-            Opcode::Write | Opcode::Deallocate => Vec::new(),
-        };
-        let transfer = self.begin_transfer(drive, command, target);
-        let outstanding = Outstanding::new(drive, command, now, model_answers, transfer, rows);
-        self.commands.insert(outstanding);
-        if self.transfers.get(transfer).purpose == Purpose::Cache {
-            self.end_storage(command.id, false, None);
+/// The bytes of its drive that work changes.
+fn changed_bytes<B>(work: &Work<B>) -> Range<u64> {
+    let (offset_bytes, length_bytes) = match work {
+        Work::Write { offset_bytes, length_bytes, .. } => (*offset_bytes, *length_bytes as u64),
+        Work::Discard { offset_bytes, length_bytes } => (*offset_bytes, *length_bytes),
+        Work::Read { .. } | Work::WriteHead { .. } | Work::Sync => {
+            unreachable!("reads, records and syncs change no data")
         }
-    }
-
-    fn data(&mut self, action: DataAction) {
-        match action {
-            DataAction::Open { op, request, rows } => self.memory.open(op, request, rows),
-            DataAction::Keep { op, command, member } => self.keep(op, command, member),
-            DataAction::Combine { op, target, terms } => {
-                let lacks = terms.len() > 2 && self.planted().has(Bug::ParityLacksTerm);
-                self.memory.combine(op, target, &terms[usize::from(lacks)..]);
-            }
-            DataAction::Merge { op, member, first_page } => {
-                let request = self.requests.get(self.memory.request_of(op));
-                self.memory.merge(op, member, |old, new| request.merge(first_page, old, new));
-            }
-            DataAction::Share { from, to, member, mut first_row } => {
-                if first_row != 0 && self.planted().has(Bug::SharedFromFirstRow) {
-                    first_row = 0;
-                }
-                self.memory.share(from, to, member, first_row);
-            }
-            DataAction::Deliver { op, member, first_page } => {
-                let request = self.requests.get_mut(self.memory.request_of(op));
-                request.take(first_page, self.memory.at(op, Slot { new: false, member }));
-            }
-            DataAction::Cache { op, member, drive, lba } => {
-                self.cache_rows(op, member, drive, lba);
-            }
-            DataAction::ReadCache { command, drive, lba, rows, .. } => {
-                // The number may be that of a command whose data nobody kept.
-                self.drop_delivered_if(|delivered| delivered.id() == command);
-                self.cache.note_read(self.memory.memory(), command, drive, lba, &rows);
-            }
-            DataAction::Uncache { drive, pages } => {
-                self.cache.remove(self.memory.memory(), drive, &pages);
-            }
-            DataAction::Force { op } => self.memory.force(op),
-            DataAction::Close { op } => self.memory.close(op),
-        }
-    }
-
-    fn check(&mut self, op: OpId, target: Slot, terms: &[Term]) -> bool {
-        let fits = self.memory.check(op, target, terms);
-        self.mismatches += u64::from(!fits);
-        fits
-    }
-
-    fn compare(&mut self, op: OpId, member: u8, with: u8) -> bool {
-        self.memory.compare(op, member, with)
-    }
-
-    fn follow<O: Observe>(&mut self, _: DriveId, _: &mut Ssd<O>) {}
-
-    fn join(&mut self, now: Instant, completion: &mut Completion) -> bool {
-        let Some(command) = self.commands.get_mut(completion.id) else { return false };
-        command.model_answered(*completion);
-        let joined = command.completion(now);
-        if let Some(joined) = joined {
-            *completion = joined;
-        }
-        joined.is_some()
-    }
-
-    fn advance(&mut self) {
-        if let Some(durability) = &mut self.durability {
-            durability.advance();
-        }
-        self.pass_gate();
-        self.recover();
-        self.serve_tables();
-    }
-
-    fn poll_completion(&mut self) -> Option<Completion> {
-        self.ready.pop_front()
-    }
-
-    fn poll_failed_drive(&mut self) -> Option<(DriveId, FailReason)> {
-        self.failed.pop_front()
-    }
-
-    fn deliver(&mut self, completion: &Completion) {
-        let command = self.commands.take(completion.id);
-        if let Some(transfer) = command.as_ref().and_then(Outstanding::transfer) {
-            self.transfers.get_mut(transfer).purpose = Purpose::Nobody;
-        }
-        self.drop_delivered_if(|_| true);
-        self.delivered = command;
-    }
-
-    fn drive_failed(&mut self, now: Instant, drive: DriveId) -> bool {
-        self.now = now;
-        self.accepted.forget_drive(self.memory.memory(), drive);
-        for command in self.commands.of(drive) {
-            command.give_up();
-            self.ready.extend(command.completion(now));
-        }
-        if let Some(durability) = &mut self.durability {
-            durability.handle_drive_failed(now, drive);
-        }
-        self.forget_checks(drive);
-        true
-    }
-
-    fn drive_rebuilt(&mut self, now: Instant, drive: DriveId) {
-        if let Some(durability) = &mut self.durability {
-            durability.handle_drive_rebuilt(now, drive);
-        }
-    }
-
-    fn rebuilt_before(&mut self, now: Instant, drive: DriveId, stripe: u64) {
-        if let Some(durability) = &mut self.durability {
-            durability.handle_rebuilt_before(now, drive, stripe);
-        }
-    }
-
-    fn parity_resynced(&mut self, now: Instant) {
-        self.now = now;
-        if self.note_resynced()
-            && let Some(durability) = &mut self.durability
-        {
-            durability.handle_parity_resynced(now);
-        }
-    }
-
-    fn drive_returned(&mut self, drive: DriveId) {
-        if let Some(verifier) = &mut self.verifier {
-            verifier.drive_returned(drive);
-        }
-        if let Some(durability) = &mut self.durability {
-            durability.handle_drive_returned(self.now, drive);
-        }
-    }
-
-    fn drive_replaced(&mut self, drive: DriveId) {
-        if let Some(verifier) = &mut self.verifier {
-            verifier.drive_replaced(drive);
-        }
-        if let Some(durability) = &mut self.durability {
-            durability.handle_drive_replaced(self.now, drive);
-        }
-    }
+    };
+    offset_bytes..offset_bytes + length_bytes
 }

@@ -324,55 +324,6 @@ impl<M: Memory> Requests<M> {
     }
 }
 
-/// The requests of the plane.
-impl<M: Memory> super::Bytes<M> {
-    /// Takes a request of a client; [`Bytes::next_slice`](super::Bytes::next_slice) gives its first
-    /// part.
-    pub fn begin_request(&mut self, request: ByteRequest<M::Buffer>) -> RequestSlot {
-        self.requests.begin(self.memory.memory(), request)
-    }
-
-    /// The next part of a request for the array; `None` if none can begin now.
-    pub fn next_slice(&mut self, slot: RequestSlot) -> Option<Request> {
-        self.requests.next_slice(slot)
-    }
-
-    /// Whether [`Bytes::next_slice`](super::Bytes::next_slice) gives another part now.
-    #[must_use]
-    pub fn can_begin(&self, slot: RequestSlot) -> bool {
-        self.requests.can_begin(slot)
-    }
-
-    /// A part of a request is done.
-    pub fn end_slice(&mut self, outcome: &Outcome) -> EndedSlice {
-        self.requests.end_slice(outcome)
-    }
-
-    /// What a read has brought.
-    ///
-    /// # Panics
-    ///
-    /// If the request is no read.
-    #[must_use]
-    pub fn brought(&self, slot: RequestSlot) -> &[u8] {
-        self.requests.brought(slot)
-    }
-
-    /// Ends a read. Returns its buffer, and where in it the bytes are that were asked for.
-    ///
-    /// # Panics
-    ///
-    /// If the request is no read.
-    pub fn take_brought(&mut self, slot: RequestSlot) -> (M::Buffer, Range<usize>) {
-        self.requests.take_brought(slot)
-    }
-
-    /// A request is answered.
-    pub fn end_request(&mut self, slot: RequestSlot) {
-        self.requests.end(self.memory.memory(), slot);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

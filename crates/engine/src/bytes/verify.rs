@@ -1,19 +1,18 @@
-//! Data on their way to and from storage, and their checksums.
+//! Whether data fit their checksums, on their way to and from storage.
 //!
 //! What a read has brought is compared before the array hears of it; what does not fit is a read
 //! that failed. What is written is summed when it goes to its drive: below the write gate, so that
 //! the order of sums is that of the data.
 
-use super::{Bytes, Purpose, StorageWork, Transfer, Work};
+use super::work::Work;
 use crate::checksums::{
     ChecksumCounters, ChecksumSetup, Checksums, Key, SUMMED_BYTES, Stamp, TableIo, Verdict, crc32c,
 };
-use crate::durability::{IoId, IoResult, MemberState};
+use crate::durability::{IoId, IoResult};
 use crate::memory::Memory;
 use crate::planted::Bug;
 use alloc::vec;
 use alloc::vec::Vec;
-use array::{FailReason, Happening};
 use core::ops::Range;
 use nvme::PlFlag;
 use units::DriveId;
@@ -29,10 +28,36 @@ pub(super) struct Check {
 
 /// A read that has ended and waits for its checksums.
 #[derive(Debug)]
-struct Held<B> {
-    tag: u32,
+pub(super) struct Held<B> {
+    pub(super) tag: u32,
+    pub(super) buffer: B,
     drive: DriveId,
-    buffer: B,
+}
+
+/// What becomes of a read that has ended.
+#[derive(Debug)]
+pub(super) enum Compared<B> {
+    /// It counts as it is.
+    Fits(B),
+    /// It waits for its checksums: [`TableEnded::Read`] brings it back.
+    Waits,
+    /// The drive is to read it again.
+    Again(DriveId, Work<B>),
+    /// It is wrong, first at this byte of the drive.
+    Wrong(DriveId, u64, B),
+}
+
+/// What follows when a block of a table was read or written.
+#[derive(Debug)]
+pub(super) enum TableEnded<B> {
+    /// Nothing.
+    Nothing,
+    /// These reads are to be compared now.
+    Read(Vec<Held<B>>),
+    /// These syncs of its drive can be done.
+    Written(Vec<IoId>),
+    /// Its drive does not keep its checksums.
+    Failed,
 }
 
 /// The checksums of an array, and what waits for them.
@@ -92,9 +117,16 @@ impl<B> Verifier<B> {
         self.sums.drive_returned(drive);
     }
 
-    /// Reads that are out so that sums are known: nobody else waits for them.
-    pub(super) fn recovering(&self) -> u32 {
-        self.recovering
+    /// A drive was given up: what waits for its checksums waits for nothing. Returns its reads.
+    pub(super) fn drive_gone(&mut self, drive: DriveId) -> Vec<Held<B>> {
+        self.eras[drive.index()] += 1;
+        self.sums.drive_gone(drive);
+        self.syncs.retain(|(other, _)| *other != drive);
+        self.take_held(drive)
+    }
+
+    fn take_held(&mut self, drive: DriveId) -> Vec<Held<B>> {
+        self.held.extract_if(.., |held| held.drive == drive).collect()
     }
 
     pub(super) fn is_known(&self, drive: DriveId) -> bool {
@@ -104,6 +136,16 @@ impl<B> Verifier<B> {
     pub(super) fn check_invariants(&self) {
         self.sums.check_invariants();
     }
+
+    /// A drive is to be synced, checksums included. Returns whether that can be done at once;
+    /// otherwise [`TableEnded::Written`] brings it back.
+    pub(super) fn settle(&mut self, drive: DriveId, id: IoId) -> bool {
+        let is_settled = self.sums.settle(drive);
+        if !is_settled {
+            self.syncs.push((drive, id));
+        }
+        is_settled
+    }
 }
 
 fn blocks(offset_bytes: u64, length_bytes: u64) -> Range<u64> {
@@ -111,286 +153,205 @@ fn blocks(offset_bytes: u64, length_bytes: u64) -> Range<u64> {
     offset_bytes / block..(offset_bytes + length_bytes) / block
 }
 
-impl<M: Memory> Bytes<M> {
-    /// A read begins.
+/// Data of drives.
+impl<B> Verifier<B> {
+    /// Work begins. Returns what it is to be compared with at its end, if it is a read.
     #[inline]
-    pub(super) fn begin_check(&mut self, tag: u32, drive: DriveId, work: &Work<M::Buffer>) {
-        if let Some(verifier) = &mut self.verifier
-            && let Work::Read { offset_bytes, length_bytes, .. } = *work
-        {
-            let since = verifier.sums.begin_read(drive, blocks(offset_bytes, length_bytes as u64));
-            let check = Check { drive, offset_bytes, length_bytes, since };
-            self.transfers.get_mut(tag).check = Some(check);
-        }
+    pub(super) fn begin_read(&mut self, drive: DriveId, work: &Work<B>) -> Option<Check> {
+        let Work::Read { offset_bytes, length_bytes, .. } = *work else { return None };
+        let since = self.sums.begin_read(drive, blocks(offset_bytes, length_bytes as u64));
+        Some(Check { drive, offset_bytes, length_bytes, since })
     }
 
     /// A change of data goes to its drive.
     #[inline]
-    pub(super) fn begin_summing(&mut self, tag: u32, drive: DriveId, work: &Work<M::Buffer>) {
-        let Some(verifier) = &mut self.verifier else { return };
-        let zero_sum = verifier.zero_sum;
-        let memory = self.memory.memory();
+    pub(super) fn begin_change<M: Memory<Buffer = B>>(
+        &mut self,
+        memory: &M,
+        tag: u32,
+        drive: DriveId,
+        work: &Work<B>,
+    ) {
         let (blocks, sums) = match work {
             Work::Write { offset_bytes, length_bytes, buffer } => {
                 let data = M::bytes(buffer)[..*length_bytes].chunks_exact(SUMMED_BYTES);
-                let sums = data.map(|block| memory.checksum(block) ^ zero_sum).collect();
+                let sums = data.map(|block| memory.checksum(block) ^ self.zero_sum).collect();
                 (blocks(*offset_bytes, *length_bytes as u64), Some(sums))
             }
-            Work::Discard { .. } if verifier.sums.planted().has(Bug::TrimSumsForgotten) => return,
+            Work::Discard { .. } if self.sums.planted().has(Bug::TrimSumsForgotten) => return,
             Work::Discard { offset_bytes, length_bytes } => {
                 (blocks(*offset_bytes, *length_bytes), None)
             }
             Work::Read { .. } | Work::WriteHead { .. } | Work::Sync => return,
         };
-        verifier.sums.begin_change(tag, drive, blocks, sums);
+        self.sums.begin_change(tag, drive, blocks, sums);
     }
 
-    /// Something has ended at the storage. Gives it back, as it counts for the array, unless it is
-    /// to wait or to be repeated.
-    pub(super) fn verify_ended(
-        &mut self,
-        tag: u32,
-        purpose: Purpose,
-        check: Option<Check>,
-        result: IoResult,
-        buffer: Option<M::Buffer>,
-    ) -> Option<(IoResult, Option<M::Buffer>)> {
-        let Some(verifier) = &mut self.verifier else { return Some((result, buffer)) };
-        if let Purpose::Table(key, era) = purpose {
-            if verifier.eras[usize::from(key.drive)] == era {
-                self.end_table_io(key, result, buffer.as_ref());
-            }
-            // The work is over, whatever came of it.
-            return Some((IoResult::Done, buffer));
-        }
-        verifier.sums.end_change(tag, result == IoResult::Done);
-        if let Purpose::Recovery(era) = purpose
-            && result != IoResult::Done
-        {
-            self.end_recovery(check, era, false);
-            return Some((result, buffer));
-        }
-        let is_wanted = !matches!(purpose, Purpose::Nobody) && result == IoResult::Done;
-        match (check.filter(|_| is_wanted), buffer) {
-            (Some(check), Some(buffer)) => self.verify(tag, check, buffer),
-            (_, buffer) => Some((result, buffer)),
-        }
+    /// Something that is no block of a table has ended at the storage.
+    pub(super) fn end_change(&mut self, tag: u32, is_done: bool) {
+        self.sums.end_change(tag, is_done);
     }
 
-    /// Compares what a read has brought with its checksums.
-    fn verify(
+    /// Compares what a read has brought with its checksums. With `recovery` it was read so that
+    /// they are known, of the drive that was in the place then.
+    pub(super) fn compare<M: Memory<Buffer = B>>(
         &mut self,
+        memory: &M,
         tag: u32,
-        check: Check,
-        buffer: M::Buffer,
-    ) -> Option<(IoResult, Option<M::Buffer>)> {
-        let Check { drive, offset_bytes, length_bytes, since } = check;
-        let verifier = self.verifier.as_mut()?;
-        let (memory, zero_sum) = (self.memory.memory(), verifier.zero_sum);
+        check: &Check,
+        recovery: Option<u32>,
+        buffer: B,
+    ) -> Compared<B> {
+        let Check { drive, offset_bytes, length_bytes, since } = *check;
+        let zero_sum = self.zero_sum;
         let sum = |block: &[u8]| memory.checksum(block) ^ zero_sum;
         let data = &M::bytes(&buffer)[..length_bytes];
         let first = offset_bytes / SUMMED_BYTES as u64;
         let verdict = if length_bytes == SUMMED_BYTES {
-            verifier.sums.verify(drive, first, &[sum(data)], since)
+            self.sums.verify(drive, first, &[sum(data)], since)
         } else {
             let found: Vec<u32> = data.chunks_exact(SUMMED_BYTES).map(sum).collect();
-            verifier.sums.verify(drive, first, &found, since)
+            self.sums.verify(drive, first, &found, since)
         };
-        match verdict {
-            Verdict::Fits => {
-                if let Purpose::Recovery(era) = self.transfers.get(tag).purpose {
-                    self.end_recovery(Some(check), era, true);
-                }
-                Some((IoResult::Done, Some(buffer)))
-            }
-            Verdict::Wrong(_) if verifier.sums.planted().has(Bug::MismatchServed) => {
-                Some((IoResult::Done, Some(buffer)))
+        let compared = match verdict {
+            Verdict::Fits => Compared::Fits(buffer),
+            Verdict::Wrong(_) if self.sums.planted().has(Bug::MismatchServed) => {
+                return Compared::Fits(buffer);
             }
             Verdict::Waits => {
-                verifier.held.push(Held { tag, drive, buffer });
-                None
+                self.held.push(Held { tag, buffer, drive });
+                return Compared::Waits;
             }
             Verdict::Again => {
                 let work = Work::Read { offset_bytes, length_bytes, buffer, pl: PlFlag::Off };
-                self.begin_check(tag, drive, &work);
-                self.works.push_back(StorageWork { tag, drive, work });
-                None
+                return Compared::Again(drive, work);
             }
-            Verdict::Wrong(block) => {
-                if let Purpose::Recovery(era) = self.transfers.get(tag).purpose {
-                    // What is known to be wrong is known.
-                    self.end_recovery(Some(check), era, true);
-                }
-                let offset_bytes = block * SUMMED_BYTES as u64;
-                let happening = Happening::ChecksumMismatch { drive, offset_bytes };
-                self.notices.push_back(super::Notice::Happened(happening));
-                Some((IoResult::Failed, Some(buffer)))
-            }
+            Verdict::Wrong(block) => Compared::Wrong(drive, block * SUMMED_BYTES as u64, buffer),
+        };
+        if let Some(era) = recovery {
+            // What is known to be wrong is known.
+            self.end_recovery(check, era, true);
         }
+        compared
+    }
+}
+
+/// Tables of checksums.
+impl<B> Verifier<B> {
+    /// The next block of a table to be read or written, and which drive is in its place.
+    #[inline]
+    pub(super) fn next_table_work<M: Memory<Buffer = B>>(
+        &mut self,
+        memory: &mut M,
+    ) -> Option<(Key, u32, Work<B>)> {
+        let io = self.sums.poll_io()?;
+        let length_bytes = SUMMED_BYTES;
+        let mut buffer = memory.take(length_bytes);
+        let (key, work) = match io {
+            TableIo::Read(key) => {
+                let offset_bytes = self.sums.offset_bytes(key);
+                (key, Work::Read { offset_bytes, length_bytes, buffer, pl: PlFlag::Off })
+            }
+            TableIo::Write(key, sums) => {
+                let block = &mut M::bytes_mut(&mut buffer)[..length_bytes];
+                self.sums.encode(key, &sums, block);
+                let offset_bytes = self.sums.offset_bytes(key);
+                (key, Work::Write { offset_bytes, length_bytes, buffer })
+            }
+        };
+        Some((key, self.eras[usize::from(key.drive)], work))
     }
 
-    /// A block of a table was read or written.
-    fn end_table_io(&mut self, key: Key, result: IoResult, buffer: Option<&M::Buffer>) {
-        let Some(verifier) = &mut self.verifier else { return };
+    /// A block of a table was read or written, with this in its buffer.
+    pub(super) fn end_table(
+        &mut self,
+        key: Key,
+        era: u32,
+        result: IoResult,
+        block: Option<&[u8]>,
+    ) -> TableEnded<B> {
+        if self.eras[usize::from(key.drive)] != era {
+            return TableEnded::Nothing;
+        }
         let drive = DriveId(key.drive);
-        if let Some(buffer) = buffer.filter(|_| verifier.sums.is_fetching(key)) {
-            if result != IoResult::Done && verifier.sums.read_again(key) {
-                return;
+        if let Some(block) = block.filter(|_| self.sums.is_fetching(key)) {
+            if result != IoResult::Done && self.sums.read_again(key) {
+                return TableEnded::Nothing;
             }
-            let block = &M::bytes(buffer)[..SUMMED_BYTES];
-            verifier.sums.table_read(key, Some(block).filter(|_| result == IoResult::Done));
-            let is_its = |held: &mut Held<M::Buffer>| held.drive == drive;
-            let held: Vec<_> = verifier.held.extract_if(.., is_its).collect();
-            for Held { tag, buffer, .. } in held {
-                let Transfer { purpose, check, .. } = *self.transfers.get(tag);
-                let result = IoResult::Done;
-                if let Some((result, buffer)) =
-                    self.verify_ended(tag, purpose, check, result, Some(buffer))
-                {
-                    self.end_transfer(tag, result, buffer);
-                }
-            }
-        } else if result == IoResult::Done {
-            if verifier.sums.table_written(key) {
-                self.sync_settled(drive);
-            }
-        } else if let Some(durability) = &mut self.durability {
-            durability.handle_io_failed(self.now, drive, FailReason::Checksums, result);
+            let block = &block[..SUMMED_BYTES];
+            self.sums.table_read(key, Some(block).filter(|_| result == IoResult::Done));
+            return TableEnded::Read(self.take_held(drive));
         }
+        if result != IoResult::Done {
+            return TableEnded::Failed;
+        }
+        if !self.sums.table_written(key) {
+            return TableEnded::Nothing;
+        }
+        let ready = self.syncs.extract_if(.., |(other, _)| *other == drive);
+        TableEnded::Written(ready.map(|(_, id)| id).collect())
+    }
+}
+
+/// What is in doubt after a crash.
+impl<B> Verifier<B> {
+    /// Reads that are out so that sums are known: nobody else waits for them.
+    pub(super) const fn recovering(&self) -> u32 {
+        self.recovering
     }
 
-    /// All checksums of a drive are written for which syncs have waited.
-    fn sync_settled(&mut self, drive: DriveId) {
-        let Some(verifier) = &mut self.verifier else { return };
-        let ready: Vec<_> = verifier.syncs.extract_if(.., |(other, _)| *other == drive).collect();
-        for (drive, id) in ready {
-            self.transfer(drive, Work::Sync, Purpose::Record(id));
-        }
-    }
-
-    /// A drive is to be synced, checksums included. Returns whether that can be done at once.
-    pub(super) fn is_settled(&mut self, drive: DriveId, id: IoId) -> bool {
-        let Some(verifier) = &mut self.verifier else { return true };
-        let is_settled = verifier.sums.settle(drive);
-        if !is_settled {
-            verifier.syncs.push((drive, id));
-        }
-        is_settled
-    }
-
-    /// Has blocks of tables read and written.
+    /// The next read of what is in doubt, a little at a time, and which drive is in the place.
     #[inline]
-    pub(super) fn serve_tables(&mut self) {
-        while let Some(verifier) = &mut self.verifier
-            && let Some(io) = verifier.sums.poll_io()
-        {
-            let length_bytes = SUMMED_BYTES;
-            let mut buffer = self.memory.memory().take(length_bytes);
-            let (key, work) = match io {
-                TableIo::Read(key) => {
-                    let offset_bytes = verifier.sums.offset_bytes(key);
-                    (key, Work::Read { offset_bytes, length_bytes, buffer, pl: PlFlag::Off })
-                }
-                TableIo::Write(key, sums) => {
-                    let block = &mut M::bytes_mut(&mut buffer)[..length_bytes];
-                    verifier.sums.encode(key, &sums, block);
-                    let offset_bytes = verifier.sums.offset_bytes(key);
-                    (key, Work::Write { offset_bytes, length_bytes, buffer })
-                }
-            };
-            let drive = DriveId(key.drive);
-            let era = verifier.eras[drive.index()];
-            let tag = self.book(Purpose::Table(key, era));
-            self.works.push_back(StorageWork { tag, drive, work });
+    pub(super) fn next_recovery<M: Memory<Buffer = B>>(
+        &mut self,
+        memory: &mut M,
+    ) -> Option<(DriveId, u32, Work<B>)> {
+        if self.recovering >= RECOVERY_DEPTH {
+            return None;
+        }
+        let (drive, blocks) = self.sums.next_to_recover(RECOVERY_BLOCKS)?;
+        self.recovering += 1;
+        let offset_bytes = blocks.start * SUMMED_BYTES as u64;
+        let length_bytes = (blocks.end - blocks.start) as usize * SUMMED_BYTES;
+        let buffer = memory.take(length_bytes);
+        let work = Work::Read { offset_bytes, length_bytes, buffer, pl: PlFlag::Off };
+        Some((drive, self.eras[drive.index()], work))
+    }
+
+    /// Such a read is over; `read` says whether its sums are known by that.
+    pub(super) fn end_recovery(&mut self, check: &Check, era: u32, read: bool) {
+        self.recovering -= 1;
+        let Check { drive, offset_bytes, length_bytes, .. } = *check;
+        if self.eras[drive.index()] == era {
+            self.sums.recovered(drive, blocks(offset_bytes, length_bytes as u64), read);
         }
     }
 
-    /// Reads what is in doubt, a little at a time.
-    #[inline]
-    pub(super) fn recover(&mut self) {
-        while let Some(verifier) = &mut self.verifier
-            && verifier.recovering < RECOVERY_DEPTH
-            && let Some((drive, blocks)) = verifier.sums.next_to_recover(RECOVERY_BLOCKS)
-        {
-            verifier.recovering += 1;
-            let era = verifier.eras[drive.index()];
-            let offset_bytes = blocks.start * SUMMED_BYTES as u64;
-            let length_bytes = (blocks.end - blocks.start) as usize * SUMMED_BYTES;
-            let buffer = self.memory.memory().take(length_bytes);
-            let work = Work::Read { offset_bytes, length_bytes, buffer, pl: PlFlag::Off };
-            self.transfer(drive, work, Purpose::Recovery(era));
+    /// What was found marked at the start is repaired from now on, on drives that serve. `resyncs`:
+    /// parity will be resynced as well.
+    pub(super) fn begin_repairs(&mut self, serving: Vec<DriveId>, resyncs: bool) {
+        if !self.sums.planted().has(Bug::DoubtsNotRead) {
+            serving.into_iter().for_each(|drive| self.sums.recover(drive));
         }
+        self.marks = Marks::Held { resynced: !resyncs };
     }
 
-    /// A read is over that was to make sums known.
-    fn end_recovery(&mut self, check: Option<Check>, era: u32, read: bool) {
-        let (Some(verifier), Some(check)) = (&mut self.verifier, check) else { return };
-        verifier.recovering -= 1;
-        let Check { drive, offset_bytes, length_bytes, .. } = check;
-        if verifier.eras[drive.index()] == era {
-            let blocks = blocks(offset_bytes, length_bytes as u64);
-            verifier.sums.recovered(drive, blocks, read);
-        }
-        self.free_marks();
-    }
-
-    /// What was found marked at the start is repaired from now on. The marks may be taken back as
-    /// soon as all sums that were in doubt there are known, and parity is resynced. `resyncs`: it
-    /// will be, of which the plane will hear.
-    pub fn begin_repairs(&mut self, resyncs: bool) {
-        let Some((superblock, intent, _)) = self.records() else { return };
-        if !intent.is_resyncing() {
-            return;
-        }
-        let states = superblock.states.iter().enumerate();
-        let serving = states.filter(|(_, state)| **state == MemberState::Serving);
-        let serving: Vec<_> = serving.map(|(drive, _)| DriveId(drive as u8)).collect();
-        let Some(verifier) = &mut self.verifier else { return };
-        if !verifier.sums.planted().has(Bug::DoubtsNotRead) {
-            serving.into_iter().for_each(|drive| verifier.sums.recover(drive));
-        }
-        verifier.marks = Marks::Held { resynced: !resyncs };
-        self.free_marks();
-    }
-
-    /// Parity is resynced. Returns whether marks may be taken back.
+    /// Parity is resynced. Returns whether marks are not held, so that they may be taken back.
     pub(super) fn note_resynced(&mut self) -> bool {
-        let Some(verifier) = &mut self.verifier else { return true };
-        if verifier.marks == Marks::Free {
-            return true;
+        let is_free = self.marks == Marks::Free;
+        if !is_free {
+            self.marks = Marks::Held { resynced: true };
         }
-        verifier.marks = Marks::Held { resynced: true };
-        self.free_marks();
-        false
+        is_free
     }
 
-    fn free_marks(&mut self) {
-        let Some(verifier) = &mut self.verifier else { return };
-        let is_recovered = verifier.sums.is_recovered() && verifier.recovering == 0;
-        if is_recovered && verifier.marks == (Marks::Held { resynced: true }) {
-            verifier.marks = Marks::Free;
-            if let Some(durability) = &mut self.durability {
-                durability.handle_parity_resynced(self.now);
-            }
+    /// Frees held marks, once all is done that they are held for. Returns whether it is.
+    pub(super) fn free_marks(&mut self) -> bool {
+        let is_recovered = self.sums.is_recovered() && self.recovering == 0;
+        let is_freed = is_recovered && self.marks == (Marks::Held { resynced: true });
+        if is_freed {
+            self.marks = Marks::Free;
         }
-    }
-
-    /// A drive was given up: what waits for its checksums waits for nothing.
-    pub(super) fn forget_checks(&mut self, drive: DriveId) {
-        let Some(verifier) = &mut self.verifier else { return };
-        verifier.eras[drive.index()] += 1;
-        verifier.sums.drive_gone(drive);
-        verifier.syncs.retain(|(other, _)| *other != drive);
-        let is_its = |held: &mut Held<M::Buffer>| held.drive == drive;
-        let held: Vec<_> = verifier.held.extract_if(.., is_its).collect();
-        for Held { tag, buffer, .. } in held {
-            if let Transfer { purpose: Purpose::Recovery(era), check, .. } =
-                *self.transfers.get(tag)
-            {
-                self.end_recovery(check, era, false);
-            }
-            self.end_transfer(tag, IoResult::Failed, Some(buffer));
-        }
-        self.free_marks();
+        is_freed
     }
 }

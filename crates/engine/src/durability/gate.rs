@@ -16,7 +16,8 @@
 use super::block::BLOCK_BYTES;
 use super::drive_set::DriveSet;
 use super::intent::Intent;
-use super::journal::{Batch, Content, Journal, JournalError, PARTS_MAX, Part};
+use super::journal::{Batch, Content, JournalError, PARTS_MAX, Part};
+use super::journal_writer::JournalWriter;
 use super::order::{ChangeOrder, WriteId};
 use super::output::{Change, ChangeId, OperationId, WantedChange};
 use crate::planted::{Bug, Planted};
@@ -146,6 +147,7 @@ impl<C: Change> WriteGate<C> {
         intent: &mut Intent,
     ) -> ChangeId {
         let WantedChange { drive, offset_bytes, length_bytes, operation, cached, change } = wanted;
+        assert!(length_bytes > 0, "a change of {drive:?} at {offset_bytes} changes nothing");
         let id = self.skip_change();
         let last = intent.region_of(offset_bytes + length_bytes - 1);
         let regions = intent.region_of(offset_bytes)..=last;
@@ -158,10 +160,11 @@ impl<C: Change> WriteGate<C> {
         if cached {
             self.cached.insert(id);
         }
-        if let Some(pending) = self.pending.get_mut(&write) {
-            pending.behind += behind;
-            pending.changes.push(Held { id, extent, change });
-        }
+        let pending = self.pending.get_mut(&write).expect("a change joins a pending write");
+        let stage = pending.stage;
+        assert!(stage == Stage::Waiting, "{id:?} joins {write:?}, which is {stage:?}");
+        pending.behind += behind;
+        pending.changes.push(Held { id, extent, change });
         id
     }
 
@@ -191,7 +194,9 @@ impl<C: Change> WriteGate<C> {
     /// Lets in all writes that wait; changes of `journalled` drives are to be in the journal.
     pub(super) fn admit(&mut self, journalled: DriveSet) {
         for write in core::mem::take(&mut self.waiting) {
-            let Some(pending) = self.pending.get_mut(&write) else { continue };
+            let pending = self.pending.get_mut(&write).expect("what waits is pending");
+            let stage = pending.stage;
+            assert!(stage == Stage::Waiting, "{write:?} is let in, and is {stage:?}");
             let drives = pending.changes.iter().map(|held| held.extent.drive);
             if drives.collect::<DriveSet>().meets(journalled) {
                 pending.stage = Stage::Unrecorded;
@@ -226,7 +231,7 @@ impl<C: Change> WriteGate<C> {
 
     /// The batch in which these writes are is not to be: they wait as if they had not been let in.
     /// None of them was released.
-    pub(super) fn withdraw_batch(&mut self, sequence: u64, journal: &mut Journal) {
+    pub(super) fn withdraw_batch(&mut self, sequence: u64, journal: &mut JournalWriter) {
         let is_of_it = |change: &InFlight| change.record == Some(sequence);
         assert!(
             !self.in_flight.values().any(is_of_it) || self.planted.has(Bug::BatchNotAwaited),
@@ -261,36 +266,45 @@ impl<C: Change> WriteGate<C> {
         writes
     }
 
-    /// Has the journal take the next batch, of the changes of `journalled` drives, if any write
-    /// waits for that.
+    /// Has the journal take the next batch, if any write waits for that and it takes one.
+    ///
+    /// # Errors
+    ///
+    /// If it never will.
     pub(super) fn record(
         &mut self,
-        journalled: DriveSet,
-        journal: &mut Journal,
-    ) -> Option<Result<Batch, JournalError>> {
+        journal: &mut JournalWriter,
+    ) -> Result<Option<Batch>, JournalError> {
+        if !journal.takes_batch() {
+            return Ok(None);
+        }
         let writes = self.next_to_record(journal.batch_bytes());
         if writes.is_empty() {
-            return None;
+            return Ok(None);
         }
         let pending = writes.iter().filter_map(|write| self.pending.get(write));
         let changes = pending.flat_map(|pending| &pending.changes).filter(|held| {
             held.change.data().is_some() || !self.planted.has(Bug::TrimNotJournalled)
         });
-        let parts = changes.filter(|held| journalled.contains(held.extent.drive)).map(|held| {
+        let journalled = changes.filter(|held| journal.drives().contains(held.extent.drive));
+        let parts = journalled.map(|held| {
             let Extent { drive, offset_bytes, length_bytes, .. } = held.extent;
             let zeros = Content::Zeros { bytes: length_bytes };
             Part { drive, offset_bytes, content: held.change.data().map_or(zeros, Content::Bytes) }
         });
-        let batch = journal.append(&parts.collect::<Vec<_>>());
-        if let Ok(batch) = &batch {
+        let parts: Vec<_> = parts.collect();
+        let batch = journal.append(&parts)?;
+        if let Some(batch) = &batch {
             writes.into_iter().for_each(|write| self.set_record(write, batch.sequence));
         }
-        Some(batch)
+        Ok(batch)
     }
 
     /// A write is in a batch, alone or with others.
     fn set_record(&mut self, write: WriteId, sequence: u64) {
-        let Some(pending) = self.pending.get_mut(&write) else { return };
+        let pending = self.pending.get_mut(&write).expect("what is recorded is pending");
+        let stage = pending.stage;
+        assert!(stage == Stage::Unrecorded, "{write:?} is in batch {sequence}, and is {stage:?}");
         pending.stage = Stage::Recorded(sequence);
         self.unrecorded.remove(&write);
         *self.record_left.entry(sequence).or_default() += pending.changes.len() as u32;
@@ -307,7 +321,14 @@ impl<C: Change> WriteGate<C> {
         {
             self.unstable.pop_front();
             self.changed.insert(write);
-            for held in self.pending.get(&write).into_iter().flat_map(|pending| &pending.changes) {
+            // Its drives may all have failed meanwhile.
+            let Some(pending) = self.pending.get(&write) else { continue };
+            let stage = pending.stage;
+            assert!(
+                stage == Stage::Recorded(sequence),
+                "batch {sequence} is stable, and {write:?} of it is {stage:?}"
+            );
+            for held in &pending.changes {
                 self.cached.remove(&held.id);
             }
         }
@@ -318,18 +339,15 @@ impl<C: Change> WriteGate<C> {
         self.changed.append(&mut self.unmarked);
     }
 
-    /// The next write of those for which something has changed that may go now.
-    pub(super) fn release(
-        &mut self,
-        intent: &Intent,
-        journal: &Journal,
-    ) -> Option<Vec<Leaving<C>>> {
+    /// The next write of those for which something has changed that may go now. Batches up to
+    /// `stable` are.
+    pub(super) fn release(&mut self, intent: &Intent, stable: u64) -> Option<Vec<Leaving<C>>> {
         while let Some(write) = self.changed.pop_first() {
             let Some(pending) = self.pending.get(&write) else { continue };
             let record = match pending.stage {
                 Stage::Waiting | Stage::Unrecorded => continue,
                 Stage::Admitted => None,
-                Stage::Recorded(sequence) if sequence > journal.stable() => continue,
+                Stage::Recorded(sequence) if sequence > stable => continue,
                 Stage::Recorded(sequence) => Some(sequence),
             };
             if pending.behind > 0 && !self.planted.has(Bug::ChangesOvertake) {
@@ -341,11 +359,16 @@ impl<C: Change> WriteGate<C> {
                 self.unmarked.insert(write);
                 continue;
             }
+            if let Some(sequence) = record {
+                let is_open = self.record_left.contains_key(&sequence);
+                assert!(is_open, "batch {sequence} is over, and {write:?} of it is released");
+            }
             let changes = self.pending.remove(&write).map(|pending| pending.changes);
             let mut leaving = Vec::new();
             for Held { id, extent, change } in changes.into_iter().flatten() {
                 leaving.push((id, extent.drive, change));
-                self.in_flight.insert(id, InFlight { extent, record });
+                let before = self.in_flight.insert(id, InFlight { extent, record });
+                assert!(before.is_none(), "{id:?} is released twice");
             }
             return Some(leaving);
         }
@@ -358,8 +381,9 @@ impl<C: Change> WriteGate<C> {
         now: Instant,
         id: ChangeId,
         intent: &mut Intent,
-        journal: &mut Journal,
+        journal: &mut JournalWriter,
     ) -> Option<DriveId> {
+        assert!(id.0 < self.next_change, "{id:?} has ended, and never began");
         let InFlight { extent, record } = self.in_flight.remove(&id)?;
         self.leave(now, id, &extent, intent);
         if let Some(sequence) = record {
@@ -374,7 +398,7 @@ impl<C: Change> WriteGate<C> {
         now: Instant,
         drive: DriveId,
         intent: &mut Intent,
-        journal: &mut Journal,
+        journal: &mut JournalWriter,
     ) -> Vec<Leaving<C>> {
         let in_flight = self.in_flight.iter().filter(|(_, change)| change.extent.drive == drive);
         let ids: Vec<ChangeId> = in_flight.map(|(id, _)| *id).collect();
@@ -421,8 +445,14 @@ impl<C: Change> WriteGate<C> {
         }
     }
 
-    fn leave_record(&mut self, sequence: u64, journal: &mut Journal) {
-        let Some(left) = self.record_left.get_mut(&sequence) else { return };
+    fn leave_record(&mut self, sequence: u64, journal: &mut JournalWriter) {
+        let Some(left) = self.record_left.get_mut(&sequence) else {
+            assert!(
+                self.planted.has(Bug::BatchNotAwaited),
+                "a change of batch {sequence} is over, and the batch was before"
+            );
+            return;
+        };
         assert!(*left > 0, "batch {sequence} has ended before its last change");
         *left -= 1;
         if *left == 0 {

@@ -86,6 +86,7 @@ impl HeadIo {
 
     /// Whose part of what this is; none if its drive has failed.
     pub(super) fn part(&self, id: IoId) -> Option<(DriveId, Task)> {
+        assert!(id.0 < self.next, "{id:?} has ended, and was never asked for");
         self.parts.get(&id).copied()
     }
 

@@ -28,6 +28,8 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 use units::{DriveId, Duration, Instant};
 
+/// Time between two looks at which regions have become quiet.
+const TIDY_EVERY: Duration = Duration::from_secs(1);
 /// Most regions of a drive.
 pub const REGIONS_MAX: u64 = 65_536;
 /// Where the record begins in the file of each drive.
@@ -115,6 +117,8 @@ pub struct Intent {
     stable: Vec<u64>,
     /// What absent drives lack.
     missed: Missed,
+    /// When it is looked next which regions have become quiet.
+    tidy_at: Instant,
     planted: Planted,
 }
 
@@ -142,6 +146,7 @@ impl Intent {
             wished: vec![0; blocks * WORDS_PER_BLOCK],
             stable: vec![0; blocks * WORDS_PER_BLOCK],
             missed: Missed::new(planted),
+            tidy_at: Instant::NEVER,
             planted,
         }
     }
@@ -263,6 +268,7 @@ impl Intent {
         about.writers += 1;
         about.marks += 1;
         about.last_write = now;
+        self.tidy_at = self.tidy_at.min(now + TIDY_EVERY);
         let (word, bit) = place(region);
         self.missed.note(word, bit);
         if self.wished[word] >> bit & 1 == 0 {
@@ -297,7 +303,8 @@ impl Intent {
     /// marked.
     pub fn finish(&mut self, now: Instant, region: u32) {
         let about = &mut self.regions[region as usize];
-        about.writers = about.writers.saturating_sub(1);
+        assert!(about.writers > 0, "a write to region {region} is over, and none was begun");
+        about.writers -= 1;
         about.last_write = now;
     }
 
@@ -330,16 +337,38 @@ impl Intent {
     /// The block is on stable storage on all drives that take part.
     pub fn written(&mut self, block: u32) {
         let words = block as usize * WORDS_PER_BLOCK..(block as usize + 1) * WORDS_PER_BLOCK;
-        if let Some(bits) = self.blocks[block as usize].in_flight.take() {
-            self.stable[words].copy_from_slice(&bits);
-        }
+        let bits = self.blocks[block as usize].in_flight.take();
+        let bits = bits.unwrap_or_else(|| panic!("block {block} of marks was not being written"));
+        self.stable[words].copy_from_slice(&bits);
     }
 
     /// The block could not be written; it is handed out again.
     pub fn not_written(&mut self, block: u32) {
-        let block = &mut self.blocks[block as usize];
-        block.in_flight = None;
-        block.changed = true;
+        let state = &mut self.blocks[block as usize];
+        assert!(state.in_flight.is_some(), "block {block} of marks was not being written");
+        state.in_flight = None;
+        state.changed = true;
+    }
+
+    /// The array starts: what was found marked is looked at as any other region.
+    pub(super) fn start(&mut self) {
+        let first = Instant::ZERO + TIDY_EVERY;
+        self.tidy_at = if self.has_marks() { first } else { Instant::NEVER };
+    }
+
+    /// When [`Intent::is_tidy_due`] is to be asked.
+    pub(super) const fn next_deadline(&self) -> Instant {
+        self.tidy_at
+    }
+
+    /// Whether it is time to look for quiet regions. The next time is later, or never while nothing
+    /// is marked.
+    pub(super) fn is_tidy_due(&mut self, now: Instant) -> bool {
+        let is_due = now >= self.tidy_at;
+        if is_due {
+            self.tidy_at = if self.has_marks() { now + TIDY_EVERY } else { Instant::NEVER };
+        }
+        is_due
     }
 
     /// Regions that no write is in, nor was for the chosen time. Once all drives are synced, which
@@ -359,7 +388,12 @@ impl Intent {
     /// All drives were synced: regions that were not marked since are clean.
     pub fn clean(&mut self, quiet: &Quiet) {
         for &(number, marks) in &quiet.regions {
-            let is_quiet = self.regions[number as usize].marks == marks;
+            let region = &self.regions[number as usize];
+            let is_quiet = region.marks == marks;
+            assert!(
+                !is_quiet || region.writers == 0,
+                "the mark of region {number} is taken back, and it is being written"
+            );
             if is_quiet || self.planted.has(Bug::MarkClearedWhileWriting) {
                 let (word, bit) = place(number);
                 self.wished[word] &= !(1 << bit);

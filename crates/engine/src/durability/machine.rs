@@ -1,10 +1,13 @@
 //! The machine that knows what must be on stable storage before what.
 
+use super::answers::Answers;
 use super::drive_set::DriveSet;
 use super::gate::WriteGate;
-use super::head_io::{HeadIo, Task};
+use super::head_io::Task;
 use super::intent::Intent;
-use super::journal::{Batch, HeadWrite, HeaderUse, Journal, JournalError};
+use super::journal::{Batch, HeadWrite, HeaderUse, Journal};
+use super::journal_writer::JournalWriter;
+use super::outbox::{DriveWrite, Outbox};
 use super::output::{
     AnswerId, Change, ChangeId, End, IoId, IoResult, Output, StopReason, WantedChange,
 };
@@ -16,14 +19,11 @@ use super::transitions::Transitions;
 use super::uuid::Uuid;
 use crate::checksums::ChecksumSetup;
 use crate::planted::{Bug, Planted};
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 use array::FailReason;
-use units::{DriveId, Duration, Instant};
-
-/// Time between two checks of which regions have become quiet.
-const TIDY_EVERY: Duration = Duration::from_secs(1);
+use units::{DriveId, Instant};
 
 /// The records of an array that was created or opened.
 #[derive(Clone, Debug)]
@@ -55,29 +55,28 @@ pub struct Records {
 ///   while the journal is on, at once, because it has all that was answered.
 /// * Nothing is answered while the superblocks of the others call a drive serving that has failed.
 /// * How drives take part is changed only while nothing is half written (see the recorder's steps).
+///
+/// It is a router between parts that own their state. Each answers one question, and none knows
+/// the others' fields.
 #[derive(Debug)]
 pub struct Durability<C> {
     now: Instant,
-    gate: WriteGate<C>,
-    intent: Intent,
-    journal: Journal,
-    /// Drives whose changes are journalled; none while the journal is off.
-    journalled: DriveSet,
-    /// The journal has no room for the next batch.
-    full: bool,
-    recorder: Recorder,
-    io: HeadIo,
-    syncs: SyncRounds,
-    /// Answers that wait until no loss of a drive is unrecorded.
-    answers: VecDeque<AnswerId>,
-    tidy_at: Instant,
-    outputs: VecDeque<Output<C>>,
     /// Something has happened since all was looked at last.
     changed: bool,
-    /// The array has ended or stopped: nothing comes any more.
-    over: bool,
-    /// When the round of syncs began, nothing was left to be resynced: it covers all that did that.
-    covers_resync: bool,
+    /// Which changes wait, and which of them may go.
+    gate: WriteGate<C>,
+    /// Which regions are marked, and which marks may be taken back.
+    intent: Intent,
+    /// Whose changes are journalled, and whether another batch may be written.
+    journal: JournalWriter,
+    /// What the superblocks say and should say, and in which step that is changed.
+    recorder: Recorder,
+    /// For what drives are synced, and what that allows.
+    syncs: SyncRounds,
+    /// Which clients may be answered.
+    answers: Answers,
+    /// What is to be done next, and which writes into heads and syncs of that are under way.
+    outbox: Outbox<C>,
 }
 
 impl<C: Change> Durability<C> {
@@ -85,29 +84,20 @@ impl<C: Change> Durability<C> {
     /// failed are present.
     #[must_use]
     pub fn new(records: Records) -> Self {
-        let Records { superblock, intent, journal, setup, .. } = records;
-        let mut machine = Self {
+        let Records { superblock, mut intent, journal, setup, .. } = records;
+        intent.start();
+        let recorder = Recorder::new(superblock, setup.planted);
+        Self {
             now: Instant::ZERO,
+            changed: true,
             gate: WriteGate::new(setup.planted),
             intent,
-            journal,
-            journalled: DriveSet::EMPTY,
-            full: false,
-            recorder: Recorder::new(superblock, setup.planted),
-            io: HeadIo::default(),
+            journal: JournalWriter::new(journal, recorder.to_journal()),
+            recorder,
             syncs: SyncRounds::default(),
-            answers: VecDeque::new(),
-            tidy_at: Instant::NEVER,
-            outputs: VecDeque::new(),
-            changed: true,
-            over: false,
-            covers_resync: false,
-        };
-        machine.choose_journalled();
-        if machine.intent.has_marks() {
-            machine.tidy_at = Instant::ZERO + TIDY_EVERY;
+            answers: Answers::default(),
+            outbox: Outbox::new(),
         }
-        machine
     }
 
     /// A drive is to be changed. The change comes back with [`Output::Release`], or with
@@ -118,10 +108,9 @@ impl<C: Change> Durability<C> {
             let id = self.gate.skip_change();
             let WantedChange { drive, offset_bytes, length_bytes, change, .. } = wanted;
             self.intent.note_missed(offset_bytes, length_bytes);
-            self.outputs.push_back(Output::Cancel { id, drive, change });
+            self.outbox.cancel(vec![(id, drive, change)]);
             return id;
         }
-        self.tidy_at = self.tidy_at.min(self.now + TIDY_EVERY);
         self.gate.hold(self.now, wanted, &mut self.intent)
     }
 
@@ -140,13 +129,13 @@ impl<C: Change> Durability<C> {
     /// A write into a head, or a sync, has ended. If it has failed, so has its drive.
     pub fn handle_io_ended(&mut self, now: Instant, id: IoId, result: IoResult) {
         self.note(now);
-        let Some((drive, task)) = self.io.part(id) else { return };
+        let Some((drive, task)) = self.outbox.part(id) else { return };
         match result {
             IoResult::Failed if task != Task::Sync || !self.has(Bug::FailedSyncCounts) => {
                 self.fail(drive, Some(task.fail_reason()));
             }
             IoResult::Done | IoResult::Failed => {
-                if let Some(task) = self.io.end(id) {
+                if let Some(task) = self.outbox.end_part(id) {
                     self.end_task(task);
                 }
             }
@@ -225,10 +214,10 @@ impl<C: Change> Durability<C> {
     /// A write has ended whose client did not ask for stable storage. Its answer waits only while
     /// the loss of a drive is not recorded on the others.
     pub fn handle_answer(&mut self, answer: AnswerId) {
-        if self.over {
-            return self.outputs.push_back(Output::Refuse { answer });
+        if self.outbox.is_over() {
+            return self.outbox.refuse(answer);
         }
-        self.answers.push_back(answer);
+        self.answers.add(answer);
         self.changed = true;
     }
 
@@ -236,22 +225,26 @@ impl<C: Change> Durability<C> {
     /// as they are handed over ([`WantedChange::cached`]).
     #[must_use]
     pub fn is_journalled(&self, drive: DriveId) -> bool {
-        !self.over && self.journalled.contains(drive) && self.recorder.present().contains(drive)
+        !self.outbox.is_over()
+            && self.journal.drives().contains(drive)
+            && self.recorder.present().contains(drive)
     }
 
     /// Whether [`Durability::handle_answer`] would allow the answer at once.
     #[must_use]
     pub fn answers_at_once(&self) -> bool {
-        !self.over && self.answers.is_empty() && !self.recorder.has_unrecorded_loss()
+        !self.outbox.is_over()
+            && self.answers.has_none_ready()
+            && !self.recorder.has_unrecorded_loss()
     }
 
     /// A client asks that all that was answered before is on stable storage.
     pub fn handle_flush(&mut self, now: Instant, answer: AnswerId) {
         self.note(now);
-        if self.over {
-            return self.outputs.push_back(Output::Refuse { answer });
+        if self.outbox.is_over() {
+            return self.outbox.refuse(answer);
         }
-        self.syncs.ask_flush(self.gate.next_change(), answer);
+        self.answers.ask_flush(self.gate.next_change(), answer);
     }
 
     /// Nothing is to be changed any more: the superblocks are to say that the array has ended.
@@ -263,11 +256,9 @@ impl<C: Change> Durability<C> {
     /// The deadline has come.
     pub fn handle_deadline(&mut self, now: Instant) {
         self.note(now);
-        if self.now < self.tidy_at {
+        if !self.intent.is_tidy_due(self.now) {
             return;
         }
-        let again = self.intent.has_marks();
-        self.tidy_at = if again { self.now + TIDY_EVERY } else { Instant::NEVER };
         // What was quiet before a drive failed needs its mark until the failure is recorded: a
         // start that finds the drive again has to resync there.
         if self.recorder.has_unrecorded_loss() {
@@ -280,30 +271,30 @@ impl<C: Change> Durability<C> {
         if self.has(Bug::MarkClearedUnsynced) {
             self.intent.clean(&quiet);
         } else {
-            self.syncs.next().quiet = Some(quiet);
+            self.syncs.ask_quiet(quiet);
         }
     }
 
     /// When [`Durability::handle_deadline`] is to be called.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
-        self.tidy_at
+        self.intent.next_deadline()
     }
 
     /// Goes on as far as the inputs so far allow: called after them, before
     /// [`Durability::poll_output`]. Changes of an operation that come later are another write.
     pub fn advance(&mut self) {
         self.gate.seal();
-        while core::mem::take(&mut self.changed) && !self.over {
+        while core::mem::take(&mut self.changed) && !self.outbox.is_over() {
             self.go_on();
         }
     }
 
     /// The next thing to do that came of [`Durability::advance`].
     pub fn poll_output(&mut self) -> Option<Output<C>> {
-        let output = self.outputs.pop_front();
+        let output = self.outbox.poll();
         debug_assert!(
-            output.is_some() || !self.changed || self.over,
+            output.is_some() || !self.changed || self.outbox.is_over(),
             "the caller polls until there is nothing and has not called `advance`"
         );
         output
@@ -313,10 +304,9 @@ impl<C: Change> Durability<C> {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.gate.is_empty()
-            && self.io.is_empty()
+            && self.outbox.is_empty()
             && self.syncs.is_empty()
             && self.answers.is_empty()
-            && self.outputs.is_empty()
             && self.recorder.is_settled()
     }
 
@@ -355,13 +345,14 @@ impl<C: Change> Durability<C> {
     /// The journal, for the head of a drive that joins.
     #[must_use]
     pub fn journal(&self) -> &Journal {
-        &self.journal
+        self.journal.journal()
     }
 
     /// Transitions of the journal since the start.
     #[must_use]
     pub const fn transitions(&self) -> Transitions {
-        Transitions { batches_withdrawn: self.gate.withdrawn(), ..self.journal.transitions() }
+        let journal = self.journal.journal().transitions();
+        Transitions { batches_withdrawn: self.gate.withdrawn(), ..journal }
     }
 
     /// Checks what is true between any two calls.
@@ -372,9 +363,8 @@ impl<C: Change> Durability<C> {
     pub fn check_invariants(&self) {
         let present = self.recorder.present();
         self.recorder.check_invariants();
-        self.io.check_invariants(present);
+        self.outbox.check_invariants(present, self.syncs.is_running());
         self.gate.check_invariants(present, &self.intent);
-        assert!(self.over || self.syncs.is_running() == self.io.is_under_way(Task::Sync));
         match self.recorder.step() {
             Recording::Idle | Recording::Draining => {}
             Recording::Syncing
@@ -388,7 +378,7 @@ impl<C: Change> Durability<C> {
 
     /// The bug that is planted.
     pub(crate) const fn planted(&self) -> Planted {
-        self.journal.planted()
+        self.journal.journal().planted()
     }
 
     fn has(&self, bug: Bug) -> bool {
@@ -410,44 +400,46 @@ impl<C: Change> Durability<C> {
     fn go_on(&mut self) {
         self.advance_recording();
         if self.recorder.step() == Recording::Idle {
-            self.gate.admit(self.journalled);
+            self.gate.admit(self.journal.drives());
         }
         self.write_intent();
         self.append_batches();
-        while !self.over
-            && let Some(changes) = self.gate.release(&self.intent, &self.journal)
+        while !self.outbox.is_over()
+            && let Some(changes) = self.gate.release(&self.intent, self.journal.stable())
         {
-            let released = changes.into_iter();
-            self.outputs.extend(released.map(|(id, drive, change)| Output::Release {
-                id,
-                drive,
-                change,
-            }));
+            self.outbox.release(changes);
         }
-        let half = self.journal.to_sync();
+        let half = self.journal.half_to_sync();
         match half.filter(|_| !self.recorder.has_unrecorded_loss()) {
             Some(first) if self.has(Bug::HalfRetiredUnsynced) => self.retire(first),
             _ if half.is_some() => self.syncs.ask_half(),
             _ => {}
         }
-        if !self.over && !self.journalled.is_empty() {
-            self.answers.extend(self.syncs.take_covered(self.gate.first_cached()));
+        if !self.outbox.is_over() && !self.journal.drives().is_empty() {
+            let covered = self.answers.take_covered(self.gate.first_cached());
+            self.answers.flushed(covered);
         }
-        if !self.over && self.syncs.begin(self.gate.first_cached(), half) {
-            self.covers_resync = !self.intent.is_resyncing();
-            let parts = self.io.begin(Task::Sync, self.to_sync());
-            if parts.is_empty() {
-                self.end_task(Task::Sync);
-            }
-            let settles = self.syncs.settles() && !self.has(Bug::SyncWithoutSums);
-            let syncs = parts.into_iter().map(|(id, drive)| Output::Sync { id, drive, settles });
-            self.outputs.extend(syncs);
+        if !self.outbox.is_over() && !self.syncs.is_running() {
+            self.begin_round(half);
         }
-        while !self.over
+        while !self.outbox.is_over()
             && (!self.recorder.has_unrecorded_loss() || self.has(Bug::AnswerBeforeLossRecorded))
         {
-            let Some(answer) = self.answers.pop_front() else { break };
-            self.outputs.push_back(Output::Answer { answer });
+            let Some(answer) = self.answers.next() else { break };
+            self.outbox.answer(answer);
+        }
+    }
+
+    /// Syncs drives, if that is wanted.
+    fn begin_round(&mut self, half: Option<u64>) {
+        let flushes = self.answers.take_covered(self.gate.first_cached());
+        if flushes.is_empty() && !self.syncs.is_wanted() {
+            return;
+        }
+        self.syncs.begin(flushes, half, !self.intent.is_resyncing());
+        let settles = self.syncs.settles() && !self.has(Bug::SyncWithoutSums);
+        if !self.outbox.sync(self.to_sync(), settles) {
+            self.end_task(Task::Sync);
         }
     }
 
@@ -467,7 +459,7 @@ impl<C: Change> Durability<C> {
                 return self.prepare_superblocks();
             }
             self.recorder.begin_step(Recording::Syncing);
-            self.syncs.next().recording = true;
+            self.syncs.ask_recording();
         }
     }
 
@@ -490,9 +482,13 @@ impl<C: Change> Durability<C> {
     }
 
     fn prepare_superblocks(&mut self) {
+        assert!(
+            self.gate.is_drained(),
+            "a drive's part is recorded while something is half written"
+        );
         let end = self.end();
         if self.recorder.ends_unclean(end) {
-            return self.finish(end);
+            return self.outbox.finish(end);
         }
         self.recorder.begin_step(Recording::PreparingSuperblocks);
         let blocks = self.recorder.prepare(end);
@@ -520,10 +516,9 @@ impl<C: Change> Durability<C> {
 
     fn clear_journal(&mut self) {
         if !self.has(Bug::DegradedJournalNotBegun) {
-            self.choose_journalled();
+            self.journal.set_drives(self.recorder.to_journal());
         }
-        let is_unused = self.journal.is_empty() && self.journalled.is_empty();
-        if is_unused || self.has(Bug::JournalNotCleared) {
+        if self.journal.is_unused() || self.has(Bug::JournalNotCleared) {
             return self.recorder.begin_step(Recording::Idle);
         }
         self.recorder.begin_step(Recording::ClearingJournal);
@@ -534,7 +529,6 @@ impl<C: Change> Durability<C> {
     }
 
     fn write_clear(&mut self) {
-        self.full = false;
         match self.journal.clear() {
             Ok(header) => self.write_header(header),
             // Nothing is in flight, so no batch is of a write that has not ended.
@@ -547,15 +541,6 @@ impl<C: Change> Durability<C> {
         self.write_heads(Task::JournalHeader, present, header.offset_bytes, header.bytes);
     }
 
-    fn choose_journalled(&mut self) {
-        let geometry = &self.recorder.superblock().geometry;
-        let absent = self.recorder.recorded_absent();
-        self.journalled = match Journal::is_needed(geometry, absent.bits()) {
-            true => (0..geometry.width).map(DriveId).collect::<DriveSet>().without(absent),
-            false => DriveSet::EMPTY,
-        };
-    }
-
     fn write_intent(&mut self) {
         for write in self.intent.blocks_to_write() {
             let present = self.recorder.present();
@@ -564,12 +549,11 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// Writes that came while a batch was being written share the next one.
     fn append_batches(&mut self) {
-        while !self.full && !self.over && self.journal.is_stable() {
-            match self.gate.record(self.journalled, &mut self.journal) {
-                None => return,
-                Some(Ok(Batch { sequence, records })) => {
+        while !self.outbox.is_over() {
+            match self.gate.record(&mut self.journal) {
+                Ok(None) => return,
+                Ok(Some(Batch { sequence, records })) => {
                     let writes = records.into_iter();
                     let writes = writes.map(|(drive, HeadWrite { offset_bytes, bytes })| {
                         (drive, offset_bytes, Arc::new(bytes))
@@ -579,8 +563,7 @@ impl<C: Change> Durability<C> {
                         self.end_task(Task::Batch { sequence });
                     }
                 }
-                Some(Err(JournalError::Full)) => self.full = true,
-                Some(Err(error)) => self.stop(StopReason::Journal(error)),
+                Err(error) => self.stop(StopReason::Journal(error)),
             }
         }
     }
@@ -592,16 +575,10 @@ impl<C: Change> Durability<C> {
         self.write_each(task, writes.collect());
     }
 
-    /// Writes into the head of each drive what is its own, in the order of the drives. Without any,
-    /// the task is done.
-    fn write_each(&mut self, task: Task, writes: Vec<(DriveId, u64, Arc<Vec<u8>>)>) {
-        let parts = self.io.begin(task, writes.iter().map(|(drive, ..)| *drive).collect());
-        if parts.is_empty() {
+    /// Writes into the head of each drive what is its own. Without any drive the task is done.
+    fn write_each(&mut self, task: Task, writes: Vec<DriveWrite>) {
+        if !self.outbox.write_heads(task, writes) {
             self.end_task(task);
-        }
-        for ((id, drive), (of, offset_bytes, bytes)) in parts.into_iter().zip(writes) {
-            debug_assert_eq!(drive, of);
-            self.outputs.push_back(Output::WriteHead { id, drive, offset_bytes, bytes });
         }
     }
 }
@@ -625,24 +602,25 @@ impl<C: Change> Durability<C> {
             Task::Superblocks => {
                 let clean = self.recorder.committed();
                 if self.recorder.is_recorded() && clean {
-                    return self.finish(End::Clean);
+                    return self.outbox.finish(End::Clean);
                 }
                 self.clear_journal();
             }
             Task::JournalHeader => match self.journal.header_written() {
                 Some(HeaderUse::Clear) => self.recorder.begin_step(Recording::Idle),
                 Some(HeaderUse::Retire { .. }) if self.is_clearing() => self.write_clear(),
-                Some(HeaderUse::Retire { .. }) | None => self.full = false,
+                Some(HeaderUse::Retire { .. }) | None => {}
             },
             Task::Sync => self.end_sync(),
         }
     }
 
     fn end_sync(&mut self) {
-        let Round { flushes, quiet, half, recording, .. } = self.syncs.end();
-        self.answers.extend(flushes);
+        let Round { flushes, quiet, half, recording, covers_resync } = self.syncs.end();
+        self.answers.flushed(flushes);
         if self.has(Bug::FlushJoinsRunningSync) {
-            self.answers.extend(self.syncs.take_flushes());
+            let waiting = self.answers.take_flushes();
+            self.answers.flushed(waiting);
         }
         // A drive that has failed meanwhile was not synced: if a start finds it again, marks and
         // records are needed for it.
@@ -654,8 +632,8 @@ impl<C: Change> Durability<C> {
                 self.retire(first);
             }
         }
-        if recording && !self.covers_resync && !self.intent.is_resyncing() {
-            self.syncs.next().recording = true;
+        if recording && !covers_resync && !self.intent.is_resyncing() {
+            self.syncs.ask_recording();
         } else if recording {
             self.prepare_superblocks();
         }
@@ -683,22 +661,18 @@ impl<C: Change> Durability<C> {
         self.intent.handle_drive_failed(drive, generations, was_behind);
         self.recorder.fail(drive);
         if let Some(reason) = reason {
-            self.outputs.push_back(Output::FailDrive { drive, reason });
+            self.outbox.fail_drive(drive, reason);
         }
-        let torn = self.io.batch_of(drive);
+        let torn = self.outbox.batch_of(drive);
         let cancelled = self.gate.fail(self.now, drive, &mut self.intent, &mut self.journal);
-        self.outputs.extend(cancelled.into_iter().map(|(id, drive, change)| Output::Cancel {
-            id,
-            drive,
-            change,
-        }));
+        self.outbox.cancel(cancelled);
         // A start that finds the drive again would take this batch for one that never became
         // stable. Nothing of it may be changed before the superblocks say that the drive has
         // failed.
         if let Some(sequence) = torn.filter(|_| !self.has(Bug::TornBatchKept)) {
             self.gate.withdraw_batch(sequence, &mut self.journal);
         }
-        let done = self.io.fail(drive);
+        let done = self.outbox.end_parts_of(drive);
         if too_few {
             return self.stop(StopReason::TooFewDrives);
         }
@@ -708,20 +682,18 @@ impl<C: Change> Durability<C> {
     }
 
     fn stop(&mut self, reason: StopReason) {
-        if !self.over {
-            self.over = true;
-            self.outputs.push_back(Output::Stop { reason });
-            let waiting = self.answers.drain(..).chain(self.syncs.take_flushes());
-            let answers = self.journal.planted().has(Bug::StoppedArrayAnswers);
-            self.outputs.extend(waiting.map(|answer| match answers {
-                true => Output::Answer { answer },
-                false => Output::Refuse { answer },
-            }));
+        if self.outbox.is_over() {
+            return;
         }
-    }
-
-    fn finish(&mut self, end: End) {
-        self.over = true;
-        self.outputs.push_back(Output::Ended { end });
+        self.outbox.stop(reason);
+        let mut waiting = self.answers.take_ready();
+        waiting.extend(self.syncs.take_flushes());
+        waiting.extend(self.answers.take_flushes());
+        for answer in waiting {
+            match self.has(Bug::StoppedArrayAnswers) {
+                true => self.outbox.answer(answer),
+                false => self.outbox.refuse(answer),
+            }
+        }
     }
 }

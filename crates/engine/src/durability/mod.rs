@@ -23,6 +23,7 @@
 //! drives are all in memory has none of this.
 
 mod alone;
+mod answers;
 mod assembly;
 pub mod block;
 mod create;
@@ -35,6 +36,7 @@ mod head_io;
 pub mod intent;
 mod join;
 pub mod journal;
+mod journal_writer;
 mod lineage;
 mod machine;
 mod mend;
@@ -42,6 +44,7 @@ mod missed;
 mod open;
 mod opened;
 mod order;
+mod outbox;
 mod output;
 mod overwritten;
 pub mod owner;

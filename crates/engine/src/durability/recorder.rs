@@ -22,6 +22,7 @@
 //! is not among those.
 
 use super::drive_set::DriveSet;
+use super::journal::Journal;
 use super::output::{ChangeId, End};
 use super::superblock::{COPIES_AT, MemberState, Superblock};
 use crate::planted::{Bug, Planted};
@@ -165,6 +166,16 @@ impl Recorder {
         absent.map(|(drive, _)| DriveId(drive as u8)).collect()
     }
 
+    /// Drives whose changes are journalled, by what the superblocks say.
+    pub(super) fn to_journal(&self) -> DriveSet {
+        let geometry = &self.superblock.geometry;
+        let absent = self.recorded_absent();
+        match Journal::is_needed(geometry, absent.bits()) {
+            true => (0..geometry.width).map(DriveId).collect::<DriveSet>().without(absent),
+            false => DriveSet::EMPTY,
+        }
+    }
+
     /// Whether the superblocks still call a drive serving that has failed since: a start that finds
     /// it would take its old data for good.
     pub(super) fn has_unrecorded_loss(&self) -> bool {
@@ -273,6 +284,8 @@ impl Recorder {
     /// it.
     pub(super) fn prepare(&mut self, end: End) -> Vec<SuperblockWrite> {
         assert!(self.prepared.is_none(), "superblocks are prepared before the last were committed");
+        let step = self.step;
+        assert!(step == Recording::PreparingSuperblocks, "superblocks are prepared in {step:?}");
         self.superblock.generation += 1;
         let mut joined = self.superblock.joined.clone();
         let joining = core::mem::take(&mut self.joining);
@@ -294,6 +307,8 @@ impl Recorder {
     /// All drives are prepared: gives the superblocks that commit it.
     pub(super) fn commit(&mut self) -> Vec<SuperblockWrite> {
         assert!(self.prepared.is_some(), "superblocks are committed that were not prepared");
+        let step = self.step;
+        assert!(step == Recording::CommittingSuperblocks, "superblocks are committed in {step:?}");
         let Some(prepared) = self.prepared.take() else { return Vec::new() };
         self.superblock.commit(prepared.states, prepared.joined, prepared.clean);
         self.superblocks(prepared.drives)
@@ -315,6 +330,8 @@ impl Recorder {
 
     /// The superblocks are committed on all drives. Whether the array has ended by that.
     pub(super) fn committed(&mut self) -> bool {
+        let step = self.step;
+        assert!(step == Recording::CommittingSuperblocks, "superblocks are stable in {step:?}");
         self.recorded.clone_from(&self.superblock.states);
         self.superblock.clean
     }

@@ -1,103 +1,83 @@
 //! Rounds of syncs of all drives, and what each of them allows.
 //!
-//! A sync covers what has ended before it was asked for. A flush that is asked for
-//! during a round is therefore covered by the next round, with all others that came meanwhile.
+//! A sync covers what has ended before it was asked for. What is asked for during a round is
+//! therefore covered by the next round, with all else that came meanwhile.
 
 use super::intent::Quiet;
-use super::output::{AnswerId, ChangeId};
-use alloc::collections::VecDeque;
+use super::output::AnswerId;
 use alloc::vec::Vec;
 
 /// What a round allows when it is over.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Round {
     /// Flushes that may be answered.
     pub(super) flushes: Vec<AnswerId>,
     /// Regions that are clean if they were not marked meanwhile.
     pub(super) quiet: Option<Quiet>,
-    /// Whether room in the journal is wanted, and once the round runs, the first batch of the half
-    /// that may then be filled again.
-    pub(super) wants_half: bool,
+    /// The first batch of the half of the journal that may then be filled again.
     pub(super) half: Option<u64>,
     /// The superblocks may be written.
     pub(super) recording: bool,
+    /// Nothing was left to be resynced when it began: it covers all that did that.
+    pub(super) covers_resync: bool,
 }
 
-impl Round {
-    fn is_empty(&self) -> bool {
-        let Self { flushes, quiet, wants_half, half: _, recording } = self;
-        flushes.is_empty() && quiet.is_none() && !wants_half && !recording
-    }
+/// What the next round is wanted for, beside flushes.
+#[derive(Debug, Default)]
+struct Wanted {
+    quiet: Option<Quiet>,
+    half: bool,
+    recording: bool,
 }
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct SyncRounds {
     running: Option<Round>,
-    next: Round,
-    /// Flushes, each with the first change that it need not wait for.
-    flushes: VecDeque<(ChangeId, AnswerId)>,
+    next: Wanted,
 }
 
 impl SyncRounds {
-    /// A flush is asked for. It covers the cached changes before `before`.
-    pub(super) fn ask_flush(&mut self, before: ChangeId, answer: AnswerId) {
-        self.flushes.push_back((before, answer));
-    }
-
-    /// Takes the flushes whose cached changes have all ended; `first_cached` is the oldest that has
-    /// not.
-    pub(super) fn take_covered(&mut self, first_cached: Option<ChangeId>) -> Vec<AnswerId> {
-        let mut covered = Vec::new();
-        while let Some(&(before, answer)) = self.flushes.front()
-            && first_cached.is_none_or(|cached| cached >= before)
-        {
-            self.flushes.pop_front();
-            covered.push(answer);
-        }
-        covered
-    }
-
-    /// What the next round is to allow.
-    pub(super) fn next(&mut self) -> &mut Round {
-        &mut self.next
-    }
-
-    /// Begins a round if one is wanted and none is under way. `first_cached` is the oldest cached
-    /// change that has not ended, `half` the first batch of a half of the journal all of whose
-    /// writes have.
-    pub(super) fn begin(&mut self, first_cached: Option<ChangeId>, half: Option<u64>) -> bool {
-        if self.running.is_some() {
-            return false;
-        }
-        let covered = self.take_covered(first_cached);
-        self.next.flushes.extend(covered);
-        if self.next.is_empty() {
-            return false;
-        }
-        self.running = Some(Round { half, ..core::mem::take(&mut self.next) });
-        true
+    /// Asks for a round after which these regions are clean.
+    pub(super) fn ask_quiet(&mut self, quiet: Quiet) {
+        self.next.quiet = Some(quiet);
     }
 
     /// Asks for a round that makes room in the journal, unless one does already.
     pub(super) fn ask_half(&mut self) {
         if self.running.as_ref().is_none_or(|round| round.half.is_none()) {
-            self.next.wants_half = true;
+            self.next.half = true;
         }
+    }
+
+    /// Asks for a round after which the superblocks may be written.
+    pub(super) fn ask_recording(&mut self) {
+        self.next.recording = true;
+    }
+
+    /// Whether a round was asked for since the last began.
+    pub(super) fn is_wanted(&self) -> bool {
+        let Wanted { quiet, half, recording } = &self.next;
+        quiet.is_some() || *half || *recording
+    }
+
+    /// Begins a round for these flushes and all that was asked for. `half` is the first batch of a
+    /// half of the journal all of whose writes have ended. None is under way.
+    pub(super) fn begin(&mut self, flushes: Vec<AnswerId>, half: Option<u64>, covers_resync: bool) {
+        assert!(self.running.is_none(), "a round of syncs begins beside another");
+        let Wanted { quiet, recording, .. } = core::mem::take(&mut self.next);
+        self.running = Some(Round { flushes, quiet, half, recording, covers_resync });
     }
 
     /// All drives are synced.
     pub(super) fn end(&mut self) -> Round {
-        self.running.take().unwrap_or_default()
+        self.running.take().expect("a round of syncs has ended that was under way")
     }
 
-    /// All flushes that are not answered.
+    /// The flushes that the round would answer.
     pub(super) fn take_flushes(&mut self) -> Vec<AnswerId> {
-        let rounds = self.running.as_mut().into_iter().chain([&mut self.next]);
-        let mut flushes: Vec<AnswerId> =
-            rounds.flat_map(|round| core::mem::take(&mut round.flushes)).collect();
-        flushes.extend(self.flushes.drain(..).map(|(_, answer)| answer));
-        flushes
+        let running = self.running.as_mut();
+        running.map_or(Vec::new(), |round| core::mem::take(&mut round.flushes))
     }
 
     /// Whether the round that is running allows more than answers to flushes.
@@ -108,7 +88,7 @@ impl SyncRounds {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.running.is_none() && self.next.is_empty() && self.flushes.is_empty()
+        self.running.is_none() && !self.is_wanted()
     }
 
     pub(super) fn is_running(&self) -> bool {
@@ -128,59 +108,50 @@ mod tests {
         intent.quiet(Instant::ZERO)
     }
 
-    /// A wish, and whether its round settles what was written.
+    /// A wish, and whether it is for room in the journal.
     type Wish = (fn(&mut SyncRounds), bool);
 
-    const WISHES: [Wish; 4] = [
-        (|syncs| syncs.next().flushes.push(AnswerId(7)), false),
-        (|syncs| syncs.next().quiet = Some(quiet()), true),
+    const WISHES: [Wish; 3] = [
+        (|syncs| syncs.ask_quiet(quiet()), false),
         (SyncRounds::ask_half, true),
-        (|syncs| syncs.next().recording = true, true),
+        (SyncRounds::ask_recording, false),
     ];
 
     #[test]
-    fn a_round_begins_for_any_wish_and_for_none_without() {
-        let mut idle = SyncRounds::default();
-        assert!(idle.is_empty() && !idle.begin(None, Some(1)) && !idle.is_running());
-        assert!(!idle.settles());
-        for (wish, settles) in WISHES {
+    fn a_round_is_wanted_for_any_wish_and_takes_it() {
+        let idle = SyncRounds::default();
+        assert!(idle.is_empty() && !idle.is_wanted() && !idle.is_running() && !idle.settles());
+        for (wish, is_half) in WISHES {
             let mut syncs = SyncRounds::default();
             wish(&mut syncs);
-            assert!(!syncs.is_empty() && !syncs.is_running() && !syncs.settles());
-            let half = syncs.next().wants_half.then_some(1);
-            assert!(syncs.begin(None, half) && syncs.is_running() && !syncs.is_empty());
-            assert_eq!(syncs.settles(), settles);
-            assert!(!syncs.begin(None, half), "one is under way");
+            assert!(syncs.is_wanted() && !syncs.is_empty());
+            assert!(!syncs.is_running() && !syncs.settles());
+            let half = is_half.then_some(1);
+            syncs.begin(Vec::new(), half, true);
+            assert!(syncs.is_running() && !syncs.is_wanted() && !syncs.is_empty());
+            assert!(syncs.settles());
             wish(&mut syncs);
-            assert!(!syncs.begin(None, half), "one is under way");
             let round = syncs.end();
-            assert_eq!(round.half, half);
-            assert_eq!(syncs.is_empty(), half.is_some(), "one that makes room is enough");
+            assert_eq!((round.half, round.covers_resync), (half, true));
+            assert_eq!(syncs.is_empty(), is_half, "one that makes room is enough");
         }
     }
 
     #[test]
-    fn a_flush_waits_for_the_changes_before_it() {
+    fn a_round_for_flushes_settles_nothing() {
         let mut syncs = SyncRounds::default();
-        syncs.ask_flush(ChangeId(5), AnswerId(1));
-        assert!(!syncs.is_empty());
-        assert!(!syncs.begin(Some(ChangeId(4)), None), "it is not covered");
-        syncs.ask_flush(ChangeId(6), AnswerId(2));
-        assert!(syncs.begin(Some(ChangeId(5)), None));
-        assert_eq!(syncs.end().flushes, [AnswerId(1)]);
-        assert!(syncs.take_covered(Some(ChangeId(5))).is_empty() && !syncs.is_empty());
-        assert_eq!(syncs.take_covered(None), [AnswerId(2)]);
+        syncs.begin([AnswerId(7)].into(), None, false);
+        assert!(syncs.is_running() && !syncs.settles());
+        assert_eq!(syncs.end().flushes, [AnswerId(7)]);
         assert!(syncs.is_empty());
     }
 
     #[test]
-    fn all_flushes_are_handed_over_wherever_they_wait() {
+    fn the_flushes_of_a_round_that_never_ends_are_handed_over() {
         let mut syncs = SyncRounds::default();
-        syncs.ask_flush(ChangeId(0), AnswerId(1));
-        assert!(syncs.begin(None, None));
-        syncs.next().flushes.push(AnswerId(2));
-        syncs.ask_flush(ChangeId(9), AnswerId(3));
-        assert_eq!(syncs.take_flushes(), [AnswerId(1), AnswerId(2), AnswerId(3)]);
         assert!(syncs.take_flushes().is_empty());
+        syncs.begin([AnswerId(1)].into(), None, true);
+        assert_eq!(syncs.take_flushes(), [AnswerId(1)]);
+        assert!(syncs.is_running() && syncs.take_flushes().is_empty());
     }
 }

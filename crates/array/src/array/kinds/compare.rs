@@ -21,6 +21,7 @@ impl Comparison {
 
     /// Notes an answer. Returns the wrong members after the last one.
     pub(crate) fn note(&mut self, member: u8, fits: bool) -> Option<MemberSet> {
+        assert!(self.left > 0, "member {member} was compared, and nothing more was to be");
         self.left -= 1;
         if !fits {
             self.wrong.insert(member);

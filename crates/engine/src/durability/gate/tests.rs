@@ -1,5 +1,6 @@
 //! Tests of the write gate: what leaves it, when, and with what.
 
+use super::super::journal::Journal;
 use super::super::setup::{Setup, Sizes};
 use super::super::uuid::Uuid;
 use super::*;
@@ -26,8 +27,7 @@ impl Change for Data {
 struct World {
     gate: WriteGate<Data>,
     intent: Intent,
-    journal: Journal,
-    journalled: DriveSet,
+    journal: JournalWriter,
     present: DriveSet,
 }
 
@@ -52,14 +52,15 @@ fn unmarked() -> World {
     World {
         gate: WriteGate::new(Planted::NONE),
         intent: Intent::new(UUID, 64 * MIB, MIB, Duration::from_secs(5)),
-        journal,
-        journalled: DriveSet::EMPTY,
+        journal: JournalWriter::new(journal, DriveSet::EMPTY),
         present: all(),
     }
 }
 
 fn journalled() -> World {
-    World { journalled: all(), ..marked() }
+    let mut world = marked();
+    world.journal.set_drives(all());
+    world
 }
 
 impl World {
@@ -96,7 +97,7 @@ impl World {
     /// No more changes come for what waits, and it is let in.
     fn admit(&mut self) {
         self.gate.seal();
-        self.gate.admit(self.journalled);
+        self.gate.admit(self.journal.drives());
         self.check();
     }
 
@@ -110,9 +111,9 @@ impl World {
 
     /// Begins to write the next batch. Its number.
     fn record(&mut self) -> Option<u64> {
-        let batch = self.gate.record(self.journalled, &mut self.journal)?;
+        let batch = self.gate.record(&mut self.journal).unwrap()?;
         self.check();
-        Some(batch.unwrap().sequence)
+        Some(batch.sequence)
     }
 
     /// The batch is on stable storage.
@@ -124,7 +125,8 @@ impl World {
 
     /// What leaves the gate, write by write.
     fn release(&mut self) -> Vec<Vec<ChangeId>> {
-        let released = core::iter::from_fn(|| self.gate.release(&self.intent, &self.journal));
+        let released =
+            core::iter::from_fn(|| self.gate.release(&self.intent, self.journal.stable()));
         let released = released.map(|changes| changes.iter().map(|(id, ..)| *id).collect());
         let released = released.collect();
         self.check();
@@ -336,12 +338,12 @@ fn a_journalled_write_leaves_when_its_batch_is_stable_and_ends_in_it() {
 #[test]
 fn only_writes_that_touch_a_journalled_drive_are_recorded() {
     let mut world = marked();
-    world.journalled.insert(DriveId(2));
+    world.journal.set_drives([DriveId(2)].into_iter().collect());
     let a = world.hold_cached(1, 0, 0..1);
     let (b, c) = (world.hold(2, 1, 0..1), world.hold(2, 2, 0..1));
     world.admit();
     assert_eq!(world.release(), [[a]]);
-    let batch = world.gate.record(world.journalled, &mut world.journal).unwrap().unwrap();
+    let batch = world.gate.record(&mut world.journal).unwrap().unwrap();
     let drives: Vec<DriveId> = batch.records.iter().map(|(drive, _)| *drive).collect();
     assert_eq!(drives, [DriveId(2)]);
     world.land(batch.sequence);

@@ -305,7 +305,12 @@ impl Journal {
     ///
     /// If it does not fit now ([`JournalError::Full`]) or ever.
     pub fn append(&mut self, parts: &[Part<'_>]) -> Result<Batch, JournalError> {
-        debug_assert!(self.is_stable(), "one batch at a time");
+        let (next, in_flight) = (self.next, self.in_flight);
+        assert!(in_flight.is_none(), "batch {next} is begun before {in_flight:?} is stable");
+        assert!(
+            self.header_use != Some(HeaderUse::Clear),
+            "batch {next} is begun before the journal is cleared"
+        );
         let block = BLOCK_BYTES as u64;
         for Part { offset_bytes, content, .. } in parts {
             let (offset_bytes, bytes) = (*offset_bytes, content.length_bytes());
@@ -373,7 +378,11 @@ impl Journal {
 
     /// The batch that is being written is on stable storage on all drives that take part.
     pub fn written(&mut self, sequence: u64) {
-        self.in_flight.take_if(|in_flight| *in_flight == sequence);
+        let ended = self.in_flight.take_if(|in_flight| *in_flight == sequence);
+        assert!(
+            ended.is_some() || self.planted.has(Bug::BatchNotAwaited),
+            "batch {sequence} is stable, and was not being written"
+        );
     }
 
     /// Batches up to this number are stable, and their operations may begin.
@@ -390,8 +399,11 @@ impl Journal {
 
     /// All writes of the batch are done, or will never begin.
     pub fn finish(&mut self, sequence: u64) {
+        assert!(sequence < self.next, "batch {sequence} is over, and was never begun");
         if let Some(half) = self.open.remove(&sequence) {
-            self.halves[half].open -= 1;
+            let open = &mut self.halves[half].open;
+            assert!(*open > 0, "batch {sequence} is over, and none of its half is open");
+            *open -= 1;
         }
     }
 
@@ -445,16 +457,23 @@ impl Journal {
         if !self.open.is_empty() {
             return Err(JournalError::Busy { batches: self.open.len() });
         }
+        let in_flight = self.in_flight;
+        assert!(in_flight.is_none(), "the journal is cleared before {in_flight:?} is stable");
         self.halves = [Half::default(), Half::default()];
         self.filling = 0;
-        self.in_flight = None;
         Ok(self.write_header(self.next, HeaderUse::Clear))
     }
 
     /// The header is on stable storage on all drives that take part. Returns what it was for.
     pub fn header_written(&mut self) -> Option<HeaderUse> {
         let done = self.header_use.take();
+        assert!(
+            done.is_some() || self.planted.has(Bug::HalfRefilledEarly),
+            "a header of the journal is stable, and none was being written"
+        );
         if let Some(HeaderUse::Retire { half }) = done {
+            let open = self.halves[half].open;
+            assert!(open == 0, "half {half} is retired, and {open} of its batches are not over");
             self.halves[half] = Half { was_retired: true, ..Half::default() };
             self.transitions.halves_retired += 1;
         }
@@ -469,6 +488,8 @@ impl Journal {
     }
 
     fn write_header(&mut self, base: u64, header_use: HeaderUse) -> HeadWrite {
+        let before = self.header_use;
+        assert!(before.is_none(), "a header for {header_use:?} beside one for {before:?}");
         self.header = Header { number: self.header.number + 1, base };
         self.header_use = Some(header_use);
         let bytes = self.header.encode(self.uuid);

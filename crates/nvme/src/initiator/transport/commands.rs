@@ -33,6 +33,16 @@ pub enum CommandData {
     },
 }
 
+impl CommandData {
+    /// Bytes that come into the command's buffer.
+    pub(super) const fn to_host_bytes(self) -> u32 {
+        match self {
+            Self::ToHost { bytes } => bytes,
+            Self::None | Self::ToController { .. } => 0,
+        }
+    }
+}
+
 /// Data that the controller has asked for, and that are not all sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
@@ -112,6 +122,7 @@ impl Commands {
     pub(super) fn insert(&mut self, mut command: InFlight) -> Option<Slot> {
         let slot = self.free.pop()?;
         let place = &mut self.places[slot.index()];
+        assert!(place.command.is_none(), "{slot:?} is free, and has a command");
         place.generation = place.generation.wrapping_add(1);
         command.entry.common.cid = place.generation << SLOT_BITS | slot.0;
         place.command = Some(command);
@@ -133,11 +144,11 @@ impl Commands {
         self.places.get_mut(slot.index())?.command.as_mut()
     }
 
-    /// Frees a slot.
+    /// Frees the slot of a command in flight.
     pub(super) fn remove(&mut self, slot: Slot) {
-        if self.places[slot.index()].command.take().is_some() {
-            self.free.push(slot);
-        }
+        let command = self.places[slot.index()].command.take();
+        assert!(command.is_some(), "the command of {slot:?} ends, and is not in flight");
+        self.free.push(slot);
     }
 
     /// Commands in flight.

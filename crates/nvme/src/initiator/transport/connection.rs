@@ -172,8 +172,15 @@ impl Connection {
         let (is_sent, moved, asked, is_sound) = (false, 0, None, true);
         let command = InFlight { entry, data, is_in_capsule, is_sent, moved, asked, is_sound };
         let slot = self.commands.insert(command)?;
-        self.ready.push_back(slot);
+        self.note_ready(slot);
         Some(slot)
+    }
+
+    /// A command has something to send, and had nothing before.
+    fn note_ready(&mut self, slot: Slot) {
+        let (ready, commands) = (self.ready.len(), self.commands.len());
+        assert!(ready < commands, "{ready} of {commands} commands have something to send already");
+        self.ready.push_back(slot);
     }
 
     /// The next step with `bytes`, and how many of them it took. To be called again with the rest
@@ -231,7 +238,8 @@ impl Connection {
         }
         let slot = self.ready.pop_front()?;
         let (framing, most) = (self.framing, self.host_data_max_bytes);
-        let command = self.commands.get_mut(slot)?;
+        let command = self.commands.get_mut(slot).expect("what is ready is in flight");
+        assert!(command.is_ready(), "{slot:?} has nothing to send");
         let pdu = match command.asked {
             Some(asked) if command.is_sent => {
                 let (header, piece) = next_data(slot, command, asked, most);
@@ -243,7 +251,7 @@ impl Connection {
             }
         };
         if command.is_ready() {
-            self.ready.push_back(slot);
+            self.note_ready(slot);
         }
         Some(Output::Send(pdu))
     }
@@ -276,6 +284,8 @@ impl Connection {
     }
 
     fn over(&mut self, end: End) {
+        let before = self.phase;
+        assert!(self.is_alive(), "a connection ends that is {before:?}");
         self.phase = Phase::Closing;
         self.end = Some(end);
     }
@@ -302,6 +312,9 @@ impl Connection {
         if response.digests != self.terms.digests {
             return Err(Fault::field(DGST));
         }
+        // The reader lets only one ICResp through.
+        let before = self.phase;
+        assert!(before == Phase::Greeting, "a connection opens that is {before:?}");
         self.framing = Framing::new(response.digests, response.alignment, self.terms.checksum);
         self.reader.establish(self.own_framing);
         self.host_data_max_bytes = response.host_data_max_bytes;
@@ -349,7 +362,8 @@ impl Connection {
         {
             return Err(Fault::of(FatalStatus::DataOutOfRange));
         }
-        self.receiving = Some((slot, data.success));
+        let before = self.receiving.replace((slot, data.success));
+        assert!(before.is_none(), "data for {slot:?} come before those for {before:?} have ended");
         Ok(())
     }
 
@@ -370,25 +384,26 @@ impl Connection {
             return Err(Fault::of(FatalStatus::DataOutOfRange));
         }
         let end = ready.offset_bytes + ready.data_bytes;
-        if let Some(command) = self.commands.get_mut(slot) {
-            command.asked = Some(Asked { transfer_tag: ready.transfer_tag, end });
-        }
-        self.ready.push_back(slot);
+        let command = self.commands.get_mut(slot).expect("what was named is in flight");
+        command.asked = Some(Asked { transfer_tag: ready.transfer_tag, end });
+        self.note_ready(slot);
         Ok(())
     }
 
     fn on_data<'a>(&mut self, bytes: &'a [u8]) -> Option<TransportEvent<'a>> {
         let (slot, _) = self.receiving?;
-        let command = self.commands.get_mut(slot)?;
+        let command = self.commands.get_mut(slot).expect("what data come for is in flight");
         let offset_bytes = command.moved;
         // It is at most what the header said, which was checked.
+        let left = command.data.to_host_bytes() - offset_bytes;
+        assert!(bytes.len() <= left as usize, "more data for {slot:?} than its header promised");
         command.moved += bytes.len() as u32;
         Some(TransportEvent::Data { slot, offset_bytes, bytes })
     }
 
     fn on_end(&mut self, is_sound: bool) -> Option<TransportEvent<'static>> {
         let (slot, is_success) = self.receiving.take()?;
-        let command = self.commands.get_mut(slot)?;
+        let command = self.commands.get_mut(slot).expect("what data come for is in flight");
         command.is_sound &= is_sound;
         let status = match command.is_sound {
             true => StatusCode::Success.for_now(),
@@ -411,6 +426,7 @@ impl Connection {
 
 /// The capsule of a command, and the data in it.
 fn capsule(slot: Slot, command: &mut InFlight) -> (Header, Option<DataPiece>) {
+    assert!(!command.is_sent, "the capsule of {slot:?} is sent twice");
     command.is_sent = true;
     let entry = command.entry;
     let (CommandData::ToController { bytes }, true) = (command.data, command.is_in_capsule) else {
@@ -424,7 +440,9 @@ fn capsule(slot: Slot, command: &mut InFlight) -> (Header, Option<DataPiece>) {
 /// The next data that were asked for, at most so many.
 fn next_data(slot: Slot, command: &mut InFlight, asked: Asked, most: u32) -> (Header, DataPiece) {
     let offset_bytes = command.moved;
-    let data_bytes = (asked.end - offset_bytes).min(most.max(1));
+    let end = asked.end;
+    assert!(offset_bytes < end, "of {slot:?} {end} bytes are asked for, and {offset_bytes} sent");
+    let data_bytes = (end - offset_bytes).min(most.max(1));
     command.moved += data_bytes;
     let last = command.moved == asked.end;
     if last {

@@ -135,7 +135,8 @@ impl Commands {
     /// Takes a command in; none if there are as many as the queue has entries.
     pub(super) fn insert(&mut self, command: InFlight) -> Option<Slot> {
         let slot = self.free.pop()?;
-        self.slots[slot.index()] = Some(command);
+        let before = self.slots[slot.index()].replace(command);
+        assert!(before.is_none(), "{slot:?} is free, and has a command");
         Some(slot)
     }
 
@@ -147,9 +148,10 @@ impl Commands {
         self.slots.get_mut(slot.index())?.as_mut()
     }
 
-    /// Frees a slot.
+    /// Frees the slot of a command in flight.
     pub(super) fn remove(&mut self, slot: Slot) {
-        self.slots[slot.index()] = None;
+        let command = self.slots[slot.index()].take();
+        assert!(command.is_some(), "the command of {slot:?} ends, and is not in flight");
         self.free.push(slot);
     }
 

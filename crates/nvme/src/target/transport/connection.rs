@@ -213,6 +213,13 @@ impl Connection {
             "data at the host"
         );
         command.stage = Stage::ToAsk;
+        self.note_ready(slot);
+    }
+
+    /// A command has something to send, and had nothing before.
+    fn note_ready(&mut self, slot: Slot) {
+        let (ready, commands) = (self.ready.len(), self.commands.len());
+        assert!(ready < commands, "{ready} of {commands} commands have something to send already");
         self.ready.push_back(slot);
     }
 
@@ -234,7 +241,7 @@ impl Connection {
         match &mut command.stage {
             Stage::AtDriver => {
                 command.stage = answering;
-                self.ready.push_back(slot);
+                self.note_ready(slot);
             }
             // It is among those that are ready already.
             Stage::ToAsk => command.stage = answering,
@@ -262,7 +269,7 @@ impl Connection {
             return Some(Output::Released(slot));
         }
         let slot = self.ready.pop_front()?;
-        let command = *self.commands.get(slot)?;
+        let command = *self.commands.get(slot).expect("what is ready is in flight");
         Some(Output::Send(match command.stage {
             Stage::Answering { answer, sent } => self.next_of_answer(slot, command, answer, sent),
             _ => self.ask(slot, &command),
@@ -288,6 +295,8 @@ impl Connection {
     }
 
     fn ask(&mut self, slot: Slot, command: &InFlight) -> OutputPdu {
+        let stage = command.stage;
+        assert!(stage == Stage::ToAsk, "data of {slot:?} are asked for, which is {stage:?}");
         let ready = ReadyToTransfer {
             cid: command.cid,
             transfer_tag: slot.tag(),
@@ -307,7 +316,9 @@ impl Connection {
         sent: u32,
     ) -> OutputPdu {
         let cid = command.cid;
-        let left = answer.data_bytes - sent;
+        let all = answer.data_bytes;
+        assert!(sent <= all, "of {slot:?} {sent} bytes are sent, and it has {all}");
+        let left = all - sent;
         if left == 0 {
             self.release(slot, &command);
             let header = Header::Response(answer.entry(cid, self.sq_head));
@@ -329,21 +340,21 @@ impl Connection {
             self.release(slot, &command);
         } else {
             self.set_stage(slot, Stage::Answering { answer, sent: sent + data_bytes });
-            self.ready.push_back(slot);
+            self.note_ready(slot);
         }
         let piece = DataPiece { slot, offset_bytes: sent, bytes: data_bytes };
         OutputPdu::new(self.framing, &header, Some(piece))
     }
 
     fn release(&mut self, slot: Slot, command: &InFlight) {
+        let before = self.released;
+        assert!(before.is_none(), "{slot:?} is released before {before:?} was told");
         self.commands.remove(slot);
         self.released = command.is_known.then_some(slot);
     }
 
     fn set_stage(&mut self, slot: Slot, stage: Stage) {
-        if let Some(command) = self.commands.get_mut(slot) {
-            command.stage = stage;
-        }
+        self.commands.get_mut(slot).expect("a command in flight").stage = stage;
     }
 
     fn on_header(&mut self, header: Header) -> Result<Option<TransportEvent<'static>>, Fault> {
@@ -368,6 +379,8 @@ impl Connection {
     }
 
     fn on_init(&mut self, request: &InitRequest) {
+        // The reader lets only one ICReq through.
+        assert!(!self.is_established, "a connection is established twice");
         let digests = request.digests;
         self.framing = Framing::new(digests, request.alignment, self.terms.checksum);
         self.host_framing = Framing::new(digests, 0, self.terms.checksum);
@@ -405,9 +418,9 @@ impl Connection {
             self.sq_head = (self.sq_head + 1) % self.queue.entries;
         }
         if capsule.data_bytes > 0 {
-            self.receiving = Some(slot);
+            self.begin_receiving(slot);
         } else if checked.is_err() {
-            self.ready.push_back(slot);
+            self.note_ready(slot);
         }
         let entry = capsule.entry;
         Ok(checked.ok().map(|data| TransportEvent::Command { slot, entry, data }))
@@ -430,27 +443,38 @@ impl Connection {
         if data.last != (data.data_bytes == left) {
             return Err(Fault::field(FLAGS));
         }
-        self.receiving = Some(slot);
+        self.begin_receiving(slot);
         Ok(())
+    }
+
+    /// The data of a command come behind the header that was checked.
+    fn begin_receiving(&mut self, slot: Slot) {
+        let before = self.receiving.replace(slot);
+        assert!(before.is_none(), "data for {slot:?} come before those for {before:?} have ended");
     }
 
     fn on_data<'a>(&mut self, bytes: &'a [u8]) -> Option<TransportEvent<'a>> {
         let slot = self.receiving?;
-        let Stage::Receiving { received, answer, .. } = &mut self.commands.get_mut(slot)?.stage
-        else {
-            return None;
+        let command = self.commands.get_mut(slot).expect("what data come for is in flight");
+        let all = command.data.to_controller_bytes();
+        let Stage::Receiving { received, answer, .. } = &mut command.stage else {
+            panic!("data come for {slot:?}, which is {:?}", command.stage)
         };
         let offset_bytes = *received;
         // It is at most what the header said, which was checked.
+        let left = (all - offset_bytes) as usize;
+        assert!(bytes.len() <= left, "more data for {slot:?} than its header promised");
         *received += bytes.len() as u32;
         answer.is_none().then_some(TransportEvent::Data { slot, offset_bytes, bytes })
     }
 
     fn on_end(&mut self, pdu_is_sound: bool) -> Option<TransportEvent<'static>> {
         let slot = self.receiving.take()?;
-        let command = self.commands.get_mut(slot)?;
+        let command = self.commands.get_mut(slot).expect("what data come for is in flight");
         let all = command.data.to_controller_bytes();
-        let Stage::Receiving { received, sound, answer } = &mut command.stage else { return None };
+        let Stage::Receiving { received, sound, answer } = &mut command.stage else {
+            panic!("data of {slot:?} end, which is {:?}", command.stage)
+        };
         *sound &= pdu_is_sound;
         if *received < all {
             return None;
@@ -459,7 +483,7 @@ impl Connection {
         match answer.or(damaged) {
             Some(answer) => {
                 command.stage = Stage::Answering { answer, sent: 0 };
-                self.ready.push_back(slot);
+                self.note_ready(slot);
                 None
             }
             None => {
