@@ -1,10 +1,9 @@
 //! Writes without a buffer: each page is programmed into the next die that has room.
 
-use crate::collector::Urgency;
+use crate::dies::Task;
 use crate::event::Event;
-use crate::flash::Flash;
+use crate::flash::{Flash, Urgency};
 use crate::link::HostLink;
-use crate::ops::Task;
 use alloc::collections::VecDeque;
 use units::{Instant, Observe};
 
@@ -30,12 +29,12 @@ impl Direct {
         flash: &mut Flash<O>,
         link: &mut HostLink,
     ) {
-        for block in 0..link.command(command).blocks {
-            if !self.stalled.is_empty() || !write_page(now, command, block, flash, link) {
+        for block in 0..link.blocks_of(command) {
+            if !self.stalled.is_empty() || !Self::program(now, command, block, flash, link) {
                 self.stalled.push_back((command, block));
-                flash.journal.counters.stalled_writes_pages += 1;
-                let id = link.command(command).id;
-                flash.journal.emit(now, || Event::Stalled { id, block });
+                flash.counters_mut().stalled_writes_pages += 1;
+                let id = link.id_of(command);
+                flash.journal_mut().emit(now, || Event::Stalled { id, block });
             }
         }
         self.relieve(now, flash, link);
@@ -50,35 +49,35 @@ impl Direct {
         link: &mut HostLink,
     ) {
         while let Some(&(command, block)) = self.stalled.front() {
-            let placed = write_page(now, command, block, flash, link)
+            let placed = Self::program(now, command, block, flash, link)
                 || (flash.collect_everywhere_instantly()
-                    && write_page(now, command, block, flash, link));
+                    && Self::program(now, command, block, flash, link));
             if !placed {
-                let logical = link.command(command).first_logical + block;
-                let range = flash.ftl.shape.range_of(logical);
+                let range = flash.shape().range_of(link.page_of(command, block));
                 flash.collect_where_due(now, Urgency::Forced { range }, false);
                 return;
             }
             self.stalled.pop_front();
         }
     }
-}
 
-/// Finds a place for one page of a write and queues it; false if there is none.
-#[inline]
-fn write_page<O: Observe>(
-    now: Instant,
-    slot: u32,
-    block: u32,
-    flash: &mut Flash<O>,
-    link: &mut HostLink,
-) -> bool {
-    let command = link.command_mut(slot);
-    let logical = command.first_logical + block;
-    let Some(place) = flash.ftl.allocate_for_host(logical) else { return false };
-    command.met_collection |= flash.dies.die(place.die).collection.is_some();
-    let task = Task::Program { command: slot, block, logical, flash: place.page };
-    flash.enqueue(now, place.die, task);
-    flash.collect_if_low(now, place, false);
-    true
+    /// Programs one page of a write where there is room; false if there is none.
+    #[inline]
+    fn program<O: Observe>(
+        now: Instant,
+        command: u32,
+        block: u32,
+        flash: &mut Flash<O>,
+        link: &mut HostLink,
+    ) -> bool {
+        let logical = link.page_of(command, block);
+        let Some(place) = flash.place_for_host(logical) else { return false };
+        if flash.dies().is_collecting(place.die) {
+            link.meet_collection(command);
+        }
+        let task = Task::Program { command, block, logical, flash: place.page };
+        flash.enqueue(now, place.die, task);
+        flash.collect_if_low(now, place, false);
+        true
+    }
 }

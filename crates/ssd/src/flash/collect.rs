@@ -1,20 +1,31 @@
-//! Collection in time: when one is started, which dies it waits for, how it ends.
+//! Collection in time: starting what is due (`due.rs` decides that), having dies held, ending it.
 
-use crate::collection::{Collection, CollectionSpan, Leave};
-use crate::collector::{Start, Urgency};
-use crate::config::{Blocking, CollectionTrigger, CollectionUnit};
-use crate::die::{Job, State};
-use crate::event::Event;
+use crate::config::Blocking;
+use crate::dies::{Copy, Job};
+use crate::event::{Event, Origin, PageOperation};
 use crate::flash::Flash;
-use crate::ftl::{Allocated, Worth};
-use crate::plane_groups::GroupTurns;
+use crate::flash::collection::{Collection, CollectionSpan, Leave};
+use crate::flash::collector::Urgency;
+use crate::flash::due::{Answer, Due, Request};
+use crate::flash::idle::IdleTimer;
+use crate::flash::relocator::Move;
+use crate::ftl::Allocated;
+use crate::media::Media;
 use crate::rain::Rotation;
-use crate::slc::IdleTimer;
 use crate::violation::{Violation, ViolationCause};
-use alloc::vec::Vec;
 use core::ops::Range;
-use nvme::{CollectionRight, WindowScope};
 use units::{Instant, Observe};
+
+/// Whether a collection was started that somebody asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Start {
+    /// There was none to start.
+    No,
+    /// The flush of the write buffer goes first.
+    PutOff,
+    /// It was.
+    Yes,
+}
 
 /// What a collection that is over leaves to be done: its dies wait to be given their next
 /// operation.
@@ -26,35 +37,37 @@ pub(crate) struct Ended {
 }
 
 impl<O: Observe> Flash<O> {
-    /// Free blocks at which a die is due: with windows more, because what is free when the window
-    /// ends must last until the next (IODA §4.3.1, rule 1).
+    /// What decides which collection is due.
+    #[inline]
+    fn due(&self) -> Due<'_> {
+        Due {
+            ftl: &self.ftl,
+            collector: &self.collector,
+            waits: self.waits(),
+            is_idle: self.idle.as_ref().is_some_and(IdleTimer::is_idle),
+        }
+    }
+
+    /// Whether the drive would fold its cache if it had the right to collect.
+    pub(crate) fn wants_to_fold(&self) -> bool {
+        self.idle.is_some() && self.due().has_block_to_fold()
+    }
+
+    /// Whether a die with a victim has only as many free blocks (or lines) as this.
+    pub(crate) fn is_any_below(&self, level: u32) -> bool {
+        self.due().is_any_below(level)
+    }
+
+    /// Free blocks (or lines) at which a die is due.
     #[inline]
     pub(crate) fn collect_at(&self) -> u32 {
-        match self.collector.rights.right() {
-            CollectionRight::Always => self.ftl.shape.levels.soft,
-            CollectionRight::Windows(_) | CollectionRight::Lease { .. } => {
-                self.ftl.shape.levels.restore
-            }
-            CollectionRight::Order { .. } => self.config.geometry.blocks_per_die(),
-        }
+        self.collector.collect_at(self.shape())
     }
 
-    /// How much a victim must give. With windows anything: a line that is left alone in one window
-    /// is missing until the next, and space that runs out between them breaks the contract.
-    pub(crate) fn worth(&self) -> Worth {
-        match self.collector.rights.right() {
-            CollectionRight::Windows(_) | CollectionRight::Lease { .. } => Worth::Anything,
-            CollectionRight::Always | CollectionRight::Order { .. } => Worth::Enough,
-        }
-    }
-
-    /// Whether the drive looks by itself whether a collection is due. A host that says until when
-    /// the drive may collect has said it by that, and may hold its commands back until it has been
-    /// done.
+    /// See [`Collector::collects_by_itself`].
+    #[inline]
     pub(crate) fn collects_by_itself(&self) -> bool {
-        let right = self.collector.rights.right();
-        self.config.collection.trigger == CollectionTrigger::FreeSpace
-            || matches!(right, CollectionRight::Lease { .. } | CollectionRight::Order { .. })
+        self.collector.collects_by_itself()
     }
 
     /// Starts every collection that is due, or with force whatever makes room. `flush_first` says
@@ -70,7 +83,7 @@ impl<O: Observe> Flash<O> {
             return false;
         }
         let mut put_off = false;
-        if let Some(turns) = self.rotation() {
+        if let Some(turns) = self.collector.rotation() {
             for group in 0..turns.groups.count {
                 put_off |= self.collect_in_group(now, group, urgency, flush_first);
             }
@@ -90,7 +103,7 @@ impl<O: Observe> Flash<O> {
         scope: usize,
         flush_first: bool,
     ) -> bool {
-        match self.rotation() {
+        match self.collector.rotation() {
             // Only dies take turns, so the scope is one.
             Some(turns) => {
                 let group = turns.groups.of(scope as u32);
@@ -119,12 +132,6 @@ impl<O: Observe> Flash<O> {
         self.collect_in_scope(now, self.collector.scope_of(place.die), flush_first)
     }
 
-    /// The plane groups, if the dies of each take turns in collecting (TTFLASH §4.4).
-    #[inline]
-    fn rotation(&self) -> Option<&GroupTurns> {
-        self.collector.turns.as_ref().filter(|turns| turns.rotation != Rotation::Off)
-    }
-
     /// Collects on the neediest die of a group if none collects there, and on those that are out of
     /// free blocks if that breaks the rotation only.
     fn collect_in_group(
@@ -134,17 +141,13 @@ impl<O: Observe> Flash<O> {
         urgency: Urgency,
         flush_first: bool,
     ) -> bool {
-        let Some(turns) = self.rotation() else { return false };
+        let Some(turns) = self.collector.rotation() else { return false };
         let rotation = turns.rotation;
-        let collect_at = self.collect_at();
-        let dies = turns.groups.dies(group);
-        let mut due: Vec<u32> = dies.filter(|&die| self.ftl.free(die) <= collect_at).collect();
-        due.sort_by_key(|&die| self.ftl.free(die));
+        let low = self.due().low_dies(turns.groups.dies(group));
         let mut put_off = false;
-        for die in due {
-            let collecting = self.rotation().map_or(0, |turns| turns.collecting(group));
-            let taken = collecting > 0;
-            let out_of_blocks = self.ftl.free(die) <= self.ftl.shape.levels.hard;
+        for die in low {
+            let taken = self.collector.collecting_in_group(group).is_some_and(|dies| dies > 0);
+            let out_of_blocks = self.ftl.free(die) <= self.ftl.shape().levels.hard;
             if taken && !(out_of_blocks && rotation == Rotation::On) {
                 continue;
             }
@@ -152,12 +155,13 @@ impl<O: Observe> Flash<O> {
             match self.start_in_scope(now, scope, urgency, flush_first) {
                 Start::No => {}
                 Start::PutOff => put_off = true,
-                Start::Yes => self.journal.counters.rotation_breaches += u64::from(taken),
+                Start::Yes => self.counters_mut().rotation_breaches += u64::from(taken),
             }
         }
         put_off
     }
 
+    /// Starts the collection that is due in a scope.
     fn start_in_scope(
         &mut self,
         now: Instant,
@@ -165,53 +169,14 @@ impl<O: Observe> Flash<O> {
         urgency: Urgency,
         flush_first: bool,
     ) -> Start {
-        if self.collector.is_busy(scope) {
-            return Start::No;
-        }
-        if flush_first && !urgency.is_forced() {
-            return Start::PutOff;
-        }
-        let victim = match urgency {
-            Urgency::Fold => self.block_to_fold(scope),
-            Urgency::Due => self.neediest_victim(now, scope, urgency),
-            // Host writes that have no room may be waiting for the cache.
-            Urgency::Forced { .. } if self.ftl.waits_for_slc() => {
-                self.block_to_fold(scope).or_else(|| self.neediest_victim(now, scope, urgency))
+        match self.due().in_scope(now, scope, urgency, flush_first) {
+            Answer::Nothing => Start::No,
+            Answer::PutOff => Start::PutOff,
+            Answer::Start(request) => {
+                self.hold_dies(now, request);
+                Start::Yes
             }
-            Urgency::Forced { .. } => self.neediest_victim(now, scope, urgency),
-        };
-        let Some((die, block)) = victim else { return Start::No };
-        let range = self.ftl.shape.range_of_die(die);
-        let until = self.collector.rights.allowed_until(now, range);
-        let fits = until.is_some_and(|until| self.fits(now, until, die, block));
-        let leave = match urgency {
-            _ if fits => Leave::Granted,
-            Urgency::Forced { .. } => Leave::Forced,
-            Urgency::Due if self.is_short_of_space(die) => Leave::Taken,
-            Urgency::Due | Urgency::Fold => return Start::No,
-        };
-        let until = until.filter(|_| leave != Leave::Taken).unwrap_or(Instant::NEVER);
-        self.hold_dies(now, die, block, until, leave);
-        Start::Yes
-    }
-
-    /// Whether a drive that keeps all its work in windows collects outside of them as well, as
-    /// gently as it can: if it waited for the hard watermark, its collections could give way to
-    /// nobody.
-    fn is_short_of_space(&self, die: u32) -> bool {
-        let levels = &self.ftl.shape.levels;
-        let short = levels.hard + ((levels.soft - levels.hard) / 4).max(1);
-        self.collector.rights.scope == WindowScope::AllWork && self.ftl.free(die) <= short
-    }
-
-    /// Of the dies of a scope whose part of the cache has to be folded, the one with the least free
-    /// space, and the block to fold.
-    fn block_to_fold(&self, scope: usize) -> Option<(u32, u32)> {
-        let is_idle = self.idle.as_ref().is_some_and(IdleTimer::is_idle);
-        let dies = self.collector.candidates(scope);
-        let dies = dies.filter(|&die| is_idle || self.ftl.is_slc_low(die));
-        let blocks = dies.filter_map(|die| Some((die, self.ftl.slc_to_fold(die)?)));
-        blocks.min_by_key(|&(die, _)| self.ftl.free(die))
+        }
     }
 
     /// Starts folding where it is due. `flush_first` says that the flush of the write buffer goes
@@ -226,72 +191,15 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// Whether the drive would fold if it had the right to collect.
-    pub(crate) fn wants_to_fold(&self) -> bool {
-        let mut scopes = 0..self.collector.scopes();
-        self.idle.is_some() && scopes.any(|scope| self.block_to_fold(scope).is_some())
-    }
-
-    /// Whether a die may be collected now as far as windows go: its range has its turn, or host
-    /// writes to this very range have no room.
-    fn may_collect(&self, now: Instant, die: u32, urgency: Urgency) -> bool {
-        let shape = &self.ftl.shape;
-        let range = shape.range_of_die(die);
-        shape.ranges.count == 1
-            || urgency == Urgency::Forced { range }
-            || self.collector.rights.allowed_until(now, range).is_some()
-    }
-
-    /// Of the dies of a scope that are low on free blocks, may be collected and have a victim,
-    /// the one with the least free space, and its victim.
-    fn neediest_victim(&self, now: Instant, scope: usize, urgency: Urgency) -> Option<(u32, u32)> {
-        let mut least = self.collect_at() + 1;
-        let mut neediest = None;
-        let worth = if urgency.is_forced() { Worth::Anything } else { self.worth() };
-        for die in self.collector.candidates(scope) {
-            let free = self.ftl.free(die);
-            if free >= least || !self.may_collect(now, die, urgency) {
-                continue;
-            }
-            if let Some(block) = self.ftl.victim(die, worth) {
-                least = free;
-                neediest = Some((die, block));
-            }
-        }
-        neediest
-    }
-
-    /// When a die has collected a block with so many valid pages in the worst case, after what it
-    /// has to do.
-    pub(crate) fn collected_at(&self, now: Instant, die: u32, valid: u32) -> Instant {
-        now + self.dies.committed_work(now, die) + self.config.collection_bound(valid)
-    }
-
-    /// Whether a collection that is asked for now is over at `until` in the worst case.
-    fn fits(&self, now: Instant, until: Instant, die: u32, block: u32) -> bool {
-        if until == Instant::NEVER {
-            return true;
-        }
-        let ends = |die: u32, valid: u32| self.collected_at(now, die, valid);
-        match self.ftl.shape.unit {
-            CollectionUnit::Line => (0..self.ftl.shape.dies)
-                .all(|die| ends(die, self.ftl.count_valid(die, block)) <= until),
-            CollectionUnit::Block => {
-                let valid = self.ftl.count_valid(die, block);
-                let (first, dies) = self.collector.held_dies(die);
-                (first..first + dies).all(|held| ends(held, valid) <= until)
-            }
-        }
-    }
-
     fn violated(&mut self, at: Instant, first_die: u32, cause: ViolationCause) {
         let free_blocks = self.ftl.free(first_die);
-        let blocks = self.ftl.shape.blocks_per_die;
+        let blocks = self.ftl.shape().blocks_per_die;
         self.journal.violated(Violation { at, cause, first_die, free_blocks, blocks });
     }
 
     /// Queues the holds of a collection on its dies.
-    fn hold_dies(&mut self, now: Instant, die: u32, block: u32, until: Instant, leave: Leave) {
+    fn hold_dies(&mut self, now: Instant, request: Request) {
+        let Request { die, block, until, leave } = request;
         match leave {
             Leave::Granted => {}
             Leave::Taken => self.violated(now, die, ViolationCause::ShortOfSpace),
@@ -307,9 +215,7 @@ impl<O: Observe> Flash<O> {
             let Collection { first_die, dies, .. } = *self.collector.get(collection);
             for die in first_die..first_die + dies {
                 self.dies.assign(die, collection);
-                if let Some(turns) = &mut self.collector.turns {
-                    turns.take(die);
-                }
+                self.collector.take_die(die);
                 if self.enqueue_hold(now, die, collection) {
                     // It was found to fit into its window at this very moment.
                     let cancelled = self.begin_collection(now, collection);
@@ -357,7 +263,7 @@ impl<O: Observe> Flash<O> {
         // What dies of a line wait for is their own work; other dies wait for that of the victim's.
         let blocked = victim_die.is_some() && self.config.collection.blocking != Blocking::Die;
         for die in workers {
-            let first_page = self.ftl.shape.first_page(die, block);
+            let first_page = self.ftl.shape().first_page(die, block);
             let (first_held, held) = if blocked { (first_die, dies) } else { (die, 1) };
             let mut valid = 0;
             if let Some(pace) = &mut self.pace {
@@ -384,8 +290,9 @@ impl<O: Observe> Flash<O> {
         self.journal.emit(now, || Event::CollectionEnded { collection: id });
         let scope = self.collector.end(id);
         if scope.is_some() {
-            self.journal.counters.collections += 1;
-            self.journal.counters.collecting_nanos += now.since(began).as_nanos();
+            let counters = self.journal.counters_mut();
+            counters.collections += 1;
+            counters.collecting_nanos += now.since(began).as_nanos();
         }
         let dies = first_die..first_die + dies;
         self.release_dies(dies.clone());
@@ -401,13 +308,149 @@ impl<O: Observe> Flash<O> {
     /// A collection gives a die back.
     pub(crate) fn release_die(&mut self, die: u32) {
         self.dies.release(die);
-        if let Some(turns) = &mut self.collector.turns {
-            turns.give_back(die);
+        self.collector.give_back_die(die);
+    }
+
+    /// The next copy of a collecting die, or the erase when nothing valid is left.
+    #[inline]
+    pub(super) fn step_job(&mut self, now: Instant, die: u32) {
+        let (collection, job) = (self.dies.collection_on(die), self.dies.job_on(die));
+        let (Some(collection), Some(job)) = (collection, job) else { return };
+        if self.waits().yields_to_host(now, die) {
+            self.journal.emit(now, || Event::Preempted { die, collection });
+            self.dies.interrupt_job(die);
+            let held = self.dispatch(now, die);
+            debug_assert_eq!(held, None, "a die that collects is held already");
+            return;
+        }
+        if self.relocator.is_some() {
+            self.step_relocation(now, die, &job);
+            return;
+        }
+        let end = job.first_page + self.ftl.shape().pages_per_block;
+        let next = self.ftl.next_valid(job.cursor, end);
+        self.dies.advance_job(die, next.map_or(end, |(from, _)| from + 1));
+        let Some((from, logical)) = next else {
+            self.begin_erase(now, die, collection);
+            return;
+        };
+        // It will be changed when the copy is done; a cache miss then would stall for longer.
+        self.ftl.touch(logical);
+        let to = self.ftl.allocate_for_collection(die);
+        self.dies.begin_copy(now, die, Copy { from, to, logical });
+        self.emit_job_began(now, die, PageOperation::Copy);
+    }
+
+    fn begin_erase(&mut self, now: Instant, die: u32, collection: u32) {
+        self.dies.begin_erase(now, die);
+        self.emit_job_began(now, die, PageOperation::Erase);
+        if self.config.collection.blocking == Blocking::ChannelForCopies {
+            self.free_channel(now, die, collection);
         }
     }
 
-    /// Whether a die waits to be given its next operation.
-    pub(crate) fn is_idle(&self, die: u32) -> bool {
-        self.dies.die(die).state == State::Idle
+    /// The next pages that a collecting die gathers or programs, or the erase when nothing valid is
+    /// left.
+    fn step_relocation(&mut self, now: Instant, die: u32, job: &Job) {
+        let (Some(relocator), Some(collection)) =
+            (&mut self.relocator, self.dies.collection_on(die))
+        else {
+            return;
+        };
+        match relocator.next(die, job, &mut self.ftl) {
+            Move::Gather { sense, transfers, cursor } => {
+                self.dies.advance_job(die, cursor);
+                self.dies.begin_gather(now, die, sense, transfers);
+                self.emit_job_began(now, die, PageOperation::Read);
+            }
+            Move::Program { program, transfers } => {
+                self.dies.begin_relocation(now, die, program, transfers);
+                self.emit_job_began(now, die, PageOperation::Program);
+            }
+            Move::Erase => self.begin_erase(now, die, collection),
+        }
+    }
+
+    /// What a collecting die has gathered is in its new place.
+    pub(super) fn end_relocation(&mut self, now: Instant, die: u32) {
+        let Self { relocator, ftl, dies, pace, journal, .. } = self;
+        if let Some(relocator) = relocator {
+            if let (Some(pace), Some(job)) = (pace, dies.job_on(die)) {
+                pace.moved(die, job.valid);
+            }
+            relocator.end_program(die, |Copy { from, to, logical }| {
+                journal.media(|| Media::Copied { from, to });
+                ftl.commit_copy(logical, from, to);
+                let counters = journal.counters_mut();
+                counters.collection_reads_pages += 1;
+                counters.collection_programs_pages += 1;
+                counters.folded_pages += u64::from(ftl.slc_at(from).is_some());
+            });
+        }
+        self.emit_job_ended(now, die, PageOperation::Program);
+        self.step_job(now, die);
+    }
+
+    /// A collection that erases keeps its own die only.
+    fn free_channel(&mut self, now: Instant, victim: u32, collection: u32) {
+        if self.collector.get(collection).victim_die.is_none() {
+            // Each die of a line works for itself.
+            return;
+        }
+        let dies = self.collector.keep_victim(collection, victim);
+        self.dies.end_following(now, victim);
+        for die in dies.filter(|&die| die != victim) {
+            self.release_die(die);
+            self.freed.push(die);
+        }
+    }
+
+    #[inline]
+    pub(super) fn end_copy(&mut self, now: Instant, die: u32, copy: Copy) {
+        let Copy { from, to, logical } = copy;
+        self.journal.media(|| Media::Copied { from, to });
+        self.ftl.commit_copy(logical, from, to);
+        if let Some(unchecked) = &mut self.unchecked {
+            unchecked.add(die, to);
+        }
+        let counters = self.counters_mut();
+        counters.collection_reads_pages += 1;
+        counters.collection_programs_pages += 1;
+        self.emit_job_ended(now, die, PageOperation::Copy);
+        self.step_job(now, die);
+    }
+
+    /// The erase that ends a die's part of a collection is done. Returns the collection if that was
+    /// its last part.
+    pub(super) fn end_job(&mut self, now: Instant, die: u32) -> Option<u32> {
+        self.emit_job_ended(now, die, PageOperation::Erase);
+        let (collection, job) = self.dies.end_job(now, die);
+        self.erase(die, job.first_page);
+        self.counters_mut().erases += 1;
+        self.collector.end_job(collection).then_some(collection)
+    }
+
+    /// A block of a die, all of whose pages are invalid, is erased.
+    pub(crate) fn erase(&mut self, die: u32, first_page: u32) {
+        let pages = self.ftl.shape().pages_per_block;
+        self.journal.media(|| Media::Erased { first_page, pages });
+        if let Some(unchecked) = &mut self.unchecked {
+            unchecked.forget(die, first_page);
+        }
+        self.ftl.erase(die, first_page / pages % self.ftl.shape().blocks_per_die);
+    }
+
+    #[inline]
+    fn emit_job_began(&mut self, now: Instant, die: u32, operation: PageOperation) {
+        if let Some(collection) = self.dies.collection_on(die) {
+            self.emit_began(now, die, operation, Origin::Collection { collection });
+        }
+    }
+
+    #[inline]
+    pub(super) fn emit_job_ended(&mut self, now: Instant, die: u32, operation: PageOperation) {
+        if let Some(collection) = self.dies.collection_on(die) {
+            self.emit_ended(now, die, operation, Origin::Collection { collection });
+        }
     }
 }
