@@ -228,7 +228,7 @@ impl<O: Observe> Ssd<O> {
 
     /// What the drive does in its busy windows only, from now on.
     pub fn set_window_scope(&mut self, scope: WindowScope) {
-        self.flash.rights_mut().set_scope(scope);
+        self.flash.set_window_scope(scope);
     }
 
     /// Lists what happens to flash pages from now on; collect it with [`Ssd::take_media`].
@@ -393,8 +393,7 @@ impl<O: Observe> Ssd<O> {
     pub fn set_right(&mut self, now: Instant, right: CollectionRight) {
         self.handle_deadline(now);
         let completed = self.link.completed().len();
-        self.flash.rights_mut().set(now, right);
-        self.flash.journal_mut().emit(now, || Event::RightChanged { right });
+        self.flash.set_right(now, right);
         self.use_right(now);
         self.dispatch_freed(now);
         self.admit(now, completed);

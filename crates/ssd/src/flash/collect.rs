@@ -95,6 +95,12 @@ impl<O: Observe> Flash<O> {
         put_off
     }
 
+    /// Writes to a range of logical blocks have no room: starts whatever makes some, against the
+    /// window contract if need be.
+    pub(crate) fn make_room(&mut self, now: Instant, range: u32) {
+        self.collect_where_due(now, Urgency::Forced { range }, false);
+    }
+
     /// Starts the collection that is due in a scope, in turn with others if the drive rotates.
     /// Returns whether it was put off.
     pub(crate) fn collect_in_scope(

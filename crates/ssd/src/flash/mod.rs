@@ -39,7 +39,7 @@ use crate::ftl::{Allocated, Ftl, Shape};
 use crate::media::Media;
 use crate::retry::Retry;
 use alloc::vec::Vec;
-use nvme::Untimed;
+use nvme::{CollectionRight, Untimed, WindowScope};
 use units::{Duration, Instant, Observe};
 
 /// What the end of a step means to the front end.
@@ -180,8 +180,15 @@ impl<O: Observe> Flash<O> {
         self.collector.rights()
     }
 
-    pub(crate) fn rights_mut(&mut self) -> &mut Rights {
-        self.collector.rights_mut()
+    /// The host changes when the drive may collect.
+    pub(crate) fn set_right(&mut self, now: Instant, right: CollectionRight) {
+        self.collector.rights_mut().set(now, right);
+        self.journal.emit(now, || Event::RightChanged { right });
+    }
+
+    /// What is done in windows only changes.
+    pub(crate) fn set_window_scope(&mut self, scope: WindowScope) {
+        self.collector.rights_mut().set_scope(scope);
     }
 
     pub(crate) fn journal(&self) -> &Journal<O> {
@@ -519,7 +526,7 @@ impl<O: Observe> Flash<O> {
                 WaitEnd::HostIsIdle
             }
             _ => {
-                self.rights_mut().schedule(now);
+                self.collector.rights_mut().schedule(now);
                 WaitEnd::WindowOpens
             }
         }
@@ -634,8 +641,30 @@ impl<O: Observe> Flash<O> {
         }
     }
 
+    /// Queues a program of the host at its place, and then the collection that this makes due.
+    /// `flush_first` says that the flush of the write buffer goes before collections. Returns
+    /// whether one was put off for it.
+    #[inline]
+    pub(crate) fn program(
+        &mut self,
+        now: Instant,
+        place: Allocated,
+        task: Task,
+        flush_first: bool,
+    ) -> bool {
+        let is_cached = self.ftl.slc_at(place.page).is_some();
+        self.charge(place.die);
+        self.enqueue(now, place.die, task);
+        let put_off = self.collect_if_low(now, place, flush_first);
+        if is_cached && self.ftl.is_slc_low(place.die) {
+            self.fold_where_due(now, flush_first);
+        }
+        put_off
+    }
+
     /// The host will program on `die`.
-    pub(crate) fn charge(&mut self, die: u32) {
+    #[inline]
+    fn charge(&mut self, die: u32) {
         if self.programs().folds_at_leisure(die) {
             return;
         }

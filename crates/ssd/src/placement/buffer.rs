@@ -10,8 +10,7 @@
 
 use crate::config::{FlushRule, WriteBufferConfig};
 use crate::event::Event;
-use crate::flash::Flash;
-use crate::flash::Rights;
+use crate::flash::{Flash, Rights};
 use crate::link::HostLink;
 use crate::media::Media;
 use alloc::collections::{BTreeMap, VecDeque};

@@ -7,11 +7,12 @@
 
 use crate::config::{Allocation, Config, WriteBufferConfig};
 use crate::dies::Task;
-use crate::flash::{Flash, Rights, Urgency};
+use crate::flash::{Flash, Rights};
 use crate::ftl::Allocated;
 use crate::link::HostLink;
 use crate::media::Media;
 use crate::placement::Buffer;
+use crate::placement::next::Next;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -115,26 +116,17 @@ impl Buffered {
         })
     }
 
-    /// Queues flush programs as far as the rule, the window and the dies allow, and then the
-    /// collections that were put off for them.
-    pub(crate) fn flush<O: Observe>(&mut self, now: Instant, flash: &mut Flash<O>) {
-        while self.flush_next(now, flash) {}
-        if self.collection_waits && !self.goes_first(now, flash.rights()) {
-            self.collection_waits = flash.collect_where_due(now, Urgency::Due, false);
-        }
-    }
-
-    /// Queues the program of one page; false if none is due or there is no place for it.
-    fn flush_next<O: Observe>(&mut self, now: Instant, flash: &mut Flash<O>) -> bool {
+    /// What is done next for dirty pages, as far as the rule, the window and the dies allow.
+    pub(super) fn next<O: Observe>(&mut self, now: Instant, flash: &mut Flash<O>) -> Next {
         if !self.buffer.has_dirty() {
-            return false;
+            return Next::Wait;
         }
         // Many pages are programmed at a time; the last few wait for company, unless writes find no
         // slot.
         let (ready, urgent) = (self.buffer.ready(), self.buffer.lacks_slots());
         let is_whole = urgent || ready >= self.pages_per_program;
         if !is_whole && flash.ftl().slc_row_pages().is_none_or(|pages| ready < pages) {
-            return false;
+            return Next::Wait;
         }
         self.sort(flash);
         let right = flash.rights().allowed_until(now, 0);
@@ -150,20 +142,24 @@ impl Buffered {
                 flash.suits_program(now, die, until, FLUSHES_PER_DIE)
             })
         {
-            self.flush_to(now, place, false, flash);
-            return true;
+            return self.flush_to(place, false, flash);
         }
-        let place = if urgent {
-            self.urgent_place(now, flash)
-        } else if is_whole && self.is_pressed(flash) {
-            self.next_place(flash, true, |flash, die| suits_at_all(now, die, flash))
-        } else {
-            None
-        };
-        let Some(place) = place else { return false };
         let forced = coordinated && right != Some(Instant::NEVER);
-        self.flush_to(now, place, forced, flash);
-        true
+        if urgent {
+            return self.make_way(now, forced, flash);
+        }
+        if is_whole && self.is_pressed(flash) {
+            let place = self.next_place(flash, true, |flash, die| suits_at_all(now, die, flash));
+            return place.map_or(Next::Wait, |place| self.flush_to(place, forced, flash));
+        }
+        Next::Wait
+    }
+
+    /// Whether a collection that was put off begins now: the flush has queued its last page.
+    pub(super) fn take_waiting_collection(&mut self, now: Instant, rights: &Rights) -> bool {
+        let begins = self.collection_waits && !self.goes_first(now, rights);
+        self.collection_waits &= !begins;
+        begins
     }
 
     /// Whether a drive that flushes in its windows has so few slots left that pages have to leave
@@ -175,50 +171,45 @@ impl Buffered {
             && self.buffer.flushing() < self.buffer.pressure(most)
     }
 
-    /// A place for a page that must make way for writes, whatever is in front of it. If flash is
-    /// full, collects against the contract.
-    fn urgent_place<O: Observe>(
-        &mut self,
-        now: Instant,
-        flash: &mut Flash<O>,
-    ) -> Option<Allocated> {
+    /// A page must make way for writes, whatever is in front of it. If flash is full, room is made
+    /// against the contract.
+    fn make_way<O: Observe>(&mut self, now: Instant, forced: bool, flash: &mut Flash<O>) -> Next {
         let bounded = |flash: &Flash<O>, die: u32| flash.takes_program(die, FLUSHES_PER_DIE);
         let place = self
             .next_place(flash, true, |flash, die| suits_at_all(now, die, flash))
             .or_else(|| self.next_place(flash, true, bounded));
-        if place.is_some() {
-            return place;
+        if let Some(place) = place {
+            return self.flush_to(place, forced, flash);
         }
         if !(0..flash.dies().len())
             .filter(|&die| self.has_page_for(die))
             .all(|die| bounded(flash, die))
         {
             // Dies with room may be at their bound; the end of a program comes back here.
-            return None;
+            return Next::Wait;
         }
         if flash.collect_everywhere_instantly() {
-            return self.next_place(flash, true, bounded);
+            let place = self.next_place(flash, true, bounded);
+            return place.map_or(Next::Wait, |place| self.flush_to(place, forced, flash));
         }
         flash.counters_mut().stalled_writes_pages += u64::from(self.buffer.starve());
         // A drive with a buffer has one range.
-        flash.collect_where_due(now, Urgency::Forced { range: 0 }, false);
-        None
+        Next::MakeRoom { range: 0 }
     }
 
-    /// The oldest dirty page goes to `place`.
+    /// The oldest dirty pages that may go to `place` are programmed there.
     fn flush_to<O: Observe>(
         &mut self,
-        now: Instant,
         place: Allocated,
         forced: bool,
         flash: &mut Flash<O>,
-    ) {
+    ) -> Next {
         let Allocated { page, die, .. } = place;
         // The cache of SLC blocks takes in another number at a time.
         let is_cached = flash.ftl().slc_at(page).is_some();
         let task = match flash.ftl().programmed_with(page) {
             1 if !is_cached => {
-                let Some(logical) = self.take_page_for(die) else { return };
+                let logical = self.take_page_for(die).expect("a die that suits has a page");
                 flash.counters_mut().forced_flushes_pages += u64::from(forced);
                 flash.journal_mut().media(|| Media::Flushed { logical, page });
                 Task::Flush { logical, flash: page, forced }
@@ -235,13 +226,7 @@ impl Buffered {
                 Task::FlushUnit { unit: self.units.insert(unit), page, forced }
             }
         };
-        flash.charge(die);
-        flash.enqueue(now, die, task);
-        let first = self.goes_first(now, flash.rights());
-        self.collection_waits |= flash.collect_if_low(now, place, first);
-        if is_cached && flash.ftl().is_slc_low(die) {
-            flash.fold_where_due(now, first);
-        }
+        Next::Program { place, task }
     }
 
     /// A flush program is done: its slot is free. The die has to go on, and then the flush.
@@ -310,7 +295,7 @@ impl Buffered {
         assert_eq!(flushes, self.buffer.flushing() as usize, "flush programs");
     }
 
-    /// A collection was put off until the flush has queued its last page.
+    /// A collection is put off until the flush has queued its last page.
     pub(crate) fn collection_waits(&mut self) {
         self.collection_waits = true;
     }

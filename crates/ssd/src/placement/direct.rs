@@ -2,8 +2,9 @@
 
 use crate::dies::Task;
 use crate::event::Event;
-use crate::flash::{Flash, Urgency};
+use crate::flash::Flash;
 use crate::link::HostLink;
+use crate::placement::next::Next;
 use alloc::collections::VecDeque;
 use units::{Instant, Observe};
 
@@ -20,64 +21,60 @@ impl Direct {
         self.stalled.iter().copied()
     }
 
-    /// The data of a write has arrived: finds places for its pages.
+    /// What is done for a page whose data has arrived: it is programmed if there is room and no
+    /// other waits for it, else it waits as well.
     #[inline]
-    pub(crate) fn begin_write<O: Observe>(
+    pub(super) fn take<O: Observe>(
         &mut self,
-        now: Instant,
-        command: u32,
-        flash: &mut Flash<O>,
-        link: &mut HostLink,
-    ) {
-        for block in 0..link.blocks_of(command) {
-            if !self.stalled.is_empty() || !Self::program(now, command, block, flash, link) {
-                self.stalled.push_back((command, block));
-                flash.counters_mut().stalled_writes_pages += 1;
-                let id = link.id_of(command);
-                flash.journal_mut().emit(now, || Event::Stalled { id, block });
-            }
-        }
-        self.relieve(now, flash, link);
-    }
-
-    /// Finds room for stalled writes, collecting against the contract if there is no other way.
-    #[inline]
-    pub(crate) fn relieve<O: Observe>(
-        &mut self,
-        now: Instant,
-        flash: &mut Flash<O>,
-        link: &mut HostLink,
-    ) {
-        while let Some(&(command, block)) = self.stalled.front() {
-            let placed = Self::program(now, command, block, flash, link)
-                || (flash.collect_everywhere_instantly()
-                    && Self::program(now, command, block, flash, link));
-            if !placed {
-                let range = flash.shape().range_of(link.page_of(command, block));
-                flash.collect_where_due(now, Urgency::Forced { range }, false);
-                return;
-            }
-            self.stalled.pop_front();
-        }
-    }
-
-    /// Programs one page of a write where there is room; false if there is none.
-    #[inline]
-    fn program<O: Observe>(
         now: Instant,
         command: u32,
         block: u32,
         flash: &mut Flash<O>,
         link: &mut HostLink,
-    ) -> bool {
+    ) -> Next {
+        if self.stalled.is_empty()
+            && let Some(next) = Self::program(command, block, flash, link)
+        {
+            return next;
+        }
+        self.stalled.push_back((command, block));
+        flash.counters_mut().stalled_writes_pages += 1;
+        let id = link.id_of(command);
+        flash.journal_mut().emit(now, || Event::Stalled { id, block });
+        Next::Wait
+    }
+
+    /// What is done for the page that has waited longest.
+    #[inline]
+    pub(super) fn next<O: Observe>(&mut self, flash: &mut Flash<O>, link: &mut HostLink) -> Next {
+        let Some(&(command, block)) = self.stalled.front() else { return Next::Wait };
+        let mut next = Self::program(command, block, flash, link);
+        if next.is_none() && flash.collect_everywhere_instantly() {
+            next = Self::program(command, block, flash, link);
+        }
+        match next {
+            Some(next) => {
+                self.stalled.pop_front();
+                next
+            }
+            None => Next::MakeRoom { range: flash.shape().range_of(link.page_of(command, block)) },
+        }
+    }
+
+    /// The program of one page of a write, if there is room for it.
+    #[inline]
+    fn program<O: Observe>(
+        command: u32,
+        block: u32,
+        flash: &mut Flash<O>,
+        link: &mut HostLink,
+    ) -> Option<Next> {
         let logical = link.page_of(command, block);
-        let Some(place) = flash.place_for_host(logical) else { return false };
+        let place = flash.place_for_host(logical)?;
         if flash.dies().is_collecting(place.die) {
             link.meet_collection(command);
         }
         let task = Task::Program { command, block, logical, flash: place.page };
-        flash.enqueue(now, place.die, task);
-        flash.collect_if_low(now, place, false);
-        true
+        Some(Next::Program { place, task })
     }
 }

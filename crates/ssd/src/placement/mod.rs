@@ -7,6 +7,7 @@ mod buffer;
 mod buffered;
 mod direct;
 mod location;
+mod next;
 
 pub(crate) use buffer::{Buffer, RESERVE_SHARE};
 pub(crate) use buffered::FLUSHES_PER_DIE;
@@ -14,14 +15,14 @@ pub(crate) use location::Location;
 
 use crate::config::{Config, WriteBufferConfig};
 use crate::dies::Task;
-use crate::flash::Flash;
-use crate::flash::Rights;
+use crate::flash::{Flash, Rights, Urgency};
 use crate::link::HostLink;
 use crate::rain::{ByStripe, Layout, Striped};
 use alloc::boxed::Box;
 use buffered::Buffered;
 use core::ops::Range;
 use direct::Direct;
+use next::Next;
 use nvme::Delays;
 use units::{Instant, Observe};
 
@@ -253,10 +254,18 @@ impl Placement {
     ) {
         link.begin_write(now, command);
         match self {
-            Self::Direct(direct) => direct.begin_write(now, command, flash, link),
+            Self::Direct(direct) => {
+                for block in 0..link.blocks_of(command) {
+                    let next = direct.take(now, command, block, flash, link);
+                    if let Next::Program { place, task } = next {
+                        flash.program(now, place, task, false);
+                    }
+                }
+                self.relieve(now, flash, link);
+            }
             Self::Buffered(buffered) => {
                 buffered.buffer_mut().receive(now, command, flash, link);
-                buffered.flush(now, flash);
+                Self::flush_buffered(now, buffered, flash);
             }
             Self::Striped(striped) => {
                 striped.buffer_mut().receive(now, command, flash, link);
@@ -306,8 +315,32 @@ impl Placement {
     pub(crate) fn flush<O: Observe>(&mut self, now: Instant, flash: &mut Flash<O>) {
         match self {
             Self::Direct(_) => {}
-            Self::Buffered(buffered) => buffered.flush(now, flash),
+            Self::Buffered(buffered) => Self::flush_buffered(now, buffered, flash),
             Self::Striped(striped) => striped.flush(now, flash),
+        }
+    }
+
+    /// Queues flush programs, and then the collections that were put off for them.
+    fn flush_buffered<O: Observe>(now: Instant, buffered: &mut Buffered, flash: &mut Flash<O>) {
+        loop {
+            match buffered.next(now, flash) {
+                Next::Program { place, task } => {
+                    let first = buffered.goes_first(now, flash.rights());
+                    if flash.program(now, place, task, first) {
+                        buffered.collection_waits();
+                    }
+                }
+                Next::MakeRoom { range } => {
+                    flash.make_room(now, range);
+                    break;
+                }
+                Next::Wait => break,
+            }
+        }
+        if buffered.take_waiting_collection(now, flash.rights())
+            && flash.collect_where_due(now, Urgency::Due, false)
+        {
+            buffered.collection_waits();
         }
     }
 
@@ -320,8 +353,15 @@ impl Placement {
         flash: &mut Flash<O>,
         link: &mut HostLink,
     ) {
-        if let Self::Direct(direct) = self {
-            direct.relieve(now, flash, link);
+        let Self::Direct(direct) = self else { return };
+        loop {
+            match direct.next(flash, link) {
+                Next::Program { place, task } => {
+                    flash.program(now, place, task, false);
+                }
+                Next::MakeRoom { range } => return flash.make_room(now, range),
+                Next::Wait => return,
+            }
         }
     }
 

@@ -7,7 +7,7 @@
 //! A page whose die collects waits in RAM until that is over; the others do not wait for it.
 
 use crate::dies::Task;
-use crate::flash::{Flash, Urgency};
+use crate::flash::Flash;
 use crate::ftl::Allocated;
 use crate::link::HostLink;
 use crate::media::Media;
@@ -72,7 +72,7 @@ impl Striped {
         }
         flash.counters_mut().stalled_writes_pages += u64::from(is_new);
         // A drive with a buffer has one range.
-        flash.collect_where_due(now, Urgency::Forced { range: 0 }, false);
+        flash.make_room(now, 0);
         false
     }
 
