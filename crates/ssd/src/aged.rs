@@ -240,7 +240,7 @@ impl<'a> AgedGroup<'a> {
         Some((AgedBlock { die, pages }, rank))
     }
 
-    /// Draws what is valid in the next block, each page with the chance `valid_share`.
+    /// Draws the valid pages of the next block, each with the chance `valid_share`.
     fn draw(
         &mut self,
         pages: u32,
@@ -298,7 +298,7 @@ impl<'a> AgedBlocks<'a> {
         }
     }
 
-    /// The next block; what is valid in it, [`AgedBlocks::image`] says.
+    /// The next block. [`AgedBlocks::image`] has its valid pages.
     pub(crate) fn next(&mut self) -> Option<AgedBlock> {
         let Self { shape, full_blocks, groups, current, rng, image, outside } = self;
         loop {
@@ -317,7 +317,7 @@ impl<'a> AgedBlocks<'a> {
         }
     }
 
-    /// What is valid in the block that was given last.
+    /// The valid pages of the block that was given last.
     pub(crate) fn image(&self) -> &BlockImage {
         &self.image
     }

@@ -199,7 +199,7 @@ impl HostLink {
         Some(data + self.times.command)
     }
 
-    /// Takes a command in, and gives it a slot. It waits for so many of its pages (`remaining`), and
+    /// Takes a command in, and gives it a slot. It waits for `remaining` of its pages;
     /// `met_collection` says whether one of them waits for a collection.
     #[inline]
     pub(crate) fn insert(

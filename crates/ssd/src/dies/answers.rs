@@ -1,4 +1,4 @@
-//! What the dies answer when they are told something.
+//! Answers of the dies to operations and to the ends of steps.
 
 use crate::dies::die::Copy;
 use crate::dies::ops::Task;

@@ -23,7 +23,7 @@ pub(super) struct Request {
     pub(super) leave: Leave,
 }
 
-/// What is to be done where somebody asks for a collection.
+/// The answer to a request for a collection.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answer {
     /// Nothing: there is none to start.
@@ -34,7 +34,7 @@ pub(super) enum Answer {
     Start(Request),
 }
 
-/// What decides which collection is due.
+/// The machines that decide which collection is due.
 #[derive(Clone, Copy)]
 pub(super) struct Due<'a> {
     pub(super) ftl: &'a Ftl,
@@ -84,8 +84,8 @@ impl Due<'_> {
     }
 
     /// Whether a drive that keeps all its work in windows collects outside of them as well, as
-    /// gently as it can: if it waited for the hard watermark, its collections could give way to
-    /// nobody.
+    /// gently as it can: if it waited for the hard watermark, its collections could not give way
+    /// any more.
     fn is_short_of_space(&self, die: u32) -> bool {
         let levels = &self.ftl.shape().levels;
         let short = levels.hard + ((levels.soft - levels.hard) / 4).max(1);

@@ -27,8 +27,8 @@ impl Programs<'_> {
             || self.folds_at_leisure(die)
     }
 
-    /// Whether what is collected is the cache of SLC blocks, and nothing needs the room: the host
-    /// need not wait for that.
+    /// Whether collections fold the cache of SLC blocks, and nothing needs the room: the host need
+    /// not wait for that.
     pub(super) fn folds_at_leisure(&self, die: u32) -> bool {
         self.ftl.has_slc()
             && self.ftl.free(die) > self.collector.collect_at(self.ftl.shape())

@@ -30,7 +30,7 @@ impl Rights {
         self.right
     }
 
-    /// What is done in windows only.
+    /// The work that is kept to windows.
     #[inline]
     pub(crate) fn scope(&self) -> WindowScope {
         self.scope

@@ -116,7 +116,7 @@ impl Buffered {
         })
     }
 
-    /// What is done next for dirty pages, as far as the rule, the window and the dies allow.
+    /// The next step for dirty pages, as far as the rule, the window and the dies allow.
     pub(super) fn next<O: Observe>(&mut self, now: Instant, flash: &mut Flash<O>) -> Next {
         if !self.buffer.has_dirty() {
             return Next::Wait;

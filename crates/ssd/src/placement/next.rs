@@ -1,15 +1,16 @@
-//! What is done next for pages that the host writes.
+//! The next step of a placement.
 
 use crate::dies::Task;
 use crate::ftl::Allocated;
 
-/// What is done next for pages that the host writes.
+/// The next step for pages that the host writes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Next {
-    /// This program is queued, at the place that it has got.
+    /// A program is queued at its place.
     Program { place: Allocated, task: Task },
-    /// Whatever makes room for this range of logical blocks is collected: there is none.
+    /// A range of logical blocks has no room: collections make some, against the window contract if
+    /// need be.
     MakeRoom { range: u32 },
-    /// Nothing, before something changes.
+    /// Nothing, until something changes.
     Wait,
 }
