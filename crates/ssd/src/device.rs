@@ -464,9 +464,14 @@ impl<O: Observe> Ssd<O> {
     /// Gives dies their next operation that a collection gave back before its end.
     #[inline]
     fn dispatch_freed(&mut self, now: Instant) {
-        if !self.flash.has_freed() {
-            return;
+        // Few operations give dies back, and this is asked after each.
+        if self.flash.has_freed() {
+            self.dispatch_all_freed(now);
         }
+    }
+
+    #[cold]
+    fn dispatch_all_freed(&mut self, now: Instant) {
         while let Some(die) = self.flash.take_freed() {
             self.end_hold(now, die..die + 1);
         }

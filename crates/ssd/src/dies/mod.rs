@@ -102,8 +102,8 @@ impl DieArray {
 
     /// The work of a die for its collection, if it has any.
     #[inline]
-    pub(crate) fn job_on(&self, die: u32) -> Option<Job> {
-        self.die(die).job
+    pub(crate) fn job_on(&self, die: u32) -> Option<&Job> {
+        self.die(die).job.as_ref()
     }
 
     /// Whether a die waits to be given its next operation.
@@ -122,7 +122,7 @@ impl DieArray {
         self.die(die).state == State::Erasing
     }
 
-    /// Whether what a die worked on is suspended.
+    /// Whether a program or an erase of a die is suspended.
     #[inline]
     pub(crate) fn is_suspended(&self, die: u32) -> bool {
         self.die(die).suspended.is_some()
@@ -558,7 +558,7 @@ impl DieArray {
         }
     }
 
-    /// A collecting die copies a page.
+    /// A collecting die copies a page, behind which its job goes on.
     #[inline]
     pub(crate) fn begin_copy(&mut self, now: Instant, die: u32, copy: Copy) {
         let Times { read, program, copy_transfer, .. } = self.times;
@@ -568,8 +568,12 @@ impl DieArray {
         } else {
             (Step::Sense, Work::CollectionRead, Duration::ZERO, read)
         };
-        self.dies[die as usize].state = State::Copying(copy, step);
-        self.dies[die as usize].ledger.switch_with_lead(now, Some(work), lead);
+        let target = &mut self.dies[die as usize];
+        if let Some(job) = &mut target.job {
+            job.cursor = copy.from + 1;
+        }
+        target.state = State::Copying(copy, step);
+        target.ledger.switch_with_lead(now, Some(work), lead);
         self.deadlines.set(die as usize, now + length);
     }
 

@@ -1,4 +1,4 @@
-//! Collection in time: starting what is due (`due.rs` decides that), having dies held, ending it.
+//! Collections in time: starts those that `due.rs` finds due, has dies held for them, ends them.
 
 use crate::config::Blocking;
 use crate::dies::{Copy, Job};
@@ -37,7 +37,7 @@ pub(crate) struct Ended {
 }
 
 impl<O: Observe> Flash<O> {
-    /// What decides which collection is due.
+    /// The view that decides which collection is due.
     #[inline]
     fn due(&self) -> Due<'_> {
         Due {
@@ -320,8 +320,8 @@ impl<O: Observe> Flash<O> {
     /// The next copy of a collecting die, or the erase when nothing valid is left.
     #[inline]
     pub(super) fn step_job(&mut self, now: Instant, die: u32) {
-        let (collection, job) = (self.dies.collection_on(die), self.dies.job_on(die));
-        let (Some(collection), Some(job)) = (collection, job) else { return };
+        let Some(collection) = self.dies.collection_on(die) else { return };
+        let Some(&Job { first_page, cursor, .. }) = self.dies.job_on(die) else { return };
         if self.waits().yields_to_host(now, die) {
             self.journal.emit(now, || Event::Preempted { die, collection });
             self.dies.interrupt_job(die);
@@ -330,13 +330,13 @@ impl<O: Observe> Flash<O> {
             return;
         }
         if self.relocator.is_some() {
-            self.step_relocation(now, die, &job);
+            self.step_relocation(now, die, collection);
             return;
         }
-        let end = job.first_page + self.ftl.shape().pages_per_block;
-        let next = self.ftl.next_valid(job.cursor, end);
-        self.dies.advance_job(die, next.map_or(end, |(from, _)| from + 1));
+        let end = first_page + self.ftl.shape().pages_per_block;
+        let next = self.ftl.next_valid(cursor, end);
         let Some((from, logical)) = next else {
+            self.dies.advance_job(die, end);
             self.begin_erase(now, die, collection);
             return;
         };
@@ -357,10 +357,8 @@ impl<O: Observe> Flash<O> {
 
     /// The next pages that a collecting die gathers or programs, or the erase when nothing valid is
     /// left.
-    fn step_relocation(&mut self, now: Instant, die: u32, job: &Job) {
-        let (Some(relocator), Some(collection)) =
-            (&mut self.relocator, self.dies.collection_on(die))
-        else {
+    fn step_relocation(&mut self, now: Instant, die: u32, collection: u32) {
+        let (Some(relocator), Some(job)) = (&mut self.relocator, self.dies.job_on(die)) else {
             return;
         };
         match relocator.next(die, job, &mut self.ftl) {

@@ -57,7 +57,7 @@ pub(crate) enum Outcome {
     Collected(u32),
 }
 
-/// What was waited for that no die works on.
+/// A wait of the drive that no die works on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WaitEnd {
     /// The host has sent nothing for so long that the drive folds its cache.
@@ -186,7 +186,7 @@ impl<O: Observe> Flash<O> {
         self.journal.emit(now, || Event::RightChanged { right });
     }
 
-    /// What is done in windows only changes.
+    /// Another scope of work is kept to windows.
     pub(crate) fn set_window_scope(&mut self, scope: WindowScope) {
         self.collector.rights_mut().set_scope(scope);
     }
@@ -306,7 +306,7 @@ impl<O: Observe> Flash<O> {
         self.ftl.allocate_for_host(logical)
     }
 
-    /// A place for what is flushed on the next die that `suits` and has room. Without enough for a
+    /// A place for dirty pages on the next die that `suits` and has room. Without enough for a
     /// whole program (`is_whole`) only the cache of SLC blocks has room. `keeps_turns` says that
     /// the die whose turn it is keeps it until it suits.
     pub(crate) fn place_for_flush(
@@ -334,7 +334,7 @@ impl<O: Observe> Flash<O> {
         self.ftl.allocate_pinned(die)
     }
 
-    /// Of what is programmed at a time from `first` on, so many pages are data.
+    /// The program that begins at `first` has `used` pages of data; the rest is filler.
     pub(crate) fn fill_unit(&mut self, die: u32, first: u32, used: u32) {
         self.ftl.fill_unit(die, first, used);
     }
@@ -518,7 +518,7 @@ impl<O: Observe> Flash<O> {
         self.rights().next_window().min(self.idle_due())
     }
 
-    /// What was waited for by [`Flash::next_wait`] is there.
+    /// The time of [`Flash::next_wait`] has come.
     pub(crate) fn end_wait(&mut self, now: Instant) -> WaitEnd {
         match &mut self.idle {
             Some(idle) if idle.due() == now => {
@@ -665,7 +665,7 @@ impl<O: Observe> Flash<O> {
     /// The host will program on `die`.
     #[inline]
     fn charge(&mut self, die: u32) {
-        if self.programs().folds_at_leisure(die) {
+        if self.pace.is_none() || self.programs().folds_at_leisure(die) {
             return;
         }
         if let Some(pace) = self.pace.as_mut().filter(|_| !self.collector.is_idle()) {

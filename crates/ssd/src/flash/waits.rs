@@ -125,7 +125,7 @@ impl Waits<'_> {
         let valid = match self.dies.job_on(number) {
             // The erase is the current step.
             Some(_) if self.dies.is_erasing(number) => None,
-            Some(job) => Some(self.valid_left(number, &job)),
+            Some(job) => Some(self.valid_left(number, job)),
             None if collection.holds_pending > 0 => {
                 Some(self.ftl.count_valid(number, collection.block))
             }
@@ -198,7 +198,7 @@ impl Waits<'_> {
             return true;
         }
         // The copy under way counts as well: its page stays valid until it is done.
-        let valid = self.valid_left(die, &job) + 1;
+        let valid = self.valid_left(die, job) + 1;
         let current = self.dies.step_left(now, die) + self.dies.suspended_left(die);
         now + length + current + self.config.collection_bound(valid) <= collection.until
     }

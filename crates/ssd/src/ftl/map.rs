@@ -1,6 +1,6 @@
 //! The page map: where each logical page is, and which logical page each flash page holds.
 //!
-//! Knows: both directions, which always agree. Does not know: blocks, what is free or allocated.
+//! Knows: both directions, which always agree. Does not know: blocks, and which pages are free.
 
 use crate::ftl::page::PackedPage;
 use alloc::vec;
@@ -56,6 +56,20 @@ impl PageMap {
         }
         self.flash_to_logical[page as usize] = PackedPage::new(logical);
         old
+    }
+
+    /// The logical page is in `to` from now on, unless it is no longer in `from`. Returns whether it
+    /// was.
+    #[inline]
+    pub(super) fn replace(&mut self, logical: u32, from: u32, to: u32) -> bool {
+        let entry = &mut self.logical_to_flash[logical as usize];
+        let was_there = *entry == PackedPage::new(from);
+        if was_there {
+            *entry = PackedPage::new(to);
+            self.flash_to_logical[from as usize] = PackedPage::NONE;
+            self.flash_to_logical[to as usize] = PackedPage::new(logical);
+        }
+        was_there
     }
 
     /// Enters a logical page that is nowhere yet in one direction only; [`PageMap::complete`]

@@ -358,9 +358,9 @@ impl Ftl {
             opened = true;
         }
         let frontier = &mut self.frontiers[die as usize];
-        let page = frontier.next;
+        let (page, block) = (frontier.next, frontier.block?);
         frontier.next += 1;
-        self.valid.add(self.shape.unit_of(page), 1);
+        self.valid.add(self.shape.unit_of_block(die, block), 1);
         Some((page, opened))
     }
 
@@ -402,11 +402,8 @@ impl Ftl {
     /// stale and stays invalid.
     #[inline]
     pub(crate) fn commit_copy(&mut self, logical: u32, from: u32, to: u32) {
-        if self.lookup(logical) == Some(from) {
-            self.commit_write(logical, to);
-        } else {
-            self.valid.remove_one(self.shape.unit_of(to));
-        }
+        let stale = if self.map.replace(logical, from, to) { from } else { to };
+        self.valid.remove_one(self.shape.unit_of(stale));
     }
 
     /// The victim of `die`: its block (or the line) with the fewest valid pages, if that is of

@@ -151,8 +151,12 @@ impl Shape {
     }
 
     /// The unit that a block of a die is, or is part of.
+    #[inline]
     pub(crate) fn unit_of_block(&self, die: u32, block: u32) -> usize {
-        self.unit_of(self.first_page(die, block))
+        match self.unit {
+            CollectionUnit::Block => (die * self.blocks_per_die + block) as usize,
+            CollectionUnit::Line => block as usize,
+        }
     }
 
     pub(crate) fn first_page(&self, die: u32, block: u32) -> u32 {

@@ -16,13 +16,19 @@ pub(crate) struct Direct {
 }
 
 impl Direct {
+    /// Whether pages wait for room.
+    #[inline]
+    pub(crate) fn has_stalled(&self) -> bool {
+        !self.stalled.is_empty()
+    }
+
     /// Pages that wait for room, as command and block.
     pub(crate) fn stalled(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.stalled.iter().copied()
     }
 
-    /// What is done for a page whose data has arrived: it is programmed if there is room and no
-    /// other waits for it, else it waits as well.
+    /// The step for a page whose data has arrived: a program if there is room for which no other
+    /// page waits, else the page waits as well.
     #[inline]
     pub(super) fn take<O: Observe>(
         &mut self,
@@ -44,8 +50,7 @@ impl Direct {
         Next::Wait
     }
 
-    /// What is done for the page that has waited longest.
-    #[inline]
+    /// The step for the page that has waited longest.
     pub(super) fn next<O: Observe>(&mut self, flash: &mut Flash<O>, link: &mut HostLink) -> Next {
         let Some(&(command, block)) = self.stalled.front() else { return Next::Wait };
         let mut next = Self::program(command, block, flash, link);

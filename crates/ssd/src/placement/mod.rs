@@ -353,7 +353,20 @@ impl Placement {
         flash: &mut Flash<O>,
         link: &mut HostLink,
     ) {
-        let Self::Direct(direct) = self else { return };
+        if let Self::Direct(direct) = self
+            && direct.has_stalled()
+        {
+            Self::relieve_stalled(now, direct, flash, link);
+        }
+    }
+
+    #[cold]
+    fn relieve_stalled<O: Observe>(
+        now: Instant,
+        direct: &mut Direct,
+        flash: &mut Flash<O>,
+        link: &mut HostLink,
+    ) {
         loop {
             match direct.next(flash, link) {
                 Next::Program { place, task } => {
