@@ -13,8 +13,7 @@
 //! large blocks (Desnoyers, "Analytic modeling of SSD write performance", SYSTOR'12). Laying a
 //! drive out this way takes one pass over its pages instead of several drive writes.
 
-use crate::ftl::Ftl;
-use crate::image::{BlockImage, Placements};
+use crate::ftl::{BlockImage, Ftl, Shape};
 use crate::rain::Layout;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -102,99 +101,225 @@ impl Permutation {
     }
 }
 
-/// Puts the FTL of a factory-new drive into the state that preconditioning would bring it to, in
-/// one pass over its pages. `layout` says where pages lie on a drive with RAIN.
-pub(crate) fn age(ftl: &mut Ftl, layout: Option<&Layout>, seed: u64) {
-    let mut rng = Rng::stream(seed, "age");
-    let mut placements = Placements::new(ftl.shape.stored_pages);
-    if let Some(layout) = layout {
-        // Every die has pages of its own, one in each row.
-        for die in 0..ftl.shape.dies {
-            let page = |row| layout.page_in_row(die, row);
-            age_dies(ftl, &[die], layout.rows, page, &mut placements, &mut rng);
-        }
-    } else if ftl.bound_die(0).is_some() {
-        // Every die has pages of its own, one in each round.
-        let (pages, dies) = (ftl.shape.logical_pages, ftl.shape.dies);
-        for first in 0..dies {
-            let (die, rounds) = (ftl.bound_die(first), (pages - first).div_ceil(dies));
-            let page = |round| first + round * dies;
-            age_dies(ftl, die.as_slice(), rounds, page, &mut placements, &mut rng);
-        }
-    } else {
-        for range in 0..ftl.shape.ranges.count {
-            let mut dies = ftl.dies_of_range(range).to_vec();
-            dies.sort_unstable();
-            let (first, pages) = ftl.shape.pages_of_range(range);
-            age_dies(ftl, &dies, pages, |page| first + page, &mut placements, &mut rng);
-        }
-    }
-    ftl.map(&placements);
+/// Dies that share logical pages among each other only.
+struct Group<'a> {
+    dies: Vec<u32>,
+    /// How many logical pages they share.
+    pages: u32,
+    numbers: Numbers<'a>,
 }
 
-/// Ages the dies that share so many pages, of which `page` gives the one with a number.
-fn age_dies(
-    ftl: &mut Ftl,
-    dies: &[u32],
-    pages: u32,
-    page: impl Fn(u32) -> u32,
-    placements: &mut Placements,
-    rng: &mut Rng,
-) {
-    let shape = ftl.shape;
-    let logical_pages = u64::from(pages);
-    let permutation = Permutation::new(logical_pages, rng);
-    // Collection keeps the drive just above this level; one block is open. The cache is empty: it
-    // has had time to be folded.
-    let kept = ftl.slc.as_ref().map_or(0, |slc| slc.config.reserved_blocks());
-    let full_blocks = shape.blocks_per_die - shape.levels.restore - 2 - kept;
-    // The open block of every die is filled to a point of its own: dies that fill their
-    // blocks in step would all collect at the same moments, which no used drive does.
-    let opened = dies.iter().map(|_| rng.below(u64::from(shape.pages_per_block)) as u32);
-    // What is programmed at a time is programmed whole.
-    let opened: Vec<u32> = opened.map(|pages| pages - pages % shape.pages_per_program).collect();
-    let pages_in_use =
-        u64::from(full_blocks) * u64::from(shape.pages_per_block) * dies.len() as u64
-            + opened.iter().copied().map(u64::from).sum::<u64>();
-    let utilization = logical_pages as f64 / pages_in_use as f64;
-    let oldest = -libm::log(victim_valid_share(utilization));
+/// Which logical pages a group has.
+#[derive(Clone, Copy)]
+enum Numbers<'a> {
+    /// Those from this one on.
+    From(u32),
+    /// This one, and every `step`th after it.
+    Every { first: u32, step: u32 },
+    /// Those of a die with RAIN, one in each row.
+    InRows { layout: &'a Layout, die: u32 },
+}
 
-    let mut next_logical = 0;
-    let mut slots_left = pages_in_use;
-    let mut image = BlockImage::new(shape.pages_per_block);
-    let mut outside = vec![0; shape.pages_per_block as usize];
-    // Oldest blocks first, as they would have been opened.
-    for rank in 0..=full_blocks {
-        let age = oldest * (1.0 - (f64::from(rank) + 0.5) / f64::from(full_blocks)).max(0.0);
-        let valid_share = libm::exp(-age);
-        for (&die, &opened) in dies.iter().zip(&opened) {
-            let pages = match rank {
-                last if last == full_blocks => opened,
-                _ => shape.pages_per_block,
-            };
-            let left = logical_pages - next_logical;
-            if left >= u64::from(pages) && slots_left - left >= u64::from(pages) {
-                // Chance alone decides about every page of the block.
-                image.draw(pages, valid_share, rng);
-                let logical = image.logical_mut();
-                permutation.apply_all(next_logical as u32, logical, &mut outside);
-                logical.iter_mut().for_each(|number| *number = page(*number));
-                next_logical += logical.len() as u64;
-                ftl.place_block(die, pages, &image, placements);
-                slots_left -= u64::from(pages);
-                continue;
-            }
-            for _ in 0..pages {
-                // All logical pages must find a place, and none twice: near the end what is
-                // left decides instead of chance.
-                let left = logical_pages - next_logical;
-                let valid = left == slots_left || (left > 0 && rng.unit_f64() < valid_share);
-                slots_left -= 1;
-                let logical = valid.then(|| page(permutation.apply(next_logical as u32)));
-                next_logical += u64::from(valid);
-                ftl.place(die, logical);
+impl Numbers<'_> {
+    /// The logical page with this place in the group.
+    fn page(self, place: u32) -> u32 {
+        match self {
+            Self::From(first) => first + place,
+            Self::Every { first, step } => first + place * step,
+            Self::InRows { layout, die } => layout.page_in_row(die, place),
+        }
+    }
+}
+
+/// The groups of a drive, of which `layout` says where pages lie if it has RAIN.
+fn groups<'a>(ftl: &Ftl, layout: Option<&'a Layout>) -> Vec<Group<'a>> {
+    let shape = ftl.shape();
+    let in_rows = |layout, die| Numbers::InRows { layout, die };
+    if let Some(layout) = layout {
+        let group =
+            |die| Group { dies: vec![die], pages: layout.rows, numbers: in_rows(layout, die) };
+        return (0..shape.dies).map(group).collect();
+    }
+    if ftl.bound_die(0).is_some() {
+        // Every die has pages of its own, one in each round.
+        let (all, step) = (shape.logical_pages, shape.dies);
+        let group = |first: u32| Group {
+            dies: ftl.bound_die(first).into_iter().collect(),
+            pages: (all - first).div_ceil(step),
+            numbers: Numbers::Every { first, step },
+        };
+        return (0..step).map(group).collect();
+    }
+    let group = |range| {
+        let mut dies = ftl.dies_of_range(range).to_vec();
+        dies.sort_unstable();
+        let (first, pages) = shape.pages_of_range(range);
+        Group { dies, pages, numbers: Numbers::From(first) }
+    };
+    (0..shape.ranges.count).map(group).collect()
+}
+
+/// A block of a die that is programmed next, as far as this many pages.
+#[derive(Clone, Copy)]
+pub(crate) struct AgedBlock {
+    pub(crate) die: u32,
+    pub(crate) pages: u32,
+}
+
+/// What the dies of a drive have programmed in the state that preconditioning would bring it to,
+/// block by block.
+pub(crate) struct AgedBlocks<'a> {
+    shape: Shape,
+    /// Full blocks of each die. Collection keeps the drive just above the level to which it
+    /// restores it; one block is open. The cache is empty: it has had time to be folded.
+    full_blocks: u32,
+    /// The groups that are left, the last first.
+    groups: Vec<Group<'a>>,
+    current: Option<AgedGroup<'a>>,
+    rng: Rng,
+    image: BlockImage,
+    /// Memory for [`Permutation::apply_all`].
+    outside: Vec<u32>,
+}
+
+/// The dies of a group on their way through their blocks, oldest blocks first, as they would have
+/// been opened.
+struct AgedGroup<'a> {
+    group: Group<'a>,
+    permutation: Permutation,
+    /// Pages in the open block of each die.
+    opened: Vec<u32>,
+    /// The age of the oldest block.
+    oldest: f64,
+    /// The next block of each die, and the die whose turn it is.
+    rank: u32,
+    turn: usize,
+    next_logical: u64,
+    slots_left: u64,
+}
+
+impl<'a> AgedGroup<'a> {
+    fn new(group: Group<'a>, shape: &Shape, full_blocks: u32, rng: &mut Rng) -> Self {
+        let logical_pages = u64::from(group.pages);
+        let permutation = Permutation::new(logical_pages, rng);
+        // The open block of every die is filled to a point of its own: dies that fill their
+        // blocks in step would all collect at the same moments, which no used drive does.
+        let dies = group.dies.iter();
+        let opened = dies.map(|_| rng.below(u64::from(shape.pages_per_block)) as u32);
+        // What is programmed at a time is programmed whole.
+        let opened: Vec<u32> =
+            opened.map(|pages| pages - pages % shape.pages_per_program).collect();
+        let pages_in_use =
+            u64::from(full_blocks) * u64::from(shape.pages_per_block) * group.dies.len() as u64
+                + opened.iter().copied().map(u64::from).sum::<u64>();
+        let utilization = logical_pages as f64 / pages_in_use as f64;
+        Self {
+            group,
+            permutation,
+            opened,
+            oldest: -libm::log(victim_valid_share(utilization)),
+            rank: 0,
+            turn: 0,
+            next_logical: 0,
+            slots_left: pages_in_use,
+        }
+    }
+
+    /// The next block, and its rank among those of its die.
+    fn next(&mut self, shape: &Shape, full_blocks: u32) -> Option<(AgedBlock, u32)> {
+        let rank = self.rank;
+        if rank > full_blocks {
+            return None;
+        }
+        let (die, opened) = (self.group.dies[self.turn], self.opened[self.turn]);
+        self.turn += 1;
+        if self.turn == self.group.dies.len() {
+            (self.turn, self.rank) = (0, rank + 1);
+        }
+        let pages = if rank == full_blocks { opened } else { shape.pages_per_block };
+        Some((AgedBlock { die, pages }, rank))
+    }
+
+    /// Draws the valid pages of the next block, each with the chance `valid_share`.
+    fn draw(
+        &mut self,
+        pages: u32,
+        valid_share: f64,
+        rng: &mut Rng,
+        image: &mut BlockImage,
+        outside: &mut [u32],
+    ) {
+        let numbers = self.group.numbers;
+        let logical_pages = u64::from(self.group.pages);
+        let left = logical_pages - self.next_logical;
+        if left >= u64::from(pages) && self.slots_left - left >= u64::from(pages) {
+            // Chance alone decides about every page of the block.
+            image.draw(pages, valid_share, rng);
+            let logical = image.logical_mut();
+            self.permutation.apply_all(self.next_logical as u32, logical, outside);
+            logical.iter_mut().for_each(|number| *number = numbers.page(*number));
+            self.next_logical += logical.len() as u64;
+            self.slots_left -= u64::from(pages);
+            return;
+        }
+        image.clear();
+        for offset in 0..pages {
+            // All logical pages must find a place, and none twice: near the end what is left
+            // decides instead of chance.
+            let left = logical_pages - self.next_logical;
+            let valid = left == self.slots_left || (left > 0 && rng.unit_f64() < valid_share);
+            self.slots_left -= 1;
+            if valid {
+                let number = self.permutation.apply(self.next_logical as u32);
+                image.push(offset, numbers.page(number));
+                self.next_logical += 1;
             }
         }
+    }
+}
+
+impl<'a> AgedBlocks<'a> {
+    /// Of a factory-new drive. `layout` says where pages lie on a drive with RAIN.
+    pub(crate) fn new(ftl: &Ftl, layout: Option<&'a Layout>, seed: u64) -> Self {
+        let shape = *ftl.shape();
+        let mut groups = groups(ftl, layout);
+        groups.reverse();
+        Self {
+            shape,
+            full_blocks: shape.blocks_per_die
+                - shape.levels.restore
+                - 2
+                - ftl.slc_reserved_blocks(),
+            groups,
+            current: None,
+            rng: Rng::stream(seed, "age"),
+            image: BlockImage::new(shape.pages_per_block),
+            outside: vec![0; shape.pages_per_block as usize],
+        }
+    }
+
+    /// The next block. [`AgedBlocks::image`] has its valid pages.
+    pub(crate) fn next(&mut self) -> Option<AgedBlock> {
+        let Self { shape, full_blocks, groups, current, rng, image, outside } = self;
+        loop {
+            let Some(group) = current else {
+                *current = Some(AgedGroup::new(groups.pop()?, shape, *full_blocks, rng));
+                continue;
+            };
+            let Some((block, rank)) = group.next(shape, *full_blocks) else {
+                *current = None;
+                continue;
+            };
+            let younger = (f64::from(rank) + 0.5) / f64::from(*full_blocks);
+            let age = group.oldest * (1.0 - younger).max(0.0);
+            group.draw(block.pages, libm::exp(-age), rng, image, outside);
+            return Some(block);
+        }
+    }
+
+    /// The valid pages of the block that was given last.
+    pub(crate) fn image(&self) -> &BlockImage {
+        &self.image
     }
 }
 

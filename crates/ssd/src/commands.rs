@@ -1,13 +1,11 @@
 //! Commands on their way through the drive: failing fast, or becoming page operations that end.
 
 use crate::device::Ssd;
+use crate::dies::Task;
 use crate::event::Event;
 use crate::flash::BusyWith;
-use crate::link::InFlight;
 use crate::media::Media;
-use crate::ops::Task;
-use crate::placement::{Location, Placement};
-use alloc::vec::Vec;
+use crate::placement::Location;
 use nvme::{Command, PlFlag, WindowScope};
 use units::{Duration, Instant, Lba, Observe};
 
@@ -16,7 +14,7 @@ impl<O: Observe> Ssd<O> {
     #[must_use]
     pub fn is_collecting_at(&self, lba: Lba) -> bool {
         let die = self.die_of(lba.0 as u32);
-        self.flash.dies.die(die).collection.is_some()
+        self.flash.dies().is_collecting(die)
     }
 
     /// The work that a read of `lba` which arrived now would wait for: whether the drive is busy
@@ -27,12 +25,8 @@ impl<O: Observe> Ssd<O> {
             return None;
         }
         let logical = lba.0 as u32;
-        self.flash.busy_with(now, self.die_of(logical)).filter(|_| {
-            !self
-                .placement
-                .striped()
-                .is_some_and(|striped| striped.would_reconstruct(now, logical, &self.flash))
-        })
+        let busy_with = self.flash.busy_with(now, self.die_of(logical));
+        busy_with.filter(|_| !self.placement.would_reconstruct(now, logical, &self.flash))
     }
 
     /// Whether there is nothing that reads are told of: no collection or buffer flush runs or
@@ -40,24 +34,20 @@ impl<O: Observe> Ssd<O> {
     #[inline]
     #[must_use]
     pub fn has_nothing_to_tell(&self) -> bool {
-        self.flash.collector.is_idle()
-            && !self.flash.dies.is_held_up()
-            && self.placement.flushes_nothing()
-            && !self.tells_of_host_programs()
+        self.flash.is_quiet() && self.placement.flushes_nothing() && !self.tells_of_host_programs()
     }
 
     /// Whether reads are told of programs of the host that do not come out of a buffer.
     #[inline]
     fn tells_of_host_programs(&self) -> bool {
-        self.flash.collector.rights.scope == WindowScope::AllWork
-            && matches!(self.placement, Placement::Direct(_))
+        self.flash.rights().scope() == WindowScope::AllWork && self.placement.is_direct()
     }
 
     /// The die that a logical page is read from.
     #[inline]
     fn die_of(&self, logical: u32) -> u32 {
-        match self.flash.ftl.lookup(logical) {
-            Some(page) => self.flash.ftl.shape.die_of(page),
+        match self.flash.ftl().lookup(logical) {
+            Some(page) => self.flash.shape().die_of(page),
             None => self.placement.die_of_unwritten(&self.flash, logical),
         }
     }
@@ -66,7 +56,7 @@ impl<O: Observe> Ssd<O> {
     #[inline]
     fn die_at(&self, logical: u32, location: Location) -> Option<u32> {
         match location {
-            Location::Flash(page) => Some(self.flash.ftl.shape.die_of(page)),
+            Location::Flash(page) => Some(self.flash.shape().die_of(page)),
             Location::Unwritten => Some(self.placement.die_of_unwritten(&self.flash, logical)),
             Location::Buffered | Location::Reconstructed => None,
         }
@@ -74,11 +64,10 @@ impl<O: Observe> Ssd<O> {
 
     #[inline]
     pub(crate) fn accept_read(&mut self, now: Instant, command: &Command) {
-        match self.placement {
-            Placement::Direct(_) => self.accept_direct_read(now, command),
-            Placement::Buffered(_) | Placement::Striped(_) => {
-                self.accept_buffered_read(now, command);
-            }
+        if self.placement.is_direct() {
+            self.accept_direct_read(now, command);
+        } else {
+            self.accept_buffered_read(now, command);
         }
     }
 
@@ -93,7 +82,7 @@ impl<O: Observe> Ssd<O> {
             self.fail_fast(now, command, busy_remaining);
             return;
         }
-        let slot = self.insert(InFlight { met_collection: met, ..InFlight::new(now, command) });
+        let slot = self.insert(now, command, met, command.blocks);
         for block in 0..command.blocks {
             let logical = first + block;
             let die = self.die_of(logical);
@@ -106,20 +95,12 @@ impl<O: Observe> Ssd<O> {
         let first = command.lba.0 as u32;
         let mut pages = core::mem::take(&mut self.scratch);
         pages.clear();
-        pages.extend((first..first + command.blocks).map(|logical| {
-            if self.placement.buffer().is_some_and(|buffer| buffer.holds(logical)) {
-                Location::Buffered
-            } else {
-                Location::on_flash(self.flash.ftl.lookup(logical))
-            }
-        }));
+        let logical = first..first + command.blocks;
+        pages.extend(logical.map(|logical| self.placement.locate(logical, &self.flash)));
         let mut met = false;
         if !self.has_nothing_to_tell() {
             met = self.any_meets_collection(now, first, &pages);
-            if met
-                && let Some(striped) = self.placement.striped()
-                && striped.mark_reconstructed(now, first, &mut pages, &self.flash)
-            {
+            if met && self.placement.mark_reconstructed(now, first, &mut pages, &self.flash) {
                 met = self.any_meets_collection(now, first, &pages);
             }
         }
@@ -137,39 +118,25 @@ impl<O: Observe> Ssd<O> {
     fn read_pages(&mut self, now: Instant, command: &Command, met: bool, pages: &[Location]) {
         let buffered = pages.iter().filter(|&&page| page == Location::Buffered).count() as u32;
         let remaining = command.blocks - buffered;
-        let in_flight = InFlight::new(now, command);
-        let slot = self.insert(InFlight { met_collection: met, remaining, ..in_flight });
+        let slot = self.insert(now, command, met, remaining);
         let Self { link, placement, flash, .. } = self;
-        let reconstructions = match placement {
-            Placement::Striped(striped) => {
-                striped.begin_reconstructions(now, slot, pages, flash, link)
-            }
-            Placement::Buffered(_) | Placement::Direct(_) => Vec::new(),
-        };
+        let reconstructions = placement.begin_reconstructions(now, slot, pages, flash, link);
         for (block, &page) in (0..command.blocks).zip(pages) {
-            let logical = in_flight.first_logical + block;
+            let logical = command.lba.0 as u32 + block;
             if page == Location::Buffered {
                 let Self { link, placement, flash, .. } = self;
                 placement.read_buffered(now, slot, block, flash, link);
             } else if let Some(die) = self.die_at(logical, page) {
-                let stripe = || self.placement.striped().map(|s| s.layout().slot_of(logical).0);
-                let shared = reconstructions.iter().find(|&&(other, _)| Some(other) == stripe());
-                let task = match shared {
-                    None => Task::Read { command: slot, block, logical },
-                    Some(&(_, reconstruction)) => {
-                        Task::SharedRead { command: slot, block, logical, reconstruction }
-                    }
-                };
+                let task = self.placement.read_of(slot, block, logical, &reconstructions);
                 self.read_from(now, die, slot, task);
             }
         }
     }
 
     #[inline]
-    fn insert(&mut self, command: InFlight) -> u32 {
-        let id = command.id;
-        let slot = self.link.insert(command);
-        self.flash.journal.name_command(slot, id);
+    fn insert(&mut self, now: Instant, command: &Command, met: bool, remaining: u32) -> u32 {
+        let slot = self.link.insert(now, command, met, remaining);
+        self.flash.journal_mut().name_command(slot, command.id);
         slot
     }
 
@@ -214,16 +181,16 @@ impl<O: Observe> Ssd<O> {
 
     #[cold]
     fn fail_fast(&mut self, now: Instant, command: &Command, busy_remaining: Duration) {
-        self.flash.journal.counters.fail_fasts += 1;
-        let delay = self.flash.config.timing.fail_fast;
+        self.flash.counters_mut().fail_fasts += 1;
+        let delay = self.flash.config().timing.fail_fast;
         self.link.fail_fast(now, command.id, busy_remaining, delay);
         let id = command.id;
-        self.flash.journal.emit(now, || Event::FailedFast { id, busy_remaining });
+        self.flash.journal_mut().emit(now, || Event::FailedFast { id, busy_remaining });
     }
 
     #[inline]
     pub(crate) fn accept_write(&mut self, now: Instant, command: &Command) {
-        let slot = self.insert(InFlight::new(now, command));
+        let slot = self.insert(now, command, false, command.blocks);
         if self.link.receive(now, slot) {
             self.placement.begin_write(now, slot, &mut self.flash, &mut self.link);
         }
@@ -233,12 +200,11 @@ impl<O: Observe> Ssd<O> {
     /// bring them back. A drive with a write buffer, or RAIN, keeps what it has, as it may:
     /// versions of the pages may be on their way to flash or part of a parity.
     pub fn forget(&mut self, first: Lba, blocks: u32) {
-        if self.placement.buffer().is_some() {
+        if !self.placement.is_direct() {
             return;
         }
         for logical in first.0 as u32..first.0 as u32 + blocks {
-            let was_mapped = self.flash.ftl.forget(logical);
-            self.flash.journal.counters.deallocated_pages += u64::from(was_mapped);
+            self.flash.forget(logical);
         }
     }
 
@@ -278,16 +244,14 @@ impl<O: Observe> Ssd<O> {
         reconstruction: Option<u32>,
     ) {
         let Self { link, placement, flash, .. } = self;
-        flash.journal.counters.host_reads_pages += 1;
-        let id = link.command(command).id;
-        if let (Some(reconstruction), Placement::Striped(striped)) = (reconstruction, placement) {
-            let delays = flash.dies.delays_of_read(die);
-            striped.add_to_reconstruction(now, (reconstruction, logical), delays, flash, link);
+        flash.counters_mut().host_reads_pages += 1;
+        let id = link.id_of(command);
+        if let Some(reconstruction) = reconstruction {
+            let delays = flash.dies().delays_of_read(die);
+            placement.add_to_reconstruction(now, (reconstruction, logical), delays, flash, link);
         }
-        link.end_read_page(now, command, || flash.dies.delays_of_read(die));
-        // Collection may have moved the page while the read waited, so look it up now.
-        let ftl = &flash.ftl;
-        flash.journal.media(|| Media::Sensed { command: id, block, page: ftl.lookup(logical) });
+        link.end_read_page(now, command, || flash.dies().delays_of_read(die));
+        flash.list_sensed(logical, |page| Media::Sensed { command: id, block, page });
         self.dispatch(now, die);
     }
 
@@ -300,14 +264,14 @@ impl<O: Observe> Ssd<O> {
         page: u32,
     ) {
         let Self { link, flash, .. } = self;
-        flash.ftl.commit_write(logical, page);
-        flash.journal.counters.host_programs_pages += 1;
-        let id = link.command(command).id;
-        flash.journal.media(|| Media::Programmed { command: id, block, page });
+        flash.commit_write(logical, page);
+        flash.counters_mut().host_programs_pages += 1;
+        let id = link.id_of(command);
+        flash.journal_mut().media(|| Media::Programmed { command: id, block, page });
         link.end_write_page(now, command);
         self.dispatch(now, die);
         // An overwrite may have made the first page invalid that a collection can reclaim.
-        if self.flash.collector.is_idle() {
+        if self.flash.collects_nothing() {
             self.placement.relieve(now, &mut self.flash, &mut self.link);
         }
     }
@@ -316,7 +280,7 @@ impl<O: Observe> Ssd<O> {
     pub(crate) fn check_commands(&self) {
         let mut waiting = alloc::collections::BTreeMap::new();
         let mut add = |command: u32, pages: u32| *waiting.entry(command).or_insert(0) += pages;
-        for (_, task) in self.flash.dies.tasks() {
+        for (_, task) in self.flash.dies().tasks() {
             match task {
                 Task::Read { command, .. }
                 | Task::SharedRead { command, .. }
@@ -324,11 +288,11 @@ impl<O: Observe> Ssd<O> {
                 _ => {}
             }
         }
-        self.link.arriving().for_each(|command| add(command, self.link.command(command).blocks));
+        self.link.arriving().for_each(|command| add(command, self.link.blocks_of(command)));
         self.placement.pages_of_commands(&self.flash, add);
         assert_eq!(waiting.len(), self.link.commands(), "commands that nothing will end");
         for (command, pages) in waiting {
-            assert_eq!(pages, self.link.command(command).remaining, "pages of command {command}");
+            assert_eq!(pages, self.link.remaining_of(command), "pages of command {command}");
         }
     }
 }

@@ -1,18 +1,16 @@
 //! The drive: commands in, completions out, and the machines in between.
 
 use crate::admission::Admission;
-use crate::collection::CollectionSpan;
-use crate::collector::Urgency;
 use crate::config::{Config, ConfigError};
 use crate::counters::Counters;
 use crate::event::Event;
-use crate::flash::{Flash, Outcome};
-use crate::journal::Journal;
+use crate::flash::{CollectionSpan, Flash, Journal, Outcome, Urgency, WaitEnd};
 use crate::link::{Completed, HostLink, Waited};
 use crate::media::Media;
 use crate::placement::{Location, Placement};
+use crate::rain::Layout;
 use crate::slow::slowed;
-use crate::violation::{Violation, Violations};
+use crate::violation::Violation;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -53,9 +51,9 @@ impl Ssd {
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let flash = Flash::new(config)?;
         Ok(Self {
-            link: HostLink::new(&flash.config),
-            placement: Placement::new(&flash.config),
-            admission: flash.config.queue.map(Admission::new),
+            link: HostLink::new(flash.config()),
+            placement: Placement::new(flash.config()),
+            admission: flash.config().queue.map(Admission::new),
             flash,
             made: None,
             next: Instant::NEVER,
@@ -80,42 +78,41 @@ impl<O: Observe> Ssd<O> {
 
     /// Gives all events since the last call to `take`, in their order.
     pub fn drain_events(&mut self, take: impl FnMut(Instant, Event)) {
-        self.flash.journal.drain_events(take);
+        self.flash.journal_mut().drain_events(take);
     }
 
     /// Shows the events that are kept to `see`, in their order.
     pub fn each_event(&self, see: impl FnMut(Instant, &Event)) {
-        self.flash.journal.each_event(see);
+        self.flash.journal().each_event(see);
     }
 
     /// What the drive is made of.
     #[must_use]
     pub fn config(&self) -> &Config {
-        &self.flash.config
+        self.flash.config()
     }
 
     /// Totals since the start or the last [`Ssd::reset_counters`].
     #[must_use]
     pub fn counters(&self) -> &Counters {
-        &self.flash.journal.counters
+        self.flash.journal().counters()
     }
 
     /// The first collections that broke the window contract, in order of time.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
-        self.flash.journal.violations.kept()
+        self.flash.journal().violations()
     }
 
     /// The flash page that holds `lba` now; none if it was never written.
     #[must_use]
     pub fn flash_page(&self, lba: Lba) -> Option<u32> {
-        self.flash.ftl.lookup(lba.0 as u32)
+        self.flash.ftl().lookup(lba.0 as u32)
     }
 
     /// Sets all totals to zero.
     pub fn reset_counters(&mut self) {
-        self.flash.journal.counters = Counters::default();
-        self.flash.journal.violations = Violations::default();
+        self.flash.journal_mut().reset();
         self.placement.reset_peak();
     }
 
@@ -123,33 +120,33 @@ impl<O: Observe> Ssd<O> {
     #[inline]
     #[must_use]
     pub fn logical_blocks(&self) -> u64 {
-        u64::from(self.flash.ftl.shape.logical_pages)
+        u64::from(self.flash.shape().logical_pages)
     }
 
     /// Erasures of each block, die by die.
     #[must_use]
     pub fn erase_counts(&self) -> &[u32] {
-        self.flash.ftl.erase_counts()
+        self.flash.ftl().erase_counts()
     }
 
     /// Share of the blocks (or lines) that are free, averaged over the dies.
     #[must_use]
     pub fn free_share(&self) -> f64 {
-        let shape = &self.flash.ftl.shape;
-        let free: u64 = (0..shape.dies).map(|die| u64::from(self.flash.ftl.free(die))).sum();
+        let (ftl, shape) = (self.flash.ftl(), self.flash.shape());
+        let free: u64 = (0..shape.dies).map(|die| u64::from(ftl.free(die))).sum();
         free as f64 / (f64::from(shape.dies) * f64::from(shape.blocks_per_die))
     }
 
     /// Blocks of all dies (or lines of the drive) that are programmed with one bit in a cell now.
     #[must_use]
     pub fn slc_blocks(&self) -> u32 {
-        self.flash.ftl.slc.as_ref().map_or(0, |slc| slc.in_use())
+        self.flash.ftl().slc_blocks()
     }
 
     /// Whether `lba` is in a block that is programmed with one bit in a cell.
     #[must_use]
     pub fn is_in_slc(&self, lba: Lba) -> bool {
-        self.flash_page(lba).is_some_and(|page| self.flash.ftl.slc_at(page).is_some())
+        self.flash_page(lba).is_some_and(|page| self.flash.ftl().slc_at(page).is_some())
     }
 
     /// Commands that have arrived and not completed.
@@ -181,21 +178,21 @@ impl<O: Observe> Ssd<O> {
     /// Stripes that the drive keeps within itself; 0 without RAIN.
     #[must_use]
     pub fn rain_stripes(&self) -> u32 {
-        self.placement.striped().map_or(0, |striped| striped.layout().stripes())
+        self.placement.layout().map_or(0, Layout::stripes)
     }
 
     /// Stripes that are away from their static place.
     #[must_use]
     pub fn moved_rain_stripes(&self) -> usize {
-        self.placement.striped().map_or(0, |striped| striped.layout().moved())
+        self.placement.layout().map_or(0, Layout::moved)
     }
 
     /// The flash pages of a stripe, parity included, that were ever written. They add up to zero.
     pub fn rain_stripe_pages(&self, stripe: u32) -> impl Iterator<Item = u32> + '_ {
-        let layout = self.placement.striped().map(|striped| striped.layout());
+        let layout = self.placement.layout();
         layout.into_iter().flat_map(move |layout| {
             let slots = 0..layout.groups.width;
-            slots.filter_map(move |slot| self.flash.ftl.lookup(layout.page(stripe, slot)))
+            slots.filter_map(move |slot| self.flash.ftl().lookup(layout.page(stripe, slot)))
         })
     }
 
@@ -205,8 +202,7 @@ impl<O: Observe> Ssd<O> {
         if let Some(made) = &mut self.made {
             made.collection.untimed = untimed;
         }
-        self.flash.config.collection.untimed = untimed;
-        self.flash.dies.set_times(&self.flash.config);
+        self.flash.set_untimed(untimed);
     }
 
     /// From now on everything that the drive does takes `factor` times as long as it is made for; 1
@@ -220,84 +216,80 @@ impl<O: Observe> Ssd<O> {
         let made = self.made.take().unwrap_or_else(|| Box::new(self.config().clone()));
         self.flash.set_config(slowed(&made, factor));
         self.made = (factor > 1).then_some(made);
-        self.link.set_times(&self.flash.config);
-        self.placement.set_latency(&self.flash.config);
+        self.link.set_times(self.flash.config());
+        self.placement.set_latency(self.flash.config());
     }
 
     /// When the drive may collect.
     #[must_use]
     pub fn right(&self) -> CollectionRight {
-        self.flash.collector.rights.right()
+        self.flash.rights().right()
     }
 
     /// What the drive does in its busy windows only, from now on.
     pub fn set_window_scope(&mut self, scope: WindowScope) {
-        self.flash.collector.rights.scope = scope;
+        self.flash.set_window_scope(scope);
     }
 
     /// Lists what happens to flash pages from now on; collect it with [`Ssd::take_media`].
     pub fn record_media(&mut self) {
-        self.flash.journal.record_media();
+        self.flash.journal_mut().record_media();
     }
 
     /// Moves the media list to `into` and empties it.
     pub fn take_media(&mut self, into: &mut Vec<Media>) {
-        self.flash.journal.take_media(into);
+        self.flash.journal_mut().take_media(into);
     }
 
     /// Lists collections from now on; collect them with [`Ssd::take_collections`].
     pub fn record_collections(&mut self) {
-        self.flash.journal.record_collections();
+        self.flash.journal_mut().record_collections();
     }
 
     /// Moves the list of collections that ended to `into` and empties it.
     pub fn take_collections(&mut self, into: &mut Vec<CollectionSpan>) {
-        self.flash.journal.take_collections(into);
+        self.flash.journal_mut().take_collections(into);
     }
 
     /// The host describes its array; the drive answers with the windows that keep the contract
     /// (fields arrayType, arrayWidth and busyTimeWindow, IODA §4.4).
     #[must_use]
     pub fn describe_array(&self, array: ArrayDescription) -> Advertised {
-        self.flash.config.advertise(array)
+        self.flash.config().advertise(array)
     }
 
     /// What the drive announces about its collections.
     #[must_use]
     pub fn collection_report(&self) -> CollectionReport {
-        let Flash { ftl, collector, journal, .. } = &self.flash;
+        let (ftl, shape) = (self.flash.ftl(), self.flash.shape());
+        let counters = self.counters();
         let soft = self.flash.collect_at();
         // Host pages go round the dies, so the first die that comes to its watermark counts.
-        let pages = (0..ftl.shape.dies).map(|die| {
+        let pages = (0..shape.dies).map(|die| {
             let blocks = ftl.free(die).saturating_sub(soft + 1);
-            u64::from(ftl.open_pages(die) + blocks * ftl.shape.pages_per_block)
+            u64::from(ftl.open_pages(die) + blocks * shape.pages_per_block)
         });
         CollectionReport {
-            collecting: !collector.is_idle(),
-            pages_before_next: pages.min().unwrap_or(0) * u64::from(ftl.shape.dies),
-            collected_blocks: journal.counters.erases,
-            moved_pages: journal.counters.collection_programs_pages,
+            collecting: !self.flash.collects_nothing(),
+            pages_before_next: pages.min().unwrap_or(0) * u64::from(shape.dies),
+            collected_blocks: counters.erases,
+            moved_pages: counters.collection_programs_pages,
         }
     }
 
     /// How much room the drive has left, and whether it has work to do about it.
     #[must_use]
     pub fn status(&self) -> DriveStatus {
-        let Flash { ftl, collector, .. } = &self.flash;
-        let worth = self.flash.worth();
-        let room = |die| u64::from(ftl.free(die).saturating_sub(ftl.shape.levels.hard));
-        let blocks: u64 = (0..ftl.shape.dies).map(room).sum();
-        let is_below = |level: u32| {
-            (0..ftl.shape.dies)
-                .any(|die| ftl.free(die) <= level && ftl.victim(die, worth).is_some())
-        };
+        let (ftl, shape) = (self.flash.ftl(), self.flash.shape());
+        let room = |die| u64::from(ftl.free(die).saturating_sub(shape.levels.hard));
+        let blocks: u64 = (0..shape.dies).map(room).sum();
         DriveStatus {
-            headroom_pages: blocks * u64::from(ftl.shape.pages_per_block),
-            due: self.placement.waits_to_flush(&collector.rights)
+            headroom_pages: blocks * u64::from(shape.pages_per_block),
+            due: self.placement.waits_to_flush(self.flash.rights())
                 || self.flash.wants_to_fold()
-                || is_below(self.flash.collect_at()),
-            must_collect: is_below(ftl.shape.levels.soft),
-            collecting: !collector.is_idle() || !self.placement.flushes_nothing(),
+                || self.flash.is_any_below(self.flash.collect_at()),
+            must_collect: self.flash.is_any_below(shape.levels.soft),
+            collecting: !self.flash.collects_nothing() || !self.placement.flushes_nothing(),
         }
     }
 
@@ -311,9 +303,8 @@ impl<O: Observe> Ssd<O> {
     /// The earliest of what the machines wait for.
     #[inline]
     fn earliest(&self) -> Instant {
-        let due = self.flash.dies.earliest().min(self.link.next_due());
-        let due = due.min(self.flash.collector.rights.next_window()).min(self.flash.idle_due());
-        due.min(self.placement.next_due())
+        let due = self.flash.next_step().min(self.link.next_due());
+        due.min(self.flash.next_wait()).min(self.placement.next_due())
     }
 
     /// The next completion.
@@ -337,11 +328,9 @@ impl<O: Observe> Ssd<O> {
             self.logical_blocks()
         );
         let completed = self.link.completed().len();
-        if let Some(idle) = &mut self.flash.idle {
-            idle.restart(now);
-        }
+        self.flash.restart_idle_timer(now);
         let Command { id, opcode, lba, blocks, pl } = *command;
-        self.flash.journal.emit(now, || Event::Accepted { id, opcode, lba, blocks, pl });
+        self.flash.journal_mut().emit(now, || Event::Accepted { id, opcode, lba, blocks, pl });
         let begins = match &mut self.admission {
             None => true,
             Some(admission) => admission.arrive(now, command, self.link.is_any_stuck()),
@@ -404,8 +393,7 @@ impl<O: Observe> Ssd<O> {
     pub fn set_right(&mut self, now: Instant, right: CollectionRight) {
         self.handle_deadline(now);
         let completed = self.link.completed().len();
-        self.flash.collector.rights.set(now, right);
-        self.flash.journal.emit(now, || Event::RightChanged { right });
+        self.flash.set_right(now, right);
         self.use_right(now);
         self.dispatch_freed(now);
         self.admit(now, completed);
@@ -415,10 +403,8 @@ impl<O: Observe> Ssd<O> {
     /// Does what is due first.
     #[inline]
     fn advance(&mut self, due: Instant) {
-        if self.flash.dies.earliest() == due {
-            if let Some(source) = self.flash.dies.first_due() {
-                let outcome = self.flash.end_step(due, source);
-                let die = self.flash.dies.die_of_source(source);
+        if self.flash.next_step() == due {
+            if let Some((die, outcome)) = self.flash.end_first_step(due) {
                 self.dispatch_freed(due);
                 match outcome {
                     Outcome::Nothing => {}
@@ -434,27 +420,23 @@ impl<O: Observe> Ssd<O> {
             }
         } else if self.placement.next_due() == due {
             self.placement.end_due(due, &mut self.link);
-        } else if self.flash.idle_due() == due {
-            self.end_idle_wait(due);
         } else {
-            self.flash.collector.rights.schedule(due);
-            self.use_right(due);
+            self.end_wait(due);
         }
     }
 
-    /// The host has sent nothing for a while: the drive folds its cache.
     #[cold]
-    fn end_idle_wait(&mut self, now: Instant) {
-        if let Some(idle) = &mut self.flash.idle {
-            idle.end();
+    fn end_wait(&mut self, now: Instant) {
+        match self.flash.end_wait(now) {
+            WaitEnd::HostIsIdle => self.fold_where_due(now),
+            WaitEnd::WindowOpens => self.use_right(now),
         }
-        self.fold_where_due(now);
     }
 
     /// Starts folding where it is due, unless the flush of the write buffer goes first.
     fn fold_where_due(&mut self, now: Instant) {
         if self.flash.wants_to_fold() {
-            let first = self.placement.flush_goes_first(now, &self.flash.collector.rights);
+            let first = self.placement.flush_goes_first(now, self.flash.rights());
             self.flash.fold_where_due(now, first);
         }
     }
@@ -462,9 +444,7 @@ impl<O: Observe> Ssd<O> {
     /// The drive may perhaps do what it could not do before.
     fn use_right(&mut self, now: Instant) {
         if Journal::<O>::OBSERVED {
-            for (range, until) in self.flash.collector.rights.open_windows(now) {
-                self.flash.journal.emit(now, || Event::WindowOpened { range, until });
-            }
+            self.flash.emit_open_windows(now);
         }
         self.placement.flush(now, &mut self.flash);
         if self.flash.collects_by_itself() {
@@ -475,7 +455,7 @@ impl<O: Observe> Ssd<O> {
 
     /// Starts the collections that are due, unless the flush of the write buffer goes first.
     fn collect_where_due(&mut self, now: Instant) {
-        let first = self.placement.flush_goes_first(now, &self.flash.collector.rights);
+        let first = self.placement.flush_goes_first(now, self.flash.rights());
         if self.flash.collect_where_due(now, Urgency::Due, first) {
             self.placement.collection_waits();
         }
@@ -484,10 +464,15 @@ impl<O: Observe> Ssd<O> {
     /// Gives dies their next operation that a collection gave back before its end.
     #[inline]
     fn dispatch_freed(&mut self, now: Instant) {
-        if self.flash.freed.is_empty() {
-            return;
+        // Few operations give dies back, and this is asked after each.
+        if self.flash.has_freed() {
+            self.dispatch_all_freed(now);
         }
-        while let Some(die) = self.flash.freed.pop() {
+    }
+
+    #[cold]
+    fn dispatch_all_freed(&mut self, now: Instant) {
+        while let Some(die) = self.flash.take_freed() {
             self.end_hold(now, die..die + 1);
         }
         self.placement.flush(now, &mut self.flash);
@@ -508,7 +493,7 @@ impl<O: Observe> Ssd<O> {
         if let Some(dies) = cancelled {
             self.end_hold(now, dies);
             self.placement.relieve(now, &mut self.flash, &mut self.link);
-            if self.flash.pace.is_some() {
+            if self.flash.is_paced() {
                 self.placement.flush(now, &mut self.flash);
             }
         }
@@ -520,14 +505,14 @@ impl<O: Observe> Ssd<O> {
         // With paced writes the next collection begins first: in between the host would program
         // without being counted. In a window the flush goes first all the same. Collections in a
         // row would let the buffer run full.
-        let in_window = self.placement.waits_to_flush(&self.flash.collector.rights);
-        let flushes_later = self.flash.pace.is_some() && !in_window;
+        let in_window = self.placement.waits_to_flush(self.flash.rights());
+        let flushes_later = self.flash.is_paced() && !in_window;
         if !flushes_later {
             self.placement.flush(now, &mut self.flash);
         }
         if let Some(scope) = ended.scope {
             if self.flash.collects_by_itself() {
-                let first = self.placement.flush_goes_first(now, &self.flash.collector.rights);
+                let first = self.placement.flush_goes_first(now, self.flash.rights());
                 if self.flash.collect_in_scope(now, scope, first) {
                     self.placement.collection_waits();
                 }
@@ -544,7 +529,7 @@ impl<O: Observe> Ssd<O> {
     fn end_hold(&mut self, now: Instant, dies: Range<u32>) {
         self.placement.end_hold(now, dies.clone(), &mut self.flash);
         for die in dies {
-            if self.flash.is_idle(die) {
+            if self.flash.dies().is_idle(die) {
                 self.dispatch(now, die);
             }
         }
@@ -556,7 +541,7 @@ impl<O: Observe> Ssd<O> {
         if Journal::<O>::OBSERVED {
             for completed in self.link.completed().iter().skip(before) {
                 let nvme::Completion { id, status, .. } = completed.completion;
-                self.flash.journal.emit(completed.at, || Event::Completed { id, status });
+                self.flash.journal_mut().emit(completed.at, || Event::Completed { id, status });
             }
         }
     }

@@ -26,27 +26,27 @@ pub(crate) struct Waited {
 
 /// A command whose pages are not all done.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct InFlight {
-    pub(crate) id: CommandId,
-    pub(crate) first_logical: u32,
-    pub(crate) blocks: u32,
-    pub(crate) remaining: u32,
-    pub(crate) met_collection: bool,
+struct InFlight {
+    id: CommandId,
+    first_logical: u32,
+    blocks: u32,
+    remaining: u32,
+    met_collection: bool,
     /// Some page of it queued where a collection had held something up.
-    pub(crate) held_up: bool,
+    held_up: bool,
     /// A collection holds it up: it met one, or a page of it queued where one had held something
     /// up.
-    pub(crate) stuck: bool,
-    pub(crate) arrived: Instant,
+    stuck: bool,
+    arrived: Instant,
     /// Time that it waited for a slot of the drive before.
-    pub(crate) waited: Duration,
+    waited: Duration,
     /// Time that its data was moved: over PCIe before page operations began, to and from DRAM.
-    pub(crate) transfer: Duration,
+    transfer: Duration,
 }
 
 impl InFlight {
     /// A command that has just arrived.
-    pub(crate) fn new(now: Instant, command: &Command) -> Self {
+    fn new(now: Instant, command: &Command) -> Self {
         Self {
             id: command.id,
             first_logical: command.lba.0 as u32,
@@ -199,13 +199,70 @@ impl HostLink {
         Some(data + self.times.command)
     }
 
-    /// Takes a command in. A read or a write whose data is there at once begins now.
+    /// Takes a command in, and gives it a slot. It waits for `remaining` of its pages;
+    /// `met_collection` says whether one of them waits for a collection.
     #[inline]
-    pub(crate) fn insert(&mut self, command: InFlight) -> u32 {
+    pub(crate) fn insert(
+        &mut self,
+        now: Instant,
+        command: &Command,
+        met_collection: bool,
+        remaining: u32,
+    ) -> u32 {
         let Waited { time, held_up } = self.waited;
-        let stuck = command.met_collection;
+        let stuck = met_collection;
         self.stuck += u32::from(stuck);
-        self.commands.insert(InFlight { waited: time, held_up, stuck, ..command })
+        let command = InFlight::new(now, command);
+        self.commands.insert(InFlight {
+            met_collection,
+            remaining,
+            waited: time,
+            held_up,
+            stuck,
+            ..command
+        })
+    }
+
+    /// What the host calls the command in a slot.
+    #[inline]
+    pub(crate) fn id_of(&self, slot: u32) -> CommandId {
+        self.commands.get(slot).id
+    }
+
+    /// The logical page that is this block of a command.
+    #[inline]
+    pub(crate) fn page_of(&self, slot: u32, block: u32) -> u32 {
+        self.commands.get(slot).first_logical + block
+    }
+
+    /// Blocks of a command.
+    #[inline]
+    pub(crate) fn blocks_of(&self, slot: u32) -> u32 {
+        self.commands.get(slot).blocks
+    }
+
+    /// Pages that a command waits for.
+    #[inline]
+    pub(crate) fn remaining_of(&self, slot: u32) -> u32 {
+        self.commands.get(slot).remaining
+    }
+
+    /// A page of a write went to a die that collects.
+    #[inline]
+    pub(crate) fn meet_collection(&mut self, slot: u32) {
+        self.commands.get_mut(slot).met_collection = true;
+    }
+
+    /// A page of a write is in DRAM. Returns whether that was the last of its command.
+    pub(crate) fn end_page_in_dram(&mut self, slot: u32) -> bool {
+        let command = self.commands.get_mut(slot);
+        command.remaining -= 1;
+        command.remaining == 0
+    }
+
+    /// The data of a command moves to or from DRAM for so long.
+    pub(crate) fn add_transfer(&mut self, slot: u32, length: Duration) {
+        self.commands.get_mut(slot).transfer += length;
     }
 
     /// A page of a command queued where a collection had held something up.
@@ -236,7 +293,7 @@ impl HostLink {
     /// Takes in a write. Returns whether its data is there already.
     #[inline]
     pub(crate) fn receive(&mut self, now: Instant, command: u32) -> bool {
-        let Some(crossing) = self.crossing(self.command(command).blocks) else { return true };
+        let Some(crossing) = self.crossing(self.blocks_of(command)) else { return true };
         self.arriving_until = self.arriving_until.max(now) + crossing;
         self.arriving.push_back((self.arriving_until, command));
         self.next = self.next.min(self.arriving_until);
@@ -248,16 +305,6 @@ impl HostLink {
     pub(crate) fn begin_write(&mut self, now: Instant, command: u32) {
         let command = self.commands.get_mut(command);
         command.transfer += now.since(command.arrived);
-    }
-
-    #[inline]
-    pub(crate) fn command(&self, command: u32) -> &InFlight {
-        self.commands.get(command)
-    }
-
-    #[inline]
-    pub(crate) fn command_mut(&mut self, command: u32) -> &mut InFlight {
-        self.commands.get_mut(command)
     }
 
     /// One page of a read is there, after `delays`. If it is the last, the data goes to the host;

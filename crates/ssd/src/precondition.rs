@@ -1,10 +1,8 @@
-//! Bringing a drive to steady state before anything is measured.
+//! Bringing a drive to steady state before anything is measured: which pages are overwritten, and
+//! when that is enough.
 
 use crate::counters::Counters;
-use crate::flash::Flash;
-use crate::ftl::Ftl;
-use crate::rain::Layout;
-use units::{Observe, Ratio, Rng};
+use units::{Ratio, Rng};
 
 /// Rounds after which a drive that will not settle is taken as it is.
 const ROUNDS_MAX: u32 = 60;
@@ -22,57 +20,50 @@ pub struct Preconditioned {
     pub stable: bool,
 }
 
-/// The die that a page is bound to, if it is bound to one.
-fn bound_die(ftl: &Ftl, layout: Option<&Layout>, page: u32) -> Option<u32> {
-    match layout {
-        Some(layout) => Some(layout.die_of(page)),
-        None => ftl.bound_die(page),
-    }
+/// Rounds of random overwrites until write amplification is stable.
+pub(crate) struct Rounds {
+    logical_pages: u64,
+    rng: Rng,
+    calm: u32,
+    result: Preconditioned,
 }
 
-/// Writes a logical page, and with RAIN its parity, in no time.
-pub(crate) fn overwrite<O: Observe>(flash: &mut Flash<O>, layout: Option<&Layout>, page: u32) {
-    let die = bound_die(&flash.ftl, layout, page);
-    flash.write_untimed(page, die);
-    flash.journal.counters.host_programs_pages += 1;
-    if let Some(layout) = layout {
-        let parity = layout.parity_of(page);
-        let die = bound_die(&flash.ftl, Some(layout), parity);
-        flash.write_untimed(parity, die);
-        flash.journal.counters.parity_programs_pages += 1;
-    }
-}
-
-/// Fills a drive in order and overwrites it at random until write amplification is stable, all in
-/// no time. `layout` says where pages lie on a drive with RAIN.
-pub(crate) fn precondition<O: Observe>(
-    flash: &mut Flash<O>,
-    layout: Option<&Layout>,
-    seed: u64,
-) -> Preconditioned {
-    let logical_pages = u64::from(flash.ftl.shape.logical_pages);
-    // With RAIN the parity pages follow, one of each stripe.
-    for page in 0..flash.ftl.shape.stored_pages {
-        let die = bound_die(&flash.ftl, layout, page);
-        flash.write_untimed(page, die);
-    }
-    let mut rng = Rng::stream(seed, "precondition");
-    let round = Ratio::from_percent(25).of(logical_pages).max(1);
-    let mut result = Preconditioned { rounds: 0, write_amplification: 1.0, stable: false };
-    let mut calm_rounds = 0;
-    while result.rounds < ROUNDS_MAX && !result.stable {
-        flash.journal.counters = Counters::default();
-        for _ in 0..round {
-            overwrite(flash, layout, rng.below(logical_pages) as u32);
+impl Rounds {
+    /// For a drive that was filled once.
+    pub(crate) fn new(logical_pages: u32, seed: u64) -> Self {
+        Self {
+            logical_pages: u64::from(logical_pages),
+            rng: Rng::stream(seed, "precondition"),
+            calm: 0,
+            result: Preconditioned { rounds: 0, write_amplification: 1.0, stable: false },
         }
-        let before = result.write_amplification;
-        result.write_amplification = flash.journal.counters.write_amplification();
-        result.rounds += 1;
-        let change = (result.write_amplification / before - 1.0).abs();
-        calm_rounds = if change < STABLE_WITHIN { calm_rounds + 1 } else { 0 };
-        // The first rounds of a fresh drive collect nothing, which is calm but not steady.
-        result.stable = calm_rounds >= 2 && flash.journal.counters.collections > 0;
     }
-    (0..flash.ftl.shape.dies).for_each(|die| flash.ftl.align(die));
-    result
+
+    /// Whether another round is needed.
+    pub(crate) fn go_on(&self) -> bool {
+        self.result.rounds < ROUNDS_MAX && !self.result.stable
+    }
+
+    /// The logical pages that are overwritten in the next round, in this order.
+    pub(crate) fn next_round(&mut self) -> impl Iterator<Item = u32> + '_ {
+        let pages = Ratio::from_percent(25).of(self.logical_pages).max(1);
+        (0..pages).map(|_| self.rng.below(self.logical_pages) as u32)
+    }
+
+    /// A round is over, which these are the totals of.
+    pub(crate) fn end_round(&mut self, counters: &Counters) {
+        let before = self.result.write_amplification;
+        let after = counters.write_amplification();
+        self.result.rounds += 1;
+        self.result.write_amplification = after;
+        let change = (after / before - 1.0).abs();
+        self.calm = if change < STABLE_WITHIN { self.calm + 1 } else { 0 };
+        // The first rounds of a fresh drive collect nothing, which is calm but not steady.
+        self.result.stable = self.calm >= 2 && counters.collections > 0;
+    }
+
+    /// How the drive was prepared.
+    pub(crate) fn result(&self) -> Preconditioned {
+        self.result
+    }
 }

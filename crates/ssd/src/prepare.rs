@@ -1,12 +1,13 @@
 //! Before and after a run: bringing a drive to steady state, and keeping what it knows while it is
 //! off.
 
-use crate::aged;
+use crate::aged::AgedBlocks;
 use crate::codec::StateError;
 use crate::config::Config;
+use crate::counters::Counters;
 use crate::device::Ssd;
-use crate::placement::Placement;
-use crate::precondition::{Preconditioned, overwrite, precondition};
+use crate::ftl::Placements;
+use crate::precondition::{Preconditioned, Rounds};
 use crate::state;
 use alloc::vec::Vec;
 use units::Observe;
@@ -19,10 +20,11 @@ impl Ssd {
     /// If the bytes are no such state, or that of another drive. Nothing about them is trusted.
     pub fn restore(config: Config, state: &[u8]) -> Result<Self, StateError> {
         let mut drive = Self::new(config).map_err(StateError::Config)?;
-        if let Placement::Striped(_) = drive.placement {
+        if drive.placement.layout().is_some() {
             return Err(StateError::Rain);
         }
-        drive.flash.ftl = state::decode(&drive.flash.config, state)?;
+        let ftl = state::decode(drive.flash.config(), state)?;
+        drive.flash.set_ftl(ftl);
         Ok(drive)
     }
 }
@@ -36,11 +38,23 @@ impl<O: Observe> Ssd<O> {
     /// If commands are in flight.
     pub fn precondition(&mut self, seed: u64) -> Preconditioned {
         assert_eq!(self.commands_in_flight(), 0, "preconditioning a drive in use");
-        let layout = self.placement.striped().map(|striped| striped.layout());
-        let result = precondition(&mut self.flash, layout, seed);
-        self.seed_retries(seed);
+        // With RAIN the parity pages follow, one of each stripe.
+        for page in 0..self.flash.shape().stored_pages {
+            let die = self.placement.bound_die(page, &self.flash);
+            self.flash.write_untimed(page, die);
+        }
+        let mut rounds = Rounds::new(self.flash.shape().logical_pages, seed);
+        while rounds.go_on() {
+            *self.flash.counters_mut() = Counters::default();
+            for page in rounds.next_round() {
+                self.overwrite_page(page);
+            }
+            rounds.end_round(self.counters());
+        }
+        self.flash.align();
+        self.flash.seed_retries(seed);
         self.reset_counters();
-        result
+        rounds.result()
     }
 
     /// Puts a factory-new drive into the state that [`Ssd::precondition`] would bring it to, in one
@@ -51,9 +65,14 @@ impl<O: Observe> Ssd<O> {
     /// If commands are in flight.
     pub fn age(&mut self, seed: u64) {
         assert_eq!(self.commands_in_flight(), 0, "aging a drive in use");
-        let layout = self.placement.striped().map(|striped| striped.layout());
-        aged::age(&mut self.flash.ftl, layout, seed);
-        self.seed_retries(seed);
+        let layout = self.placement.layout();
+        let mut placements = Placements::new(self.flash.shape().stored_pages);
+        let mut blocks = AgedBlocks::new(self.flash.ftl(), layout, seed);
+        while let Some(block) = blocks.next() {
+            self.flash.place_block(block, blocks.image(), &mut placements);
+        }
+        self.flash.enter(&placements);
+        self.flash.seed_retries(seed);
         self.reset_counters();
     }
 
@@ -65,11 +84,20 @@ impl<O: Observe> Ssd<O> {
     /// If commands are in flight, or a page is beyond the last.
     pub fn overwrite(&mut self, pages: &[u32]) {
         assert_eq!(self.commands_in_flight(), 0, "overwriting a drive in use");
-        let layout = self.placement.striped().map(|striped| striped.layout());
-        for &page in pages {
-            overwrite(&mut self.flash, layout, page);
+        pages.iter().for_each(|&page| self.overwrite_page(page));
+        self.flash.align();
+    }
+
+    /// Writes a logical page, and with RAIN its parity, in no time.
+    fn overwrite_page(&mut self, page: u32) {
+        let Self { placement, flash, .. } = self;
+        flash.write_untimed(page, placement.bound_die(page, flash));
+        flash.counters_mut().host_programs_pages += 1;
+        if let Some(layout) = placement.layout() {
+            let parity = layout.parity_of(page);
+            flash.write_untimed(parity, placement.bound_die(parity, flash));
+            flash.counters_mut().parity_programs_pages += 1;
         }
-        (0..self.flash.ftl.shape.dies).for_each(|die| self.flash.ftl.align(die));
     }
 
     /// Collects in no time to where busy windows keep the free space, which is above where drives
@@ -82,12 +110,6 @@ impl<O: Observe> Ssd<O> {
         assert_eq!(self.commands_in_flight(), 0, "preparing a drive in use");
         self.flash.restore_instantly();
         self.reset_counters();
-    }
-
-    fn seed_retries(&mut self, seed: u64) {
-        if let Some(retry) = &mut self.flash.retry {
-            retry.seed(seed);
-        }
     }
 
     /// Lets collections and flushes that run come to their end, in the drive's own time: it may be
@@ -106,7 +128,7 @@ impl<O: Observe> Ssd<O> {
 
     /// Whether nothing moves pages.
     fn is_settled(&self) -> bool {
-        self.flash.collector.is_idle() && self.placement.flushes_nothing()
+        self.flash.collects_nothing() && self.placement.flushes_nothing()
     }
 
     /// What the drive knows of its flash, for [`Ssd::restore`]: where every logical page is, which
@@ -121,13 +143,13 @@ impl<O: Observe> Ssd<O> {
     ///
     /// If the drive is in use: call [`Ssd::settle`] first.
     pub fn state(&self) -> Result<Vec<u8>, StateError> {
-        if let Placement::Striped(_) = self.placement {
+        if self.placement.layout().is_some() {
             return Err(StateError::Rain);
         }
         assert!(
             self.commands_in_flight() == 0 && self.is_settled(),
             "the state of a drive in use changes"
         );
-        Ok(state::encode(&self.flash.config, &self.flash.ftl))
+        Ok(state::encode(self.flash.config(), self.flash.ftl()))
     }
 }

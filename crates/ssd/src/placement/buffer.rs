@@ -10,10 +10,9 @@
 
 use crate::config::{FlushRule, WriteBufferConfig};
 use crate::event::Event;
-use crate::flash::Flash;
+use crate::flash::{Flash, Rights};
 use crate::link::HostLink;
 use crate::media::Media;
-use crate::rights::Rights;
 use alloc::collections::{BTreeMap, VecDeque};
 use nvme::WindowScope;
 use units::{Duration, Instant, Observe};
@@ -140,7 +139,7 @@ impl Buffer {
 
     /// Whether pages leave the buffer in busy windows only, but for those that writes force out.
     pub(crate) fn flushes_in_window(&self, rights: &Rights) -> bool {
-        rights.scope == WindowScope::AllWork || self.config.flush == FlushRule::InWindow
+        rights.scope() == WindowScope::AllWork || self.config.flush == FlushRule::InWindow
     }
 
     /// Most pages at once that were in slots or waited for one, since the start or the last
@@ -181,7 +180,7 @@ impl Buffer {
         // The latency is constant, unless the drive was slower a moment ago.
         let at = now + self.config.latency;
         let at = self.answers.back().map_or(at, |last| last.at.max(at));
-        link.command_mut(command).transfer += at.since(now);
+        link.add_transfer(command, at.since(now));
         self.answers.push_back(Answer { at, command, is_read });
     }
 
@@ -195,19 +194,26 @@ impl Buffer {
         flash: &mut Flash<O>,
         link: &mut HostLink,
     ) {
-        flash.journal.counters.buffer_reads_pages += 1;
-        let in_flight = link.command(command);
-        let (id, logical) = (in_flight.id, in_flight.first_logical + block);
-        flash.journal.media(|| Media::FromBuffer { command: id, block, logical });
-        if in_flight.remaining == 0 && block + 1 == in_flight.blocks {
+        flash.counters_mut().buffer_reads_pages += 1;
+        let (id, logical) = (link.id_of(command), link.page_of(command, block));
+        flash.journal_mut().media(|| Media::FromBuffer { command: id, block, logical });
+        if link.remaining_of(command) == 0 && block + 1 == link.blocks_of(command) {
             self.answer(now, command, true, link);
         }
     }
 
-    /// The data of a write has arrived: its pages wait for slots, in order.
-    pub(crate) fn receive(&mut self, command: u32, link: &HostLink) {
-        let blocks = 0..link.command(command).blocks;
+    /// The data of a write has arrived: its pages wait for slots, in order, and get those that are
+    /// free.
+    pub(crate) fn receive<O: Observe>(
+        &mut self,
+        now: Instant,
+        command: u32,
+        flash: &mut Flash<O>,
+        link: &mut HostLink,
+    ) {
+        let blocks = 0..link.blocks_of(command);
         self.waiting.extend(blocks.map(|block| (command, block)));
+        self.admit_waiting(now, flash, link);
     }
 
     /// Gives waiting pages slots as long as there are any.
@@ -218,19 +224,17 @@ impl Buffer {
         link: &mut HostLink,
     ) {
         while let Some(&(slot, block)) = self.waiting.front() {
-            let command = link.command_mut(slot);
-            let (id, logical) = (command.id, command.first_logical + block);
+            let (id, logical) = (link.id_of(slot), link.page_of(slot, block));
             match self.admit(logical) {
                 Admitted::No => break,
                 Admitted::New => {}
-                Admitted::Coalesced => flash.journal.counters.coalesced_writes_pages += 1,
+                Admitted::Coalesced => flash.counters_mut().coalesced_writes_pages += 1,
             }
             self.waiting.pop_front();
-            flash.journal.counters.buffered_writes_pages += 1;
-            flash.journal.media(|| Media::Buffered { command: id, block, logical });
-            flash.journal.emit(now, || Event::Buffered { id, block });
-            command.remaining -= 1;
-            if command.remaining == 0 {
+            flash.counters_mut().buffered_writes_pages += 1;
+            flash.journal_mut().media(|| Media::Buffered { command: id, block, logical });
+            flash.journal_mut().emit(now, || Event::Buffered { id, block });
+            if link.end_page_in_dram(slot) {
                 self.answer(now, slot, false, link);
             }
         }

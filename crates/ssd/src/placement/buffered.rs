@@ -5,20 +5,19 @@
 //! that window the flush comes first and collections after it, because a full buffer would force
 //! pages out at the wrong time, while collection has a store of free blocks to live on.
 
-use crate::collector::Urgency;
 use crate::config::{Allocation, Config, WriteBufferConfig};
-use crate::flash::Flash;
+use crate::dies::Task;
+use crate::flash::{Flash, Rights};
 use crate::ftl::Allocated;
 use crate::link::HostLink;
 use crate::media::Media;
-use crate::ops::Task;
 use crate::placement::Buffer;
-use crate::rights::Rights;
+use crate::placement::next::Next;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use nvme::{CollectionRight, Untimed, WindowScope};
-use units::{Duration, Instant, Observe, Slab};
+use units::{Instant, Observe, Slab};
 
 /// Flush programs that one die has at a time: one to work on and one to go on with. More would not
 /// flush any faster, and reads would find them in their way.
@@ -27,7 +26,7 @@ pub(crate) const FLUSHES_PER_DIE: u32 = 2;
 /// The writes of a drive with a buffer and without parity of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffered {
-    pub(crate) buffer: Buffer,
+    buffer: Buffer,
     /// Pages that are programmed at a time.
     pages_per_program: u32,
     /// What programs of many pages take up, as logical page and flash page.
@@ -54,13 +53,22 @@ impl Buffered {
         }
     }
 
+    #[inline]
+    pub(crate) fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
+    pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
+        &mut self.buffer
+    }
+
     /// Puts new dirty pages where the dies that they are bound to find them.
     fn sort<O: Observe>(&mut self, flash: &Flash<O>) {
         if self.bound.is_empty() {
             return;
         }
         while let Some(page) = self.buffer.take_new() {
-            if let Some(die) = flash.ftl.bound_die(page) {
+            if let Some(die) = flash.ftl().bound_die(page) {
                 self.bound[die as usize].push_back(page);
             }
         }
@@ -87,9 +95,9 @@ impl Buffered {
     /// more than the others, and a line of blocks over all dies had room where nobody wrote: write
     /// amplification rose from 3.3 to 8.
     fn keeps_turns<O: Observe>(&self, flash: &Flash<O>) -> bool {
-        let rights = &flash.collector.rights;
+        let rights = flash.rights();
         let has_windows = rights.right() != CollectionRight::Always;
-        let begins_everywhere = flash.config.collection.untimed == Untimed::Writes
+        let begins_everywhere = flash.config().collection.untimed == Untimed::Writes
             || (has_windows && self.buffer.flushes_in_window(rights));
         self.bound.is_empty() && begins_everywhere
     }
@@ -103,44 +111,26 @@ impl Buffered {
         suits: impl Fn(&Flash<O>, u32) -> bool,
     ) -> Option<Allocated> {
         let keeps_turns = self.keeps_turns(flash);
-        for _ in 0..flash.dies.len() {
-            let die = flash.ftl.turn(0);
-            let takes_in = self.has_page_for(die) && suits(flash, die);
-            if keeps_turns && !takes_in {
-                return None;
-            }
-            flash.ftl.take_turn(0);
-            if takes_in && let Some(place) = flash.ftl.allocate_for_flush_on(die, is_whole) {
-                return Some(place);
-            }
-        }
-        None
+        flash.place_for_flush(is_whole, keeps_turns, |flash, die| {
+            self.has_page_for(die) && suits(flash, die)
+        })
     }
 
-    /// Queues flush programs as far as the rule, the window and the dies allow, and then the
-    /// collections that were put off for them.
-    pub(crate) fn flush<O: Observe>(&mut self, now: Instant, flash: &mut Flash<O>) {
-        while self.flush_next(now, flash) {}
-        if self.collection_waits && !self.goes_first(now, &flash.collector.rights) {
-            self.collection_waits = flash.collect_where_due(now, Urgency::Due, false);
-        }
-    }
-
-    /// Queues the program of one page; false if none is due or there is no place for it.
-    fn flush_next<O: Observe>(&mut self, now: Instant, flash: &mut Flash<O>) -> bool {
+    /// The next step for dirty pages, as far as the rule, the window and the dies allow.
+    pub(super) fn next<O: Observe>(&mut self, now: Instant, flash: &mut Flash<O>) -> Next {
         if !self.buffer.has_dirty() {
-            return false;
+            return Next::Wait;
         }
         // Many pages are programmed at a time; the last few wait for company, unless writes find no
         // slot.
         let (ready, urgent) = (self.buffer.ready(), self.buffer.lacks_slots());
         let is_whole = urgent || ready >= self.pages_per_program;
-        if !is_whole && flash.ftl.slc.as_ref().is_none_or(|slc| ready < slc.row_pages) {
-            return false;
+        if !is_whole && flash.ftl().slc_row_pages().is_none_or(|pages| ready < pages) {
+            return Next::Wait;
         }
         self.sort(flash);
-        let right = flash.collector.rights.allowed_until(now, 0);
-        let coordinated = self.buffer.flushes_in_window(&flash.collector.rights);
+        let right = flash.rights().allowed_until(now, 0);
+        let coordinated = self.buffer.flushes_in_window(flash.rights());
         let until = match right {
             _ if !coordinated => self.buffer.drains().then_some(Instant::NEVER),
             // A drive that nobody has told of windows has nothing to wait for.
@@ -148,103 +138,95 @@ impl Buffered {
             right => right,
         };
         if let Some(until) = until
-            && let Some(place) =
-                self.next_place(flash, is_whole, |flash, die| suits(now, die, until, flash))
+            && let Some(place) = self.next_place(flash, is_whole, |flash, die| {
+                flash.suits_program(now, die, until, FLUSHES_PER_DIE)
+            })
         {
-            self.flush_to(now, place, false, flash);
-            return true;
+            return self.flush_to(place, false, flash);
         }
-        let place = if urgent {
-            self.urgent_place(now, flash)
-        } else if is_whole && self.is_pressed(flash) {
-            self.next_place(flash, true, |flash, die| suits(now, die, Instant::NEVER, flash))
-        } else {
-            None
-        };
-        let Some(place) = place else { return false };
         let forced = coordinated && right != Some(Instant::NEVER);
-        self.flush_to(now, place, forced, flash);
-        true
+        if urgent {
+            return self.make_way(now, forced, flash);
+        }
+        if is_whole && self.is_pressed(flash) {
+            let place = self.next_place(flash, true, |flash, die| suits_at_all(now, die, flash));
+            return place.map_or(Next::Wait, |place| self.flush_to(place, forced, flash));
+        }
+        Next::Wait
+    }
+
+    /// Whether a collection that was put off begins now: the flush has queued its last page.
+    pub(super) fn take_waiting_collection(&mut self, now: Instant, rights: &Rights) -> bool {
+        let begins = self.collection_waits && !self.goes_first(now, rights);
+        self.collection_waits &= !begins;
+        begins
     }
 
     /// Whether a drive that flushes in its windows has so few slots left that pages have to leave
     /// already, on more dies the fewer they are: if it waited until there are none, writes would
     /// wait for programs.
     fn is_pressed<O: Observe>(&self, flash: &Flash<O>) -> bool {
-        let most = flash.dies.len() * FLUSHES_PER_DIE * self.pages_per_program;
-        flash.collector.rights.scope == WindowScope::AllWork
+        let most = flash.dies().len() * FLUSHES_PER_DIE * self.pages_per_program;
+        flash.rights().scope() == WindowScope::AllWork
             && self.buffer.flushing() < self.buffer.pressure(most)
     }
 
-    /// A place for a page that must make way for writes, whatever is in front of it. If flash is
-    /// full, collects against the contract.
-    fn urgent_place<O: Observe>(
-        &mut self,
-        now: Instant,
-        flash: &mut Flash<O>,
-    ) -> Option<Allocated> {
-        let bounded = |flash: &Flash<O>, die: u32| {
-            flash.dies.die(die).programs < FLUSHES_PER_DIE && flash.is_within_pace(die)
-        };
+    /// A page must make way for writes, whatever is in front of it. If flash is full, room is made
+    /// against the contract.
+    fn make_way<O: Observe>(&mut self, now: Instant, forced: bool, flash: &mut Flash<O>) -> Next {
+        let bounded = |flash: &Flash<O>, die: u32| flash.takes_program(die, FLUSHES_PER_DIE);
         let place = self
-            .next_place(flash, true, |flash, die| suits(now, die, Instant::NEVER, flash))
+            .next_place(flash, true, |flash, die| suits_at_all(now, die, flash))
             .or_else(|| self.next_place(flash, true, bounded));
-        if place.is_some() {
-            return place;
+        if let Some(place) = place {
+            return self.flush_to(place, forced, flash);
         }
-        if !(0..flash.dies.len())
+        if !(0..flash.dies().len())
             .filter(|&die| self.has_page_for(die))
             .all(|die| bounded(flash, die))
         {
             // Dies with room may be at their bound; the end of a program comes back here.
-            return None;
+            return Next::Wait;
         }
         if flash.collect_everywhere_instantly() {
-            return self.next_place(flash, true, bounded);
+            let place = self.next_place(flash, true, bounded);
+            return place.map_or(Next::Wait, |place| self.flush_to(place, forced, flash));
         }
-        flash.journal.counters.stalled_writes_pages += u64::from(self.buffer.starve());
+        flash.counters_mut().stalled_writes_pages += u64::from(self.buffer.starve());
         // A drive with a buffer has one range.
-        flash.collect_where_due(now, Urgency::Forced { range: 0 }, false);
-        None
+        Next::MakeRoom { range: 0 }
     }
 
-    /// The oldest dirty page goes to `place`.
+    /// The oldest dirty pages that may go to `place` are programmed there.
     fn flush_to<O: Observe>(
         &mut self,
-        now: Instant,
         place: Allocated,
         forced: bool,
         flash: &mut Flash<O>,
-    ) {
+    ) -> Next {
         let Allocated { page, die, .. } = place;
         // The cache of SLC blocks takes in another number at a time.
-        let is_cached = flash.ftl.slc_at(page).is_some();
-        let task = match flash.ftl.programmed_with(page) {
+        let is_cached = flash.ftl().slc_at(page).is_some();
+        let task = match flash.ftl().programmed_with(page) {
             1 if !is_cached => {
-                let Some(logical) = self.take_page_for(die) else { return };
-                flash.journal.counters.forced_flushes_pages += u64::from(forced);
-                flash.journal.media(|| Media::Flushed { logical, page });
+                let logical = self.take_page_for(die).expect("a die that suits has a page");
+                flash.counters_mut().forced_flushes_pages += u64::from(forced);
+                flash.journal_mut().media(|| Media::Flushed { logical, page });
                 Task::Flush { logical, flash: page, forced }
             }
             unit_pages => {
                 let logical = core::iter::from_fn(|| self.take_page_for(die));
                 let unit: Vec<(u32, u32)> = logical.take(unit_pages as usize).zip(page..).collect();
-                flash.journal.counters.forced_flushes_pages +=
+                flash.counters_mut().forced_flushes_pages +=
                     if forced { unit.len() as u64 } else { 0 };
                 for &(logical, page) in &unit {
-                    flash.journal.media(|| Media::Flushed { logical, page });
+                    flash.journal_mut().media(|| Media::Flushed { logical, page });
                 }
-                flash.ftl.fill_unit(die, page, unit.len() as u32);
+                flash.fill_unit(die, page, unit.len() as u32);
                 Task::FlushUnit { unit: self.units.insert(unit), page, forced }
             }
         };
-        flash.charge(die);
-        flash.enqueue(now, die, task);
-        let first = self.goes_first(now, &flash.collector.rights);
-        self.collection_waits |= flash.collect_if_low(now, place, first);
-        if is_cached && flash.ftl.is_slc_low(die) {
-            flash.fold_where_due(now, first);
-        }
+        Next::Program { place, task }
     }
 
     /// A flush program is done: its slot is free. The die has to go on, and then the flush.
@@ -255,15 +237,15 @@ impl Buffered {
         flash: &mut Flash<O>,
         link: &mut HostLink,
     ) {
-        flash.ftl.commit_write(logical, page);
-        let is_cached = flash.ftl.slc_at(page).is_some();
-        let counters = &mut flash.journal.counters;
+        flash.commit_write(logical, page);
+        let is_cached = flash.ftl().slc_at(page).is_some();
+        let is_late = !forced && self.is_late(now, flash.rights());
+        let counters = flash.counters_mut();
         counters.host_programs_pages += 1;
         counters.slc_programs_pages += u64::from(is_cached);
-        let is_late = !forced && self.is_late(now, &flash.collector.rights);
         counters.forced_flushes_pages += u64::from(is_late);
         if self.buffer.end_flush(logical) {
-            flash.journal.media(|| Media::Unbuffered { logical });
+            flash.journal_mut().media(|| Media::Unbuffered { logical });
         }
         self.buffer.admit_waiting(now, flash, link);
     }
@@ -305,33 +287,21 @@ impl Buffered {
             && rights.allowed_until(now, 0).is_some_and(|until| until != Instant::NEVER)
     }
 
-    /// A collection was put off until the flush has queued its last page.
+    /// Checks the counts of the buffer, and that programs are where it says.
+    pub(crate) fn check_invariants<O: Observe>(&self, flash: &Flash<O>) {
+        self.buffer.check_invariants();
+        let single = |&(_, task): &(u32, Task)| matches!(task, Task::Flush { .. });
+        let flushes = flash.dies().tasks().filter(single).count() + self.pages_in_flight().count();
+        assert_eq!(flushes, self.buffer.flushing() as usize, "flush programs");
+    }
+
+    /// A collection is put off until the flush has queued its last page.
     pub(crate) fn collection_waits(&mut self) {
         self.collection_waits = true;
     }
 }
 
-/// Whether a flush program on `die` would not wait for a collection, and be over at `until`.
-fn suits<O: Observe>(now: Instant, die: u32, until: Instant, flash: &Flash<O>) -> bool {
-    let target = flash.dies.die(die);
-    // With paced writes a program takes turns with the collection; it need not wait for its end.
-    let takes_turns = flash.config.scheduling.paced_writes && until == Instant::NEVER;
-    let takes_turns = takes_turns || flash.stands_back_for_channels();
-    let waits = target.collection.is_some() && !takes_turns;
-    if waits || target.programs >= FLUSHES_PER_DIE || !flash.is_within_pace(die) {
-        return false;
-    }
-    until == Instant::NEVER
-        || now + flash.dies.committed_work(now, die) + flush_bound(die, flash) <= until
-}
-
-/// The longest a flush program can take once its turn has come, and what those ahead of it may
-/// lose to other dies of their channel.
-fn flush_bound<O: Observe>(die: u32, flash: &Flash<O>) -> Duration {
-    let times = flash.dies.times();
-    let others = u64::from(flash.ftl.shape.chips_per_channel) - 1;
-    let shortest = times.read_service.min(times.program_service).as_nanos().max(1);
-    let ahead = flash.dies.die(die).queue.work.as_nanos() / shortest + 1;
-    // A collection's copy moves its page twice.
-    times.program_service + times.moved * others * (ahead + 1)
+/// Whether a program on `die` would not wait for a collection, whenever it is over.
+fn suits_at_all<O: Observe>(now: Instant, die: u32, flash: &Flash<O>) -> bool {
+    flash.suits_program(now, die, Instant::NEVER, FLUSHES_PER_DIE)
 }

@@ -1,10 +1,10 @@
 //! Writes without a buffer: each page is programmed into the next die that has room.
 
-use crate::collector::Urgency;
+use crate::dies::Task;
 use crate::event::Event;
 use crate::flash::Flash;
 use crate::link::HostLink;
-use crate::ops::Task;
+use crate::placement::next::Next;
 use alloc::collections::VecDeque;
 use units::{Instant, Observe};
 
@@ -16,69 +16,70 @@ pub(crate) struct Direct {
 }
 
 impl Direct {
+    /// Whether pages wait for room.
+    #[inline]
+    pub(crate) fn has_stalled(&self) -> bool {
+        !self.stalled.is_empty()
+    }
+
     /// Pages that wait for room, as command and block.
     pub(crate) fn stalled(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.stalled.iter().copied()
     }
 
-    /// The data of a write has arrived: finds places for its pages.
+    /// The step for a page whose data has arrived: a program if there is room for which no other
+    /// page waits, else the page waits as well.
     #[inline]
-    pub(crate) fn begin_write<O: Observe>(
+    pub(super) fn take<O: Observe>(
         &mut self,
         now: Instant,
         command: u32,
+        block: u32,
         flash: &mut Flash<O>,
         link: &mut HostLink,
-    ) {
-        for block in 0..link.command(command).blocks {
-            if !self.stalled.is_empty() || !write_page(now, command, block, flash, link) {
-                self.stalled.push_back((command, block));
-                flash.journal.counters.stalled_writes_pages += 1;
-                let id = link.command(command).id;
-                flash.journal.emit(now, || Event::Stalled { id, block });
-            }
+    ) -> Next {
+        if self.stalled.is_empty()
+            && let Some(next) = Self::program(command, block, flash, link)
+        {
+            return next;
         }
-        self.relieve(now, flash, link);
+        self.stalled.push_back((command, block));
+        flash.counters_mut().stalled_writes_pages += 1;
+        let id = link.id_of(command);
+        flash.journal_mut().emit(now, || Event::Stalled { id, block });
+        Next::Wait
     }
 
-    /// Finds room for stalled writes, collecting against the contract if there is no other way.
+    /// The step for the page that has waited longest.
+    pub(super) fn next<O: Observe>(&mut self, flash: &mut Flash<O>, link: &mut HostLink) -> Next {
+        let Some(&(command, block)) = self.stalled.front() else { return Next::Wait };
+        let mut next = Self::program(command, block, flash, link);
+        if next.is_none() && flash.collect_everywhere_instantly() {
+            next = Self::program(command, block, flash, link);
+        }
+        match next {
+            Some(next) => {
+                self.stalled.pop_front();
+                next
+            }
+            None => Next::MakeRoom { range: flash.shape().range_of(link.page_of(command, block)) },
+        }
+    }
+
+    /// The program of one page of a write, if there is room for it.
     #[inline]
-    pub(crate) fn relieve<O: Observe>(
-        &mut self,
-        now: Instant,
+    fn program<O: Observe>(
+        command: u32,
+        block: u32,
         flash: &mut Flash<O>,
         link: &mut HostLink,
-    ) {
-        while let Some(&(command, block)) = self.stalled.front() {
-            let placed = write_page(now, command, block, flash, link)
-                || (flash.collect_everywhere_instantly()
-                    && write_page(now, command, block, flash, link));
-            if !placed {
-                let logical = link.command(command).first_logical + block;
-                let range = flash.ftl.shape.range_of(logical);
-                flash.collect_where_due(now, Urgency::Forced { range }, false);
-                return;
-            }
-            self.stalled.pop_front();
+    ) -> Option<Next> {
+        let logical = link.page_of(command, block);
+        let place = flash.place_for_host(logical)?;
+        if flash.dies().is_collecting(place.die) {
+            link.meet_collection(command);
         }
+        let task = Task::Program { command, block, logical, flash: place.page };
+        Some(Next::Program { place, task })
     }
-}
-
-/// Finds a place for one page of a write and queues it; false if there is none.
-#[inline]
-fn write_page<O: Observe>(
-    now: Instant,
-    slot: u32,
-    block: u32,
-    flash: &mut Flash<O>,
-    link: &mut HostLink,
-) -> bool {
-    let command = link.command_mut(slot);
-    let logical = command.first_logical + block;
-    let Some(place) = flash.ftl.allocate_for_host(logical) else { return false };
-    command.met_collection |= flash.dies.die(place.die).collection.is_some();
-    let task = Task::Program { command: slot, block, logical, flash: place.page };
-    flash.enqueue(now, place.die, task);
-    flash.collect_if_low(now, place, false);
-    true
 }

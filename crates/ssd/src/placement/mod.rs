@@ -7,21 +7,23 @@ mod buffer;
 mod buffered;
 mod direct;
 mod location;
+mod next;
 
 pub(crate) use buffer::{Buffer, RESERVE_SHARE};
 pub(crate) use buffered::FLUSHES_PER_DIE;
 pub(crate) use location::Location;
 
 use crate::config::{Config, WriteBufferConfig};
-use crate::flash::Flash;
+use crate::dies::Task;
+use crate::flash::{Flash, Rights, Urgency};
 use crate::link::HostLink;
-use crate::ops::Task;
-use crate::rain::Striped;
-use crate::rights::Rights;
+use crate::rain::{ByStripe, Layout, Striped};
 use alloc::boxed::Box;
 use buffered::Buffered;
 use core::ops::Range;
 use direct::Direct;
+use next::Next;
+use nvme::Delays;
 use units::{Instant, Observe};
 
 /// What becomes of a page that the host writes.
@@ -51,32 +53,128 @@ impl Placement {
     pub(crate) fn buffer(&self) -> Option<&Buffer> {
         match self {
             Self::Direct(_) => None,
-            Self::Buffered(buffered) => Some(&buffered.buffer),
-            Self::Striped(striped) => Some(&striped.buffer),
+            Self::Buffered(buffered) => Some(buffered.buffer()),
+            Self::Striped(striped) => Some(striped.buffer()),
+        }
+    }
+
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        match self {
+            Self::Direct(_) => None,
+            Self::Buffered(buffered) => Some(buffered.buffer_mut()),
+            Self::Striped(striped) => Some(striped.buffer_mut()),
         }
     }
 
     /// The most that the buffer held is counted from now on.
     pub(crate) fn reset_peak(&mut self) {
-        match self {
-            Self::Direct(_) => {}
-            Self::Buffered(buffered) => buffered.buffer.reset_peak(),
-            Self::Striped(striped) => striped.buffer.reset_peak(),
+        if let Some(buffer) = self.buffer_mut() {
+            buffer.reset_peak();
         }
     }
 
     /// How long a buffer takes to answer has changed.
     pub(crate) fn set_latency(&mut self, config: &Config) {
-        let Some(WriteBufferConfig { latency, .. }) = config.write_buffer else { return };
+        if let (Some(buffer), Some(WriteBufferConfig { latency, .. })) =
+            (self.buffer_mut(), config.write_buffer)
+        {
+            buffer.set_latency(latency);
+        }
+    }
+
+    /// Whether pages go to dies as they come, so that every page is on flash.
+    #[inline]
+    pub(crate) fn is_direct(&self) -> bool {
+        matches!(self, Self::Direct(_))
+    }
+
+    /// Where stripes lie, if there are any.
+    pub(crate) fn layout(&self) -> Option<&Layout> {
+        self.striped().map(Striped::layout)
+    }
+
+    /// Where a page is found that the host reads.
+    pub(crate) fn locate<O: Observe>(&self, logical: u32, flash: &Flash<O>) -> Location {
+        match self.buffer() {
+            Some(buffer) if buffer.holds(logical) => Location::Buffered,
+            _ => Location::on_flash(flash.ftl().lookup(logical)),
+        }
+    }
+
+    /// Marks those of the `pages` from logical page `first` on that are reconstructed rather than
+    /// awaited. Returns whether there are any.
+    pub(crate) fn mark_reconstructed<O: Observe>(
+        &self,
+        now: Instant,
+        first: u32,
+        pages: &mut [Location],
+        flash: &Flash<O>,
+    ) -> bool {
+        self.striped().is_some_and(|striped| striped.mark_reconstructed(now, first, pages, flash))
+    }
+
+    /// Whether a read of this page alone would be reconstructed if its die collected.
+    pub(crate) fn would_reconstruct<O: Observe>(
+        &self,
+        now: Instant,
+        logical: u32,
+        flash: &Flash<O>,
+    ) -> bool {
+        self.striped().is_some_and(|striped| striped.would_reconstruct(now, logical, flash))
+    }
+
+    /// Begins to reconstruct the marked `pages` of a command. Returns the reconstructions by
+    /// stripe.
+    pub(crate) fn begin_reconstructions<O: Observe>(
+        &mut self,
+        now: Instant,
+        command: u32,
+        pages: &[Location],
+        flash: &mut Flash<O>,
+        link: &HostLink,
+    ) -> ByStripe {
         match self {
-            Self::Direct(_) => {}
-            Self::Buffered(buffered) => buffered.buffer.set_latency(latency),
-            Self::Striped(striped) => striped.buffer.set_latency(latency),
+            Self::Direct(_) | Self::Buffered(_) => ByStripe::new(),
+            Self::Striped(striped) => {
+                striped.begin_reconstructions(now, command, pages, flash, link)
+            }
+        }
+    }
+
+    /// The operation that reads a block of a command: also for the reconstruction of another page
+    /// of its stripe, if there is one.
+    pub(crate) fn read_of(
+        &self,
+        command: u32,
+        block: u32,
+        logical: u32,
+        reconstructions: &ByStripe,
+    ) -> Task {
+        let stripe = || self.layout().map(|layout| layout.slot_of(logical).0);
+        match reconstructions.iter().find(|&&(other, _)| Some(other) == stripe()) {
+            None => Task::Read { command, block, logical },
+            Some(&(_, reconstruction)) => {
+                Task::SharedRead { command, block, logical, reconstruction }
+            }
+        }
+    }
+
+    /// A page that a command reads has been read for a reconstruction as well.
+    pub(crate) fn add_to_reconstruction<O: Observe>(
+        &mut self,
+        now: Instant,
+        (reconstruction, page): (u32, u32),
+        delays: Delays,
+        flash: &mut Flash<O>,
+        link: &mut HostLink,
+    ) {
+        if let Self::Striped(striped) = self {
+            striped.add_to_reconstruction(now, (reconstruction, page), delays, flash, link);
         }
     }
 
     /// The stripes, if there are any.
-    pub(crate) fn striped(&self) -> Option<&Striped> {
+    fn striped(&self) -> Option<&Striped> {
         match self {
             Self::Striped(striped) => Some(striped),
             _ => None,
@@ -88,7 +186,7 @@ impl Placement {
     pub(crate) fn next_due(&self) -> Instant {
         match self {
             Self::Direct(_) => Instant::NEVER,
-            Self::Buffered(buffered) => buffered.buffer.next_answer(),
+            Self::Buffered(buffered) => buffered.buffer().next_answer(),
             Self::Striped(striped) => striped.next_due(),
         }
     }
@@ -97,7 +195,7 @@ impl Placement {
     pub(crate) fn end_due(&mut self, now: Instant, link: &mut HostLink) {
         match self {
             Self::Direct(_) => {}
-            Self::Buffered(buffered) => buffered.buffer.end_answer(now, link),
+            Self::Buffered(buffered) => buffered.buffer_mut().end_answer(now, link),
             Self::Striped(striped) => striped.end_due(now, link),
         }
     }
@@ -128,12 +226,20 @@ impl Placement {
         }
     }
 
+    /// The die that a page is bound to, if it is bound to one.
+    pub(crate) fn bound_die<O: Observe>(&self, page: u32, flash: &Flash<O>) -> Option<u32> {
+        match self {
+            Self::Striped(striped) => Some(striped.layout().die_of(page)),
+            Self::Direct(_) | Self::Buffered(_) => flash.ftl().bound_die(page),
+        }
+    }
+
     /// The die that serves a read of a page that was never written.
     #[inline]
     pub(crate) fn die_of_unwritten<O: Observe>(&self, flash: &Flash<O>, logical: u32) -> u32 {
         match self {
             Self::Striped(striped) => striped.layout().die_of(logical),
-            Self::Direct(_) | Self::Buffered(_) => flash.ftl.die_of_unwritten(logical),
+            Self::Direct(_) | Self::Buffered(_) => flash.ftl().die_of_unwritten(logical),
         }
     }
 
@@ -148,15 +254,21 @@ impl Placement {
     ) {
         link.begin_write(now, command);
         match self {
-            Self::Direct(direct) => direct.begin_write(now, command, flash, link),
+            Self::Direct(direct) => {
+                for block in 0..link.blocks_of(command) {
+                    let next = direct.take(now, command, block, flash, link);
+                    if let Next::Program { place, task } = next {
+                        flash.program(now, place, task, false);
+                    }
+                }
+                self.relieve(now, flash, link);
+            }
             Self::Buffered(buffered) => {
-                buffered.buffer.receive(command, link);
-                buffered.buffer.admit_waiting(now, flash, link);
-                buffered.flush(now, flash);
+                buffered.buffer_mut().receive(now, command, flash, link);
+                Self::flush_buffered(now, buffered, flash);
             }
             Self::Striped(striped) => {
-                striped.buffer.receive(command, link);
-                striped.buffer.admit_waiting(now, flash, link);
+                striped.buffer_mut().receive(now, command, flash, link);
                 striped.flush(now, flash);
             }
         }
@@ -171,10 +283,8 @@ impl Placement {
         flash: &mut Flash<O>,
         link: &mut HostLink,
     ) {
-        match self {
-            Self::Direct(_) => {}
-            Self::Buffered(buffered) => buffered.buffer.read(now, command, block, flash, link),
-            Self::Striped(striped) => striped.buffer.read(now, command, block, flash, link),
+        if let Some(buffer) = self.buffer_mut() {
+            buffer.read(now, command, block, flash, link);
         }
     }
 
@@ -205,8 +315,32 @@ impl Placement {
     pub(crate) fn flush<O: Observe>(&mut self, now: Instant, flash: &mut Flash<O>) {
         match self {
             Self::Direct(_) => {}
-            Self::Buffered(buffered) => buffered.flush(now, flash),
+            Self::Buffered(buffered) => Self::flush_buffered(now, buffered, flash),
             Self::Striped(striped) => striped.flush(now, flash),
+        }
+    }
+
+    /// Queues flush programs, and then the collections that were put off for them.
+    fn flush_buffered<O: Observe>(now: Instant, buffered: &mut Buffered, flash: &mut Flash<O>) {
+        loop {
+            match buffered.next(now, flash) {
+                Next::Program { place, task } => {
+                    let first = buffered.goes_first(now, flash.rights());
+                    if flash.program(now, place, task, first) {
+                        buffered.collection_waits();
+                    }
+                }
+                Next::MakeRoom { range } => {
+                    flash.make_room(now, range);
+                    break;
+                }
+                Next::Wait => break,
+            }
+        }
+        if buffered.take_waiting_collection(now, flash.rights())
+            && flash.collect_where_due(now, Urgency::Due, false)
+        {
+            buffered.collection_waits();
         }
     }
 
@@ -219,8 +353,28 @@ impl Placement {
         flash: &mut Flash<O>,
         link: &mut HostLink,
     ) {
-        if let Self::Direct(direct) = self {
-            direct.relieve(now, flash, link);
+        if let Self::Direct(direct) = self
+            && direct.has_stalled()
+        {
+            Self::relieve_stalled(now, direct, flash, link);
+        }
+    }
+
+    #[cold]
+    fn relieve_stalled<O: Observe>(
+        now: Instant,
+        direct: &mut Direct,
+        flash: &mut Flash<O>,
+        link: &mut HostLink,
+    ) {
+        loop {
+            match direct.next(flash, link) {
+                Next::Program { place, task } => {
+                    flash.program(now, place, task, false);
+                }
+                Next::MakeRoom { range } => return flash.make_room(now, range),
+                Next::Wait => return,
+            }
         }
     }
 
@@ -268,13 +422,7 @@ impl Placement {
     pub(crate) fn check_invariants<O: Observe>(&self, flash: &Flash<O>) {
         match self {
             Self::Direct(_) => {}
-            Self::Buffered(buffered) => {
-                buffered.buffer.check_invariants();
-                let single = |&(_, task): &(u32, Task)| matches!(task, Task::Flush { .. });
-                let flushes =
-                    flash.dies.tasks().filter(single).count() + buffered.pages_in_flight().count();
-                assert_eq!(flushes, buffered.buffer.flushing() as usize, "flush programs");
-            }
+            Self::Buffered(buffered) => buffered.check_invariants(flash),
             Self::Striped(striped) => striped.check_invariants(flash),
         }
     }

@@ -144,7 +144,7 @@ impl<O: Observe> Look<'_, O> {
                 true => self.stripes.programs(die) >= self.limit,
                 false => self.stripes.delayed(die) >= self.delayed_most,
             };
-            let is_closed = is_busy || !self.flash.ftl.has_room_on(die);
+            let is_closed = is_busy || !self.flash.ftl().has_room_on(die);
             dies.closed |= u64::from(is_closed) << position;
             dies.blocked |= u64::from(!is_reached) << position;
         }
@@ -195,7 +195,7 @@ impl<O: Observe> Look<'_, O> {
     /// collect. None if both ways meet a collection.
     fn method(&self, stripe: u32, dirty: u64) -> Option<Method> {
         let reads = |method: Method| {
-            let read = self.stripes.read_slots(stripe, dirty, method, &self.flash.ftl);
+            let read = self.stripes.read_slots(stripe, dirty, method, self.flash.ftl());
             let blocked = self.stripes.slots_on_collecting_dies(stripe, read, self.flash);
             (blocked == 0).then_some((read.count_ones(), method))
         };

@@ -6,12 +6,11 @@
 //! parity, or the other pages, whichever is less and can be read without waiting for a collection.
 //! A page whose die collects waits in RAM until that is over; the others do not wait for it.
 
-use crate::collector::Urgency;
+use crate::dies::Task;
 use crate::flash::Flash;
 use crate::ftl::Allocated;
 use crate::link::HostLink;
 use crate::media::Media;
-use crate::ops::Task;
 use crate::placement::FLUSHES_PER_DIE;
 use crate::rain::Striped;
 use crate::rain::choose::Chosen;
@@ -41,9 +40,7 @@ impl Striped {
             if !self.buffer.drains() && !urgent {
                 return;
             }
-            if let Some(turns) = &mut flash.collector.turns {
-                turns.take_changed(|group| self.chooser.look_at(group as u32));
-            }
+            flash.take_changed_groups(|group| self.chooser.look_at(group as u32));
             match self.chooser.next(urgent, &self.stripes, flash) {
                 Some(chosen) => self.begin_stripe(now, chosen, flash),
                 None if urgent && !self.make_room(now, flash) => return,
@@ -73,9 +70,9 @@ impl Striped {
             self.chooser.look_everywhere();
             return is_new;
         }
-        flash.journal.counters.stalled_writes_pages += u64::from(is_new);
+        flash.counters_mut().stalled_writes_pages += u64::from(is_new);
         // A drive with a buffer has one range.
-        flash.collect_where_due(now, Urgency::Forced { range: 0 }, false);
+        flash.make_room(now, 0);
         false
     }
 
@@ -113,7 +110,7 @@ impl Striped {
     ) -> Placed {
         let place = self.stripes.layout.place(stripe);
         let dirty = self.stripes.order.begin(stripe, place.group);
-        let reads = self.stripes.read_slots(stripe, dirty, method, &flash.ftl);
+        let reads = self.stripes.read_slots(stripe, dirty, method, flash.ftl());
         // A stripe that moves takes its clean pages along.
         let moved = if target == place { 0 } else { reads };
         let written = dirty | moved | 1 << self.stripes.layout.data();
@@ -121,9 +118,8 @@ impl Striped {
         let mut pages = Vec::with_capacity(written.count_ones() as usize);
         for slot in slots(written) {
             let die = self.stripes.layout.die_at(stripe, slot, target);
-            let place = flash.ftl.allocate_for_host_on(die);
+            let place = flash.place_for_stripe(die);
             let place = place.expect("a stripe is chosen if it has room");
-            flash.ftl.pin(place.page);
             places.push(place);
             pages.push((slot, place.page));
         }
@@ -150,8 +146,9 @@ impl Striped {
         for slot in slots(reads) {
             let page = self.stripes.layout.page(stripe, slot);
             // Only what was written is read.
-            if let Some(at) = flash.ftl.lookup(page) {
-                flash.enqueue(now, flash.ftl.shape.die_of(at), Task::ParityRead { flush, page });
+            if let Some(at) = flash.ftl().lookup(page) {
+                let die = flash.shape().die_of(at);
+                flash.enqueue(now, die, Task::ParityRead { flush, page });
             }
         }
         if reads == 0 {
@@ -182,9 +179,9 @@ impl Striped {
             let Program { page, flash: to, .. } = program;
             if is_dirty {
                 self.buffer.start_flush_of(page);
-                flash.journal.media(|| Media::Flushed { logical: page, page: to });
-            } else if let Some(from) = flash.ftl.lookup(page) {
-                flash.journal.media(|| Media::Copied { from, to });
+                flash.journal_mut().media(|| Media::Flushed { logical: page, page: to });
+            } else if let Some(from) = flash.ftl().lookup(page) {
+                flash.journal_mut().media(|| Media::Copied { from, to });
             }
             self.program_or_delay(now, program, flash);
         }
@@ -197,7 +194,7 @@ impl Striped {
         flush: u32,
         flash: &mut Flash<O>,
     ) {
-        flash.journal.counters.parity_reads_pages += 1;
+        flash.counters_mut().parity_reads_pages += 1;
         let stripe_flush = self.stripes.flush_mut(flush);
         stripe_flush.reads_left -= 1;
         if stripe_flush.reads_left == 0 {
@@ -213,14 +210,14 @@ impl Striped {
         let StripeFlush { stripe, dirty, method, ref pages, .. } = *self.stripes.flush(number);
         let parity = layout.data();
         let Some(&(_, to)) = pages.iter().find(|&&(slot, _)| slot == parity) else { return };
-        if flash.journal.carries_data() {
-            let old = self.stripes.read_slots(stripe, dirty, method, &flash.ftl) & !moved;
-            let old = slots(old).filter_map(|slot| flash.ftl.lookup(layout.page(stripe, slot)));
+        if flash.journal().carries_data() {
+            let old = self.stripes.read_slots(stripe, dirty, method, flash.ftl()) & !moved;
+            let old = slots(old).filter_map(|slot| flash.ftl().lookup(layout.page(stripe, slot)));
             let new = pages.iter().filter(|&&(slot, _)| slot != parity).map(|&(_, page)| page);
             let terms: Vec<u32> = new.chain(old).collect();
-            flash.journal.media(|| Media::Cleared { page: to });
+            flash.journal_mut().media(|| Media::Cleared { page: to });
             for from in terms {
-                flash.journal.media(|| Media::Added { from, to });
+                flash.journal_mut().media(|| Media::Added { from, to });
             }
         }
         let page = layout.page(stripe, parity);
@@ -234,7 +231,7 @@ impl Striped {
         program: Program,
         flash: &mut Flash<O>,
     ) {
-        let die = flash.ftl.shape.die_of(program.flash);
+        let die = flash.shape().die_of(program.flash);
         if self.stripes.is_reached(die, flash) && self.stripes.programs(die) < FLUSHES_PER_DIE {
             self.start_program(now, die, program, flash);
         } else {
@@ -250,7 +247,7 @@ impl Striped {
         die: u32,
         flash: &mut Flash<O>,
     ) {
-        while flash.dies.die(die).collection.is_none()
+        while !flash.dies().is_collecting(die)
             && self.stripes.programs(die) < FLUSHES_PER_DIE
             && let Some(program) = self.stripes.take_delayed(die)
         {
@@ -283,7 +280,7 @@ impl Striped {
         let (_, slot) = self.stripes.layout.slot_of(page);
         let parity = self.stripes.layout.data();
         let stripe_flush = self.stripes.flush_mut(flush);
-        let counters = &mut flash.journal.counters;
+        let counters = flash.counters_mut();
         let programs = match slot {
             _ if stripe_flush.dirty >> slot & 1 == 1 => &mut counters.host_programs_pages,
             slot if slot == parity => &mut counters.parity_programs_pages,
@@ -329,10 +326,9 @@ impl Striped {
         let StripeFlush { stripe, dirty, target, .. } = *stripe_flush;
         for (slot, at) in core::mem::take(&mut stripe_flush.pages) {
             let page = self.stripes.layout.page(stripe, slot);
-            flash.ftl.commit_write(page, at);
-            flash.ftl.unpin(at);
+            flash.commit_stripe_page(page, at);
             if dirty >> slot & 1 == 1 && self.buffer.end_flush(page) {
-                flash.journal.media(|| Media::Unbuffered { logical: page });
+                flash.journal_mut().media(|| Media::Unbuffered { logical: page });
             }
         }
         // Pages that were written again meanwhile.
@@ -340,7 +336,7 @@ impl Striped {
         self.stripes.end_flush(flush);
         let before = self.stripes.layout.place(stripe);
         if target != before {
-            flash.journal.counters.moved_stripes += 1;
+            flash.counters_mut().moved_stripes += 1;
             if target.group != before.group {
                 self.wear.end_exchange();
             }

@@ -19,16 +19,17 @@ mod wear;
 pub(crate) use config::WIDTH_MAX;
 pub use config::{RainConfig, Rotation};
 pub(crate) use layout::Layout;
+pub(crate) use reconstruct::ByStripe;
 
 use crate::config::Config;
+use crate::dies::Task;
 use crate::flash::Flash;
 use crate::link::HostLink;
-use crate::ops::Task;
 use crate::placement::{Buffer, Location};
 use alloc::vec::Vec;
 use choose::Chooser;
 use nvme::Delays;
-use reconstruct::{ByStripe, Reconstructions};
+use reconstruct::Reconstructions;
 use stripes::Stripes;
 use units::{Instant, Observe};
 use wear::WearLeveling;
@@ -36,7 +37,7 @@ use wear::WearLeveling;
 /// The writes of a drive with parity of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Striped {
-    pub(crate) buffer: Buffer,
+    buffer: Buffer,
     stripes: Stripes,
     chooser: Chooser,
     reconstructions: Reconstructions,
@@ -55,6 +56,14 @@ impl Striped {
             stripes,
             buffer,
         }
+    }
+
+    pub(crate) fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
+    pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
+        &mut self.buffer
     }
 
     /// Where stripes lie.
@@ -139,8 +148,8 @@ impl Striped {
     ) {
         match task {
             Task::StripeRead { reconstruction, page } => {
-                flash.journal.counters.rebuild_reads_pages += 1;
-                let delays = flash.dies.delays_of_read(die);
+                flash.counters_mut().rebuild_reads_pages += 1;
+                let delays = flash.dies().delays_of_read(die);
                 self.add_to_reconstruction(now, (reconstruction, page), delays, flash, link);
             }
             Task::ParityRead { flush, .. } => self.end_parity_read(now, flush, flash),
@@ -158,7 +167,7 @@ impl Striped {
 
     /// The commands for which pages are reconstructed, once for each page.
     pub(crate) fn commands<O: Observe>(&self, flash: &Flash<O>) -> impl Iterator<Item = u32> {
-        let mut read_for: Vec<u32> = flash.dies.tasks().filter_map(reconstruction_of).collect();
+        let mut read_for: Vec<u32> = flash.dies().tasks().filter_map(reconstruction_of).collect();
         read_for.sort_unstable();
         read_for.dedup();
         self.reconstructions.commands(read_for)
@@ -168,8 +177,8 @@ impl Striped {
     pub(crate) fn check_invariants<O: Observe>(&self, flash: &Flash<O>) {
         self.buffer.check_invariants();
         self.reconstructions.check_invariants();
-        let mut programs = alloc::vec![0; flash.dies.len() as usize];
-        for (die, task) in flash.dies.tasks() {
+        let mut programs = alloc::vec![0; flash.dies().len() as usize];
+        for (die, task) in flash.dies().tasks() {
             programs[die as usize] += u32::from(matches!(task, Task::StripeProgram { .. }));
         }
         for (&programs, die) in programs.iter().zip(0..) {

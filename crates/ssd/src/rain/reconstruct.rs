@@ -1,10 +1,10 @@
 //! Reads that do not wait for a collection: the page is reconstructed from the rest of its stripe
 //! (TTFLASH §4.3).
 
+use crate::dies::Task;
 use crate::flash::Flash;
 use crate::link::HostLink;
 use crate::media::Media;
-use crate::ops::Task;
 use crate::placement::Location;
 use crate::rain::layout::{set_of, slots};
 use crate::rain::stripes::Stripes;
@@ -133,12 +133,12 @@ impl Reconstructions {
         flash: &mut Flash<O>,
         link: &HostLink,
     ) -> (u32, u32) {
-        let first = link.command(command).first_logical;
+        let first = link.page_of(command, 0);
         let layout = &stripes.layout;
         let (stripe, missing) = layout.slot_of(first + block);
         let left = layout.data();
         let number = self.parts.insert(Reconstruction { command, block, stripe, left });
-        flash.journal.name_reconstruction(number, link.command(command).id);
+        flash.journal_mut().name_reconstruction(number, link.id_of(command));
         *self.stripes.entry(stripe).or_insert(0) += 1;
         for slot in (0..=left).filter(|&slot| slot != missing) {
             let page = layout.page(stripe, slot);
@@ -167,9 +167,9 @@ impl Reconstructions {
         let part = self.parts.get_mut(number);
         part.left -= 1;
         let Reconstruction { command, block, stripe, left } = *part;
-        let flash_page = flash.ftl.lookup(page);
-        flash.journal.media(|| Media::SensedPart {
-            command: link.command(command).id,
+        let flash_page = flash.ftl().lookup(page);
+        flash.journal_mut().media(|| Media::SensedPart {
+            command: link.id_of(command),
             block,
             page: flash_page,
         });
@@ -185,7 +185,7 @@ impl Reconstructions {
         }
         delays.add(Cause::Rebuild, self.xor);
         self.computing.push_back(Computing { at: now + self.xor, command, delays });
-        flash.journal.counters.rebuilt_pages += 1;
+        flash.counters_mut().rebuilt_pages += 1;
         last.then_some(stripe)
     }
 
@@ -267,8 +267,8 @@ fn is_worth_it<O: Observe>(
     }
     let place = layout.place(stripe);
     let channels =
-        slots(additional).map(|slot| flash.dies.channel_of(layout.die_at(stripe, slot, place)));
-    let busy_channels = channels.filter(|&channel| flash.dies.is_channel_busy(channel)).count();
+        slots(additional).map(|slot| flash.dies().channel_of(layout.die_at(stripe, slot, place)));
+    let busy_channels = channels.filter(|&channel| flash.dies().is_channel_busy(channel)).count();
     let die = layout.die_at(stripe, blocked.trailing_zeros(), place);
-    flash.collection_left(now, die) > flash.dies.times().read_service * busy_channels as u64
+    flash.collection_left(now, die) > flash.dies().times().read_service * busy_channels as u64
 }

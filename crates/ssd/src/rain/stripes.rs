@@ -146,7 +146,7 @@ impl Stripes {
 
     /// Whether a program on `die` would neither wait for a collection nor for others that do.
     pub(crate) fn is_reached<O: Observe>(&self, die: u32, flash: &Flash<O>) -> bool {
-        flash.dies.die(die).collection.is_none() && self.delayed(die) == 0
+        !flash.dies().is_collecting(die) && self.delayed(die) == 0
     }
 
     /// The slots of a stripe that must be read to compute its parity, as bits. Pages that were
@@ -168,7 +168,7 @@ impl Stripes {
         flash: &Flash<O>,
     ) -> u64 {
         let row = self.layout.row(stripe, self.layout.place(stripe));
-        set_of(slots(of).filter(|&slot| flash.dies.die(row.die(slot)).collection.is_some()))
+        set_of(slots(of).filter(|&slot| flash.dies().is_collecting(row.die(slot))))
     }
 
     /// Flash pages that are allocated and not mapped yet.

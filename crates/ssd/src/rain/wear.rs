@@ -95,7 +95,7 @@ impl WearLeveling {
         }
         let groups = stripes.layout.groups;
         let wear =
-            |group: u32| groups.dies(group).map(|die| flash.ftl.die_erases(die)).sum::<u64>();
+            |group: u32| groups.dies(group).map(|die| flash.ftl().die_erases(die)).sum::<u64>();
         let least = (0..groups.count).min_by_key(|&group| wear(group))?;
         let worth_it = wear(group) - wear(least) >= u64::from(erases) * u64::from(groups.width);
         (worth_it && can_take_stripe(least, stripes, flash))
@@ -120,9 +120,8 @@ impl WearLeveling {
 
 /// Whether every die of a group has room for a page and none collects.
 fn can_take_stripe<O: Observe>(group: u32, stripes: &Stripes, flash: &Flash<O>) -> bool {
-    let turns = flash.collector.turns.as_ref();
-    turns.is_some_and(|turns| turns.collecting(group) == 0)
-        && stripes.layout.groups.dies(group).all(|die| flash.ftl.has_room_on(die))
+    flash.collecting_in_group(group) == Some(0)
+        && stripes.layout.groups.dies(group).all(|die| flash.ftl().has_room_on(die))
 }
 
 /// The turn of a stripe at which its dirty pages and its parity burden dies that have at least
@@ -137,7 +136,7 @@ fn lighter_shift<O: Observe>(
     let written = stripes.order.dirty(stripe) | 1 << layout.data();
     let burdened = |place: Place| {
         slots(written)
-            .map(|slot| flash.ftl.die_erases(layout.die_at(stripe, slot, place)))
+            .map(|slot| flash.ftl().die_erases(layout.die_at(stripe, slot, place)))
             .max()
             .unwrap_or(0)
     };

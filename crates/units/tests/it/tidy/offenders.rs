@@ -12,7 +12,7 @@ pub(super) const MANY_FIELDS: &[(&str, &str)] = &[];
 
 /// Types whose `impl` blocks, or free functions that change them, are in more files than the cap, by
 /// crate.
-pub(super) const SPREAD_IMPLS: &[(&str, &str)] = &[("ssd", "Flash"), ("ssd", "Ftl")];
+pub(super) const SPREAD_IMPLS: &[(&str, &str)] = &[];
 
 /// Compares what was found, with what is wrong about it, with a list of what is known.
 pub(super) fn compare(

@@ -4,79 +4,46 @@
 //! Knows: page operations and how long they take. Does not know: where data lies, when and what is
 //! collected, commands.
 
-use crate::channel::Channel;
+mod answers;
+mod channel;
+mod check;
+mod die;
+mod ledger;
+mod ops;
+mod planes;
+mod times;
+
+pub(crate) use answers::{Pushed, StepEnd, Taken};
+pub(crate) use die::{Copy, Job};
+pub(crate) use ops::{Need, Task};
+
 use crate::config::{Config, SchedulingConfig, Suspendable, SuspensionConfig};
-use crate::die::{Copy, Die, Job, State, Step, Suspended};
-use crate::die_times::Times;
-use crate::ledger::{Spent, Work};
-use crate::ops::{Need, Op, Task};
-use crate::planes::PlaneReads;
+use crate::dies::channel::Channel;
+use crate::dies::die::{Die, State, Step, Suspended};
+use crate::dies::ledger::{Spent, Work};
+use crate::dies::ops::Op;
+use crate::dies::planes::PlaneReads;
+use crate::dies::times::Times;
 use alloc::vec;
 use alloc::vec::Vec;
 use nvme::{Cause, Delays};
 use units::{Deadlines, Duration, Instant, Slab};
 
-/// Where an operation has gone that joined the queue of a die.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pushed {
-    /// It queued up behind a collection, or behind what a collection held up.
-    pub(crate) held_up: bool,
-    /// It went in front of the writes that wait.
-    pub(crate) overtook: bool,
-    /// The die has nothing else to do, or a plane of it may take the operation up.
-    pub(crate) idle: bool,
-}
-
-/// What a die has taken up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Taken {
-    /// Nothing: its queue is empty.
-    Nothing,
-    /// A page operation, which has begun.
-    Operation(Task),
-    /// It is held for this collection from now on.
-    Hold(u32),
-}
-
-/// What the end of a step on a die leads to. A die that is not said to go on waits to be told what
-/// to do next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum StepEnd {
-    /// The die goes on with the next step.
-    Continues,
-    /// An operation from the queue is done.
-    Finished(Task),
-    /// A collection's copy is done.
-    Copied(Copy),
-    /// Pages that a collection moves have been read.
-    Gathered,
-    /// Pages that a collection gathered have been programmed.
-    Relocated,
-    /// A collection's erase is done.
-    Erased,
-    /// A flash page was read to check it.
-    Scrubbed(u32),
-    /// The die has been idle for long enough to scrub.
-    Idle,
-    /// What it worked on is suspended.
-    Suspended,
-}
-
 /// The dies and channels of one drive.
 #[derive(Clone, Debug)]
 pub(crate) struct DieArray {
-    pub(crate) dies: Vec<Die>,
-    pub(crate) channels: Vec<Channel>,
+    dies: Vec<Die>,
+    channels: Vec<Channel>,
     /// One deadline per die: the end of its current step. Behind those, one per plane that reads on
     /// its own.
-    pub(crate) deadlines: Deadlines,
-    pub(crate) ops: Slab<Op>,
+    deadlines: Deadlines,
+    ops: Slab<Op>,
     /// Planes that read on their own, if they do.
-    pub(crate) planes: Option<PlaneReads>,
+    planes: Option<PlaneReads>,
     /// Queued operations that a collection held up.
-    pub(crate) held_up: u32,
-    pub(crate) times: Times,
-    pub(crate) scheduling: SchedulingConfig,
+    held_up: u32,
+    times: Times,
+    scheduling: SchedulingConfig,
 }
 
 impl DieArray {
@@ -104,7 +71,7 @@ impl DieArray {
     }
 
     #[inline]
-    pub(crate) fn die(&self, die: u32) -> &Die {
+    fn die(&self, die: u32) -> &Die {
         &self.dies[die as usize]
     }
 
@@ -119,6 +86,77 @@ impl DieArray {
     #[inline]
     pub(crate) fn channel_of(&self, die: u32) -> u32 {
         self.die(die).channel
+    }
+
+    /// The collection that holds a die, or will when its turn in the queue comes.
+    #[inline]
+    pub(crate) fn collection_on(&self, die: u32) -> Option<u32> {
+        self.die(die).collection
+    }
+
+    /// Whether a collection holds a die, or waits for it.
+    #[inline]
+    pub(crate) fn is_collecting(&self, die: u32) -> bool {
+        self.die(die).collection.is_some()
+    }
+
+    /// The work of a die for its collection, if it has any.
+    #[inline]
+    pub(crate) fn job_on(&self, die: u32) -> Option<&Job> {
+        self.die(die).job.as_ref()
+    }
+
+    /// Whether a die waits to be given its next operation.
+    #[inline]
+    pub(crate) fn is_idle(&self, die: u32) -> bool {
+        self.die(die).state == State::Idle
+    }
+
+    /// Whether a collection that works elsewhere, or has not begun, keeps a die from the host.
+    pub(crate) fn is_held(&self, die: u32) -> bool {
+        self.die(die).state == State::Held
+    }
+
+    /// Whether a die erases a block.
+    pub(crate) fn is_erasing(&self, die: u32) -> bool {
+        self.die(die).state == State::Erasing
+    }
+
+    /// Whether a program or an erase of a die is suspended.
+    #[inline]
+    pub(crate) fn is_suspended(&self, die: u32) -> bool {
+        self.die(die).suspended.is_some()
+    }
+
+    /// Whether no operation waits for a die.
+    pub(crate) fn has_empty_queue(&self, die: u32) -> bool {
+        self.die(die).queue.front().is_none()
+    }
+
+    /// Service time of the host operations that wait for a die.
+    pub(crate) fn queued_work(&self, die: u32) -> Duration {
+        self.die(die).queue.work
+    }
+
+    /// Whether an operation waits for a die that queued up behind a collection.
+    #[inline]
+    pub(crate) fn is_held_up_on(&self, die: u32) -> bool {
+        self.die(die).queue.held_up > 0
+    }
+
+    /// Programs of a die that are queued or running: of the host, or of the flush of the write
+    /// buffer.
+    #[inline]
+    pub(crate) fn programs_on(&self, die: u32) -> u32 {
+        self.die(die).programs
+    }
+
+    /// How long the operation in service on a die has still to move data for, each time behind all
+    /// that wait for the channel; nothing for reads of the host.
+    pub(crate) fn moves_left(&self, die: u32) -> Duration {
+        let target = self.die(die);
+        let turns = self.channels[target.channel as usize].turns();
+        self.times.transfer_in * (target.moves_left() * turns)
     }
 
     /// When the first step ends.
@@ -174,28 +212,6 @@ impl DieArray {
         self.step_left(now, die) + self.suspended_left(die) + rest + worker.queue.work
     }
 
-    /// What an operation takes of a die that works on one page at a time.
-    #[inline]
-    pub(crate) fn need_of(&self, task: Task) -> Need {
-        match task {
-            Task::Hold { .. } => Need::of_die(Duration::ZERO),
-            task if task.is_read() => Need::of_die(self.times.read),
-            _ => Need::of_die(self.times.program),
-        }
-    }
-
-    #[inline]
-    fn service_of(&self, task: Task, need: Need) -> Duration {
-        match task {
-            Task::Hold { .. } => Duration::ZERO,
-            task if task.is_read() => need.cells + self.times.transfer,
-            Task::FlushUnit { .. } => {
-                need.cells + self.times.transfer_in * u64::from(need.transfers)
-            }
-            _ => need.cells + self.times.transfer_in,
-        }
-    }
-
     /// Whether a read that arrives now goes to the front of the queue of its die. A collection that
     /// waits for the die is not overtaken: the host was told when it would be over. With paced
     /// writes it is: reads come before both, and the writes ahead of it take long.
@@ -216,7 +232,7 @@ impl DieArray {
     #[inline]
     pub(crate) fn push(&mut self, now: Instant, die: u32, task: Task, need: Need) -> Pushed {
         let overtook = self.overtakes(&self.dies[die as usize], task);
-        let service = self.service_of(task, need);
+        let service = self.times.service_of(task, need);
         let target = &mut self.dies[die as usize];
         // What queues up behind I/O that a collection held up is held up by it as well.
         let behind = target.collection.is_some() || (target.queue.held_up > 0 && !overtook);
@@ -542,7 +558,7 @@ impl DieArray {
         }
     }
 
-    /// A collecting die copies a page.
+    /// A collecting die copies a page, behind which its job goes on.
     #[inline]
     pub(crate) fn begin_copy(&mut self, now: Instant, die: u32, copy: Copy) {
         let Times { read, program, copy_transfer, .. } = self.times;
@@ -552,8 +568,12 @@ impl DieArray {
         } else {
             (Step::Sense, Work::CollectionRead, Duration::ZERO, read)
         };
-        self.dies[die as usize].state = State::Copying(copy, step);
-        self.dies[die as usize].ledger.switch_with_lead(now, Some(work), lead);
+        let target = &mut self.dies[die as usize];
+        if let Some(job) = &mut target.job {
+            job.cursor = copy.from + 1;
+        }
+        target.state = State::Copying(copy, step);
+        target.ledger.switch_with_lead(now, Some(work), lead);
         self.deadlines.set(die as usize, now + length);
     }
 

@@ -2,8 +2,8 @@
 
 use crate::codec::{Reader, StateError, Writer};
 use crate::config::{CollectionUnit, Config};
-use crate::ftl::{Frontier, Ftl, NOT_A_CANDIDATE};
-use crate::page::PackedPage;
+use crate::ftl::Ftl;
+use crate::ftl::frontier::Frontier;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -28,20 +28,18 @@ fn take_exactly(
 impl Ftl {
     /// Writes what cannot be derived from the rest.
     pub(crate) fn write_state(&self, writer: &mut Writer) {
-        writer.put_list(self.turns.iter().copied());
+        writer.put_list(self.turns.positions().iter().copied());
         writer.put_list(self.erase_counts.iter().copied());
         writer.put_list(
             self.frontiers.iter().map(|frontier| frontier.block.map_or(0, |block| block + 1)),
         );
-        writer.put_list(self.frontiers.iter().map(|frontier| frontier.end - frontier.next));
+        writer.put_list(self.frontiers.iter().map(Frontier::left));
         if let Some(slc) = &self.slc {
             slc.write_state(self.space.slc_lines(), writer);
         }
         self.space.write_state(writer);
         // One more, so that nowhere is 0.
-        writer.put_list(
-            self.logical_to_flash.iter().map(|page| page.get().map_or(0, |page| page + 1)),
-        );
+        writer.put_list(self.map.places().map(|page| page.map_or(0, |page| page + 1)));
     }
 
     /// Reads what [`Ftl::write_state`] wrote, for a drive without parity of its own.
@@ -49,8 +47,9 @@ impl Ftl {
         let mut ftl = Self::new(config);
         let shape = ftl.shape;
         let dies = shape.dies as usize;
-        let dies_of_range = shape.dies / shape.ranges.count;
-        ftl.turns = take_exactly(reader, ftl.turns.len(), dies_of_range, "whose turn it is")?;
+        let ranges = shape.ranges.count as usize;
+        let turns = take_exactly(reader, ranges, shape.ranges.dies, "whose turn it is")?;
+        ftl.turns.set_positions(turns);
         let blocks = ftl.erase_counts.len();
         ftl.erase_counts = take_exactly(reader, blocks, ERASES_MAX, "erasures of blocks")?;
         let open = take_exactly(reader, dies, shape.blocks_per_die + 1, "open blocks")?;
@@ -71,9 +70,8 @@ impl Ftl {
             slc.read_state(reader, &shape, &mut ftl.space)?;
         }
         let slc = ftl.slc.as_ref();
-        let is_cached = |die, block| {
-            slc.is_some_and(|slc| slc.has(shape.unit_of(shape.first_page(die, block))))
-        };
+        let is_cached =
+            |die, block| slc.is_some_and(|slc| slc.has(shape.unit_of_block(die, block)));
         ftl.space.read_state(reader, shape.blocks_per_die, &open, is_cached)?;
         if (0..shape.dies).any(|die| ftl.free(die) < shape.levels.hard) {
             return Err(contradiction("fewer blocks are free than collection needs"));
@@ -85,8 +83,8 @@ impl Ftl {
 
     fn read_map(&mut self, reader: &mut Reader<'_>) -> Result<(), StateError> {
         let shape = self.shape;
-        let pages = self.flash_to_logical.len() as u32;
-        let map = take_exactly(reader, self.logical_to_flash.len(), pages + 1, "the map")?;
+        let logical_pages = shape.stored_pages as usize;
+        let map = take_exactly(reader, logical_pages, shape.pages() + 1, "the map")?;
         let is_written = self.written_blocks();
         for (logical, page) in (0..).zip(map) {
             let Some(page) = page.checked_sub(1) else { continue };
@@ -105,9 +103,8 @@ impl Ftl {
             if self.holds(page).is_some() {
                 return Err(contradiction("two pages are in one place"));
             }
-            self.flash_to_logical[page as usize] = PackedPage::new(logical);
-            self.logical_to_flash[logical as usize] = PackedPage::new(page);
-            self.valid[shape.unit_of(page)] += 1;
+            self.map.insert(logical, page);
+            self.valid.add(shape.unit_of(page), 1);
         }
         Ok(())
     }
@@ -127,7 +124,7 @@ impl Ftl {
     fn find_candidates(&mut self) {
         let shape = self.shape;
         let written = self.written_blocks();
-        for unit in 0..self.valid.len() as u32 {
+        for unit in 0..shape.units() {
             let is_full = match shape.unit {
                 CollectionUnit::Block => {
                     let (die, block) = (unit / shape.blocks_per_die, unit % shape.blocks_per_die);
@@ -136,7 +133,7 @@ impl Ftl {
                 CollectionUnit::Line => !self.space.is_opened(unit) && written[unit as usize],
             };
             if is_full && !self.slc.as_ref().is_some_and(|slc| slc.has(unit as usize)) {
-                self.valid[unit as usize] &= !NOT_A_CANDIDATE;
+                self.valid.make_candidate(unit as usize);
             }
         }
     }

@@ -3,13 +3,16 @@
 //! Knows: collections, the part of the drive in which one runs at a time, the window contract. Does
 //! not know: what a die does for a collection, where pages lie.
 
-use crate::collection::{Collection, Leave};
-use crate::config::{CollectionUnit, Config};
+use crate::config::{CollectionTrigger, CollectionUnit, Config};
+use crate::flash::collection::{Collection, Leave};
+use crate::flash::rights::Rights;
+use crate::ftl::{Shape, Worth};
 use crate::plane_groups::GroupTurns;
-use crate::rights::Rights;
+use crate::rain::Rotation;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
+use nvme::CollectionRight;
 use units::{Instant, Slab};
 
 /// Why a collection is wanted.
@@ -29,17 +32,6 @@ impl Urgency {
     }
 }
 
-/// Whether a collection was started that somebody asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Start {
-    /// There was none to start.
-    No,
-    /// The flush of the write buffer goes first.
-    PutOff,
-    /// It was.
-    Yes,
-}
-
 /// The collections of one drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Collector {
@@ -52,9 +44,10 @@ pub(crate) struct Collector {
     scope_busy: Vec<bool>,
     /// Parts of the line being collected that are not done; 0 if none is.
     line_parts_left: u32,
-    pub(crate) rights: Rights,
+    trigger: CollectionTrigger,
+    rights: Rights,
     /// Which dies of each plane group collect, with RAIN.
-    pub(crate) turns: Option<GroupTurns>,
+    turns: Option<GroupTurns>,
 }
 
 impl Collector {
@@ -73,8 +66,80 @@ impl Collector {
             collections: Slab::new(),
             scope_busy: vec![false; scopes as usize],
             line_parts_left: 0,
+            trigger: config.collection.trigger,
             rights: Rights::new(config.ranges.count),
             turns: config.rain.map(|rain| GroupTurns::new(config, rain)),
+        }
+    }
+
+    /// When the drive may collect.
+    #[inline]
+    pub(crate) fn rights(&self) -> &Rights {
+        &self.rights
+    }
+
+    pub(crate) fn rights_mut(&mut self) -> &mut Rights {
+        &mut self.rights
+    }
+
+    /// Free blocks at which a die is due: with windows more, because what is free when the window
+    /// ends must last until the next (IODA §4.3.1, rule 1).
+    #[inline]
+    pub(crate) fn collect_at(&self, shape: &Shape) -> u32 {
+        match self.rights.right() {
+            CollectionRight::Always => shape.levels.soft,
+            CollectionRight::Windows(_) | CollectionRight::Lease { .. } => shape.levels.restore,
+            CollectionRight::Order { .. } => shape.blocks_per_die,
+        }
+    }
+
+    /// How much a victim must give. With windows anything: a line that is left alone in one window
+    /// is missing until the next, and space that runs out between them breaks the contract.
+    pub(crate) fn worth(&self) -> Worth {
+        match self.rights.right() {
+            CollectionRight::Windows(_) | CollectionRight::Lease { .. } => Worth::Anything,
+            CollectionRight::Always | CollectionRight::Order { .. } => Worth::Enough,
+        }
+    }
+
+    /// Whether the drive looks by itself whether a collection is due. A host that says until when
+    /// the drive may collect has said it by that, and may hold its commands back until it has been
+    /// done.
+    pub(crate) fn collects_by_itself(&self) -> bool {
+        let right = self.rights.right();
+        self.trigger == CollectionTrigger::FreeSpace
+            || matches!(right, CollectionRight::Lease { .. } | CollectionRight::Order { .. })
+    }
+
+    /// The plane groups, if the dies of each take turns in collecting (TTFLASH §4.4).
+    #[inline]
+    pub(crate) fn rotation(&self) -> Option<&GroupTurns> {
+        self.turns.as_ref().filter(|turns| turns.rotation != Rotation::Off)
+    }
+
+    /// Dies of a plane group that collections hold; `None` without plane groups.
+    pub(crate) fn collecting_in_group(&self, group: u32) -> Option<u32> {
+        self.turns.as_ref().map(|turns| turns.collecting(group))
+    }
+
+    /// Calls `tell` with every plane group where a die was taken or returned since the last call.
+    pub(crate) fn take_changed_groups(&mut self, tell: impl FnMut(usize)) {
+        if let Some(turns) = &mut self.turns {
+            turns.take_changed(tell);
+        }
+    }
+
+    /// A collection asks for a die.
+    pub(crate) fn take_die(&mut self, die: u32) {
+        if let Some(turns) = &mut self.turns {
+            turns.take(die);
+        }
+    }
+
+    /// A collection gives a die back.
+    pub(crate) fn give_back_die(&mut self, die: u32) {
+        if let Some(turns) = &mut self.turns {
+            turns.give_back(die);
         }
     }
 

@@ -2,20 +2,20 @@
 
 /// A page number or none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct PackedPage(u32);
+pub(super) struct PackedPage(u32);
 
 impl PackedPage {
     /// No page. No drive has as many pages that this would be the number of one.
-    pub(crate) const NONE: Self = Self(u32::MAX);
+    pub(super) const NONE: Self = Self(u32::MAX);
 
     #[inline]
-    pub(crate) fn new(page: u32) -> Self {
+    pub(super) fn new(page: u32) -> Self {
         debug_assert_ne!(page, u32::MAX);
         Self(page)
     }
 
     #[inline]
-    pub(crate) fn get(self) -> Option<u32> {
+    pub(super) fn get(self) -> Option<u32> {
         (self != Self::NONE).then_some(self.0)
     }
 }

@@ -5,10 +5,11 @@
 //! the die does; while it programs, gathers or erases, no plane reads.
 
 use crate::config::Config;
-use crate::die::{State, Step};
-use crate::dies::{DieArray, StepEnd};
-use crate::ledger::{Spent, Work};
-use crate::ops::{Op, Task};
+use crate::dies::DieArray;
+use crate::dies::answers::StepEnd;
+use crate::dies::die::{State, Step};
+use crate::dies::ledger::{Spent, Work};
+use crate::dies::ops::{Op, Task};
 use alloc::vec;
 use alloc::vec::Vec;
 use units::{Duration, Instant};
@@ -31,7 +32,7 @@ struct PlaneRead {
 
 /// The planes of a drive whose planes read on their own.
 #[derive(Clone, Debug)]
-pub(crate) struct PlaneReads {
+pub(super) struct PlaneReads {
     /// Planes of a die.
     planes: u32,
     reads: Vec<Option<PlaneRead>>,
@@ -42,7 +43,7 @@ pub(crate) struct PlaneReads {
 }
 
 impl PlaneReads {
-    pub(crate) fn new(config: &Config) -> Option<Self> {
+    pub(super) fn new(config: &Config) -> Option<Self> {
         let cells = config.cells.filter(|cells| cells.read_groups > 1)?;
         let (dies, planes) = (config.geometry.dies() as usize, cells.read_groups as usize);
         Some(Self {
@@ -54,12 +55,12 @@ impl PlaneReads {
     }
 
     /// Planes of the drive.
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.reads.len()
     }
 
     /// What the planes of a die read.
-    pub(crate) fn tasks(&self, die: u32) -> impl Iterator<Item = Task> + '_ {
+    pub(super) fn tasks(&self, die: u32) -> impl Iterator<Item = Task> + '_ {
         let first = (die * self.planes) as usize;
         self.reads[first..first + self.planes as usize].iter().flatten().map(|read| read.task)
     }
@@ -88,7 +89,7 @@ impl DieArray {
     }
 
     /// What is left of the reads of the planes of a die, unless the channel keeps them waiting.
-    pub(crate) fn plane_reads_left(&self, now: Instant, die: u32) -> Duration {
+    pub(super) fn plane_reads_left(&self, now: Instant, die: u32) -> Duration {
         let Some(planes) = &self.planes else { return Duration::ZERO };
         let first = self.len() + die * planes.planes;
         let dues = (first..first + planes.planes).map(|source| self.deadlines.get(source as usize));
@@ -99,7 +100,7 @@ impl DieArray {
 
     /// The registers of a die are needed for something else.
     #[inline]
-    pub(crate) fn forget_registers(&mut self, die: u32) {
+    pub(super) fn forget_registers(&mut self, die: u32) {
         if let Some(planes) = &mut self.planes {
             let first = (die * planes.planes) as usize;
             planes.registers[first..first + planes.planes as usize].fill(NO_PAGE);
@@ -157,7 +158,7 @@ impl DieArray {
     }
 
     /// The current step of a plane is over.
-    pub(crate) fn end_plane_step(&mut self, now: Instant, plane: u32) -> StepEnd {
+    pub(super) fn end_plane_step(&mut self, now: Instant, plane: u32) -> StepEnd {
         let transfers = !self.times.transfer.is_zero();
         if self.plane_read(plane).step == Step::Sense && transfers {
             self.request_channel_for_plane(now, plane);
@@ -194,7 +195,7 @@ impl DieArray {
     }
 
     /// A plane that has waited for its channel gets it.
-    pub(crate) fn end_channel_wait_of_plane(&mut self, now: Instant, plane: u32) {
+    pub(super) fn end_channel_wait_of_plane(&mut self, now: Instant, plane: u32) {
         self.begin_plane_transfer(now, plane);
         let after = *self.channels[self.channel_of_plane(plane)].ledger.spent();
         let read = self.plane_read(plane);
@@ -211,7 +212,7 @@ impl DieArray {
     }
 
     /// Planes behind a channel whose read is in this step.
-    pub(crate) fn planes_in(&self, step: Step, channel: u32) -> usize {
+    pub(super) fn planes_in(&self, step: Step, channel: u32) -> usize {
         let Some(planes) = &self.planes else { return 0 };
         let reads = planes.reads.iter().zip(0..);
         let here = reads.filter(|&(_, plane)| self.channel_of_plane(plane) == channel as usize);

@@ -3,7 +3,7 @@
 
 /// A divisor above zero.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Divisor {
+pub(super) struct Divisor {
     value: u32,
     /// `⌈2^64 / value⌉`, of which the upper half of a product is exact for every `u32` (Lemire,
     /// Kaser and Kurz, "Faster remainder by direct computation", 2019); 0 for 1, where it does not
@@ -12,13 +12,13 @@ pub(crate) struct Divisor {
 }
 
 impl Divisor {
-    pub(crate) const fn new(value: u32) -> Self {
+    pub(super) const fn new(value: u32) -> Self {
         Self { value, reciprocal: (u64::MAX / value as u64).wrapping_add(1) }
     }
 
     /// `number / value`.
     #[inline]
-    pub(crate) const fn divide(self, number: u32) -> u32 {
+    pub(super) const fn divide(self, number: u32) -> u32 {
         if self.reciprocal == 0 {
             return number;
         }
@@ -27,7 +27,7 @@ impl Divisor {
 
     /// `number % value`.
     #[inline]
-    pub(crate) const fn remainder(self, number: u32) -> u32 {
+    pub(super) const fn remainder(self, number: u32) -> u32 {
         number - self.divide(number) * self.value
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::cells::CellConfig;
 use crate::config::Config;
-use crate::die::{Copy, Job};
+use crate::dies::{Copy, Job};
 use crate::ftl::Ftl;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -59,7 +59,7 @@ impl Relocator {
     pub(crate) fn next(&mut self, die: u32, job: &Job, ftl: &mut Ftl) -> Move {
         let gathered = &mut self.gathered[die as usize];
         let unit = self.cells.unit_pages();
-        let end = job.first_page + ftl.shape.pages_per_block;
+        let end = job.first_page + ftl.shape().pages_per_block;
         let first = ftl.next_valid(job.cursor, end);
         let is_full = gathered.pages.len() as u32 == unit;
         match first {
@@ -93,7 +93,7 @@ impl Relocator {
                 let to = ftl.allocate_for_collection(die);
                 ftl.fill_unit(die, to, count);
                 gathered.to = Some(to);
-                let offset = to % ftl.shape.pages_per_block;
+                let offset = to % ftl.shape().pages_per_block;
                 // What is left of the unit is programmed with filler, which takes its way as well.
                 let transfers = unit / self.cells.blocks_per_page;
                 Move::Program { program: self.cells.program_time(offset), transfers }

@@ -1,7 +1,7 @@
 //! Free blocks and open lines as numbers, and back with every number checked.
 
 use crate::codec::{Reader, StateError, Writer};
-use crate::space::{Lines, Sequence, Space};
+use crate::ftl::space::{Lines, Sequence, Space};
 use alloc::vec::Vec;
 
 const BLOCKS: &str = "free and open blocks";
@@ -11,7 +11,7 @@ const fn contradiction(what: &'static str) -> StateError {
 }
 
 /// A list of different blocks that marks them as known; none may be known already.
-pub(crate) fn take_blocks(
+pub(super) fn take_blocks(
     reader: &mut Reader<'_>,
     known: &mut [bool],
     what: &'static str,
@@ -27,7 +27,7 @@ pub(crate) fn take_blocks(
 
 impl Space {
     /// Writes what cannot be derived from the open blocks of the dies.
-    pub(crate) fn write_state(&self, writer: &mut Writer) {
+    pub(super) fn write_state(&self, writer: &mut Writer) {
         match self {
             Self::Blocks(free) => {
                 free.iter().for_each(|free| writer.put_list(free.iter().copied()));
@@ -40,7 +40,7 @@ impl Space {
     }
 
     /// Lines that are being filled with one bit in a cell; none if every die has blocks of its own.
-    pub(crate) fn slc_lines(&self) -> Option<&Sequence> {
+    pub(super) fn slc_lines(&self) -> Option<&Sequence> {
         match self {
             Self::Blocks(_) => None,
             Self::Lines(lines) => Some(&lines.slc),
@@ -48,7 +48,7 @@ impl Space {
     }
 
     /// Takes over such lines, of each of which so many dies have filled their block.
-    pub(crate) fn set_slc_lines(&mut self, sequence: Sequence, filled: impl Fn(usize) -> u32) {
+    pub(super) fn set_slc_lines(&mut self, sequence: Sequence, filled: impl Fn(usize) -> u32) {
         if let Self::Lines(lines) = self {
             for (index, &line) in sequence.opened.iter().enumerate() {
                 lines.left[line as usize] = filled(index);
@@ -60,7 +60,7 @@ impl Space {
     /// Reads what [`Space::write_state`] wrote into a space of the same kind. `open` is the open
     /// block of each die, if it has one; `is_cached` says of a die and a block whether that is in
     /// SLC mode.
-    pub(crate) fn read_state(
+    pub(super) fn read_state(
         &mut self,
         reader: &mut Reader<'_>,
         blocks_per_die: u32,
@@ -86,7 +86,7 @@ impl Space {
     }
 
     /// Calls `tell` with the blocks of `die` that it has written nothing to since they were erased.
-    pub(crate) fn for_each_unwritten(&self, die: u32, mut tell: impl FnMut(u32)) {
+    pub(super) fn for_each_unwritten(&self, die: u32, mut tell: impl FnMut(u32)) {
         match self {
             Self::Blocks(free) => free[die as usize].iter().for_each(|&block| tell(block)),
             Self::Lines(lines) => {
@@ -100,7 +100,7 @@ impl Space {
     }
 
     /// Whether `line` is one that some die has not filled.
-    pub(crate) fn is_opened(&self, line: u32) -> bool {
+    pub(super) fn is_opened(&self, line: u32) -> bool {
         match self {
             Self::Blocks(_) => false,
             Self::Lines(lines) => {
@@ -111,14 +111,14 @@ impl Space {
 }
 
 impl Sequence {
-    pub(crate) fn write_state(&self, writer: &mut Writer) {
+    pub(super) fn write_state(&self, writer: &mut Writer) {
         writer.put_list(self.opened.iter().copied());
         writer.put_list((0..self.position.len() as u32).map(|die| self.reached(die) as u32));
     }
 
     /// Reads what [`Sequence::write_state`] wrote for so many dies, and marks the lines as known;
     /// none may be known already.
-    pub(crate) fn read_state(
+    pub(super) fn read_state(
         reader: &mut Reader<'_>,
         dies: usize,
         known: &mut [bool],
@@ -136,7 +136,7 @@ impl Sequence {
     }
 
     /// The line that a die has come to, if it has come to one.
-    pub(crate) fn line_of(&self, die: u32) -> Option<u32> {
+    pub(super) fn line_of(&self, die: u32) -> Option<u32> {
         let last = self.reached(die).checked_sub(1)?;
         self.opened.get(last).copied()
     }

@@ -1,8 +1,9 @@
 //! Collection that takes no time: the ideal drive, and preparing drives.
 
+use crate::aged::AgedBlock;
 use crate::config::CollectionUnit;
 use crate::flash::Flash;
-use crate::ftl::{Ftl, Worth};
+use crate::ftl::{BlockImage, Ftl, Placements, Worth};
 use crate::media::Media;
 use alloc::vec::Vec;
 use units::Observe;
@@ -11,7 +12,7 @@ impl<O: Observe> Flash<O> {
     /// Collects on `die` until it is above the soft watermark, in no time.
     pub(crate) fn collect_instantly(&mut self, die: u32) {
         self.collect_all_instantly(die, |ftl| {
-            let is_due = ftl.free(die) <= ftl.shape.levels.soft;
+            let is_due = ftl.free(die) <= ftl.shape().levels.soft;
             is_due.then(|| ftl.victim(die, Worth::Enough)).flatten()
         });
     }
@@ -19,9 +20,9 @@ impl<O: Observe> Flash<O> {
     /// Collects for each die in no time until `restore` blocks are free, any victim that gives
     /// something.
     pub(crate) fn restore_instantly(&mut self) {
-        for die in 0..self.ftl.shape.dies {
+        for die in 0..self.ftl.shape().dies {
             self.collect_all_instantly(die, |ftl| {
-                let is_due = ftl.free(die) <= ftl.shape.levels.restore;
+                let is_due = ftl.free(die) <= ftl.shape().levels.restore;
                 is_due.then(|| ftl.victim(die, Worth::Anything)).flatten()
             });
         }
@@ -29,14 +30,14 @@ impl<O: Observe> Flash<O> {
 
     /// Folds what is in the cache of SLC blocks, in no time.
     pub(crate) fn fold_instantly(&mut self) {
-        for die in 0..self.ftl.shape.dies {
+        for die in 0..self.ftl.shape().dies {
             self.collect_all_instantly(die, |ftl| ftl.slc_to_fold(die));
         }
     }
 
     /// Collects for `die` what `next` names, in no time.
     fn collect_all_instantly(&mut self, die: u32, next: impl Fn(&Ftl) -> Option<u32>) {
-        let shape = self.ftl.shape;
+        let shape = *self.ftl.shape();
         // A block with programs in flight cannot be erased before they are done, and in no time
         // nothing gets done: such victims are passed over.
         let mut passed_over = Vec::new();
@@ -53,11 +54,12 @@ impl<O: Observe> Flash<O> {
             for die in dies {
                 let copied = self.collect_block(die, block);
                 self.ftl.align(die);
-                self.journal.counters.collection_reads_pages += u64::from(copied);
-                self.journal.counters.collection_programs_pages += u64::from(copied);
-                self.journal.counters.erases += 1;
+                let counters = self.journal.counters_mut();
+                counters.collection_reads_pages += u64::from(copied);
+                counters.collection_programs_pages += u64::from(copied);
+                counters.erases += 1;
             }
-            self.journal.counters.collections += 1;
+            self.counters_mut().collections += 1;
         }
         for block in passed_over {
             self.ftl.cancel_collection(die, block);
@@ -67,7 +69,7 @@ impl<O: Observe> Flash<O> {
     /// Collects on every die if collections take no time. Returns whether they do.
     pub(crate) fn collect_everywhere_instantly(&mut self) -> bool {
         if self.config.collection.untimed.collects() {
-            for die in 0..self.ftl.shape.dies {
+            for die in 0..self.ftl.shape().dies {
                 self.collect_instantly(die);
             }
             if self.ftl.waits_for_slc() {
@@ -79,8 +81,8 @@ impl<O: Observe> Flash<O> {
 
     /// Copies the valid pages of a block and erases it at once. Returns the pages copied.
     fn collect_block(&mut self, die: u32, block: u32) -> u32 {
-        let first_page = self.ftl.shape.first_page(die, block);
-        let end = first_page + self.ftl.shape.pages_per_block;
+        let first_page = self.ftl.shape().first_page(die, block);
+        let end = first_page + self.ftl.shape().pages_per_block;
         let mut cursor = first_page;
         let mut copied = 0;
         let is_cached = self.ftl.slc_at(first_page).is_some();
@@ -91,16 +93,38 @@ impl<O: Observe> Flash<O> {
             cursor = from + 1;
             copied += 1;
         }
-        self.journal.counters.folded_pages += if is_cached { u64::from(copied) } else { 0 };
+        self.counters_mut().folded_pages += if is_cached { u64::from(copied) } else { 0 };
         self.erase(die, first_page);
         copied
+    }
+
+    /// Has a factory-new drive programmed a block before its first command: see
+    /// [`Ftl::place_block`].
+    pub(crate) fn place_block(
+        &mut self,
+        block: AgedBlock,
+        image: &BlockImage,
+        placements: &mut Placements,
+    ) {
+        self.ftl.place_block(block.die, block.pages, image, placements);
+    }
+
+    /// See [`Ftl::enter`].
+    pub(crate) fn enter(&mut self, placements: &Placements) {
+        self.ftl.enter(placements);
+    }
+
+    /// The next page of each die is the first of a program: what was placed page by page is
+    /// followed by filler.
+    pub(crate) fn align(&mut self) {
+        (0..self.shape().dies).for_each(|die| self.ftl.align(die));
     }
 
     /// Writes a page in no time, to the die that it is bound to or to any, and collects as needed.
     pub(crate) fn write_untimed(&mut self, page: u32, die: Option<u32>) {
         let Some(place) = self.ftl.allocate_on(page, die) else {
             // Every die is at the hard watermark: validation left each of them a victim somewhere.
-            for die in 0..self.ftl.shape.dies {
+            for die in 0..self.ftl.shape().dies {
                 self.collect_instantly(die);
             }
             let place =
@@ -109,7 +133,7 @@ impl<O: Observe> Flash<O> {
             return;
         };
         self.ftl.commit_write(page, place.page);
-        if place.opened_block && self.ftl.free(place.die) <= self.ftl.shape.levels.soft {
+        if place.opened_block && self.ftl.free(place.die) <= self.ftl.shape().levels.soft {
             self.collect_instantly(place.die);
         }
     }

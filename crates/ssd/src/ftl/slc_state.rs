@@ -1,10 +1,11 @@
 //! The blocks in SLC mode as numbers, and back with every number checked.
 
 use crate::codec::{Reader, StateError, Writer};
-use crate::ftl::{Frontier, Shape};
-use crate::slc::SlcBlocks;
-use crate::space::{Sequence, Space};
-use crate::space_state::take_blocks;
+use crate::ftl::frontier::Frontier;
+use crate::ftl::shape::Shape;
+use crate::ftl::slc::SlcBlocks;
+use crate::ftl::space::{Sequence, Space};
+use crate::ftl::space_state::take_blocks;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -16,18 +17,18 @@ fn contradiction() -> StateError {
 
 impl SlcBlocks {
     /// Writes what cannot be derived from the rest. `lines` are those that are being filled.
-    pub(crate) fn write_state(&self, lines: Option<&Sequence>, writer: &mut Writer) {
+    pub(super) fn write_state(&self, lines: Option<&Sequence>, writer: &mut Writer) {
         self.full.iter().for_each(|full| writer.put_list(full.iter().copied()));
         let open = self.frontiers.iter();
         writer.put_list(open.map(|frontier| frontier.block.map_or(0, |block| block + 1)));
-        writer.put_list(self.frontiers.iter().map(|frontier| frontier.end - frontier.next));
+        writer.put_list(self.frontiers.iter().map(Frontier::left));
         if let Some(lines) = lines {
             lines.write_state(writer);
         }
     }
 
     /// Reads what [`SlcBlocks::write_state`] wrote.
-    pub(crate) fn read_state(
+    pub(super) fn read_state(
         &mut self,
         reader: &mut Reader<'_>,
         shape: &Shape,
@@ -93,7 +94,7 @@ impl SlcBlocks {
     }
 
     /// Whether a page of a block in SLC mode may hold anything.
-    pub(crate) fn may_hold(&self, shape: &Shape, page: u32) -> bool {
+    pub(super) fn may_hold(&self, shape: &Shape, page: u32) -> bool {
         let frontier = &self.frontiers[shape.die_of(page) as usize];
         page % shape.pages_per_block < self.pages_per_block
             && !(frontier.next..frontier.end).contains(&page)

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 /// Blocks that may be opened, first freed first opened, which spreads wear.
 #[derive(Clone, Debug)]
-pub(crate) enum Space {
+pub(super) enum Space {
     /// Every die has blocks of its own.
     Blocks(Vec<VecDeque<u32>>),
     /// Blocks of the same number on all dies are opened and freed as a line.
@@ -17,32 +17,32 @@ pub(crate) enum Space {
 /// Lines in the order of opening. Dies fill at slightly different speeds, because a collection
 /// copies a different number of pages on each; every die walks the same sequence at its own pace.
 #[derive(Clone, Debug)]
-pub(crate) struct Lines {
-    pub(crate) free: VecDeque<u32>,
+pub(super) struct Lines {
+    pub(super) free: VecDeque<u32>,
     /// Lines that are being filled with as many bits in a cell as there are.
-    pub(crate) ordinary: Sequence,
+    pub(super) ordinary: Sequence,
     /// Lines that are being filled with one bit in a cell.
-    pub(crate) slc: Sequence,
+    pub(super) slc: Sequence,
     /// Dies that have filled their block of the line.
-    pub(crate) left: Vec<u32>,
+    pub(super) left: Vec<u32>,
     /// Dies that have erased their block of the line.
     erased: Vec<u32>,
 }
 
 /// Lines that are being filled.
 #[derive(Clone, Debug)]
-pub(crate) struct Sequence {
+pub(super) struct Sequence {
     /// Lines that some die has not filled yet, oldest first.
-    pub(crate) opened: VecDeque<u32>,
+    pub(super) opened: VecDeque<u32>,
     /// Sequence number of the first line in `opened`.
-    pub(crate) opened_base: u64,
+    pub(super) opened_base: u64,
     /// Sequence number of the next line of each die.
-    pub(crate) position: Vec<u64>,
+    pub(super) position: Vec<u64>,
 }
 
 /// How a block is programmed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mode {
+pub(super) enum Mode {
     /// With as many bits in a cell as there are.
     Ordinary,
     /// With one.
@@ -51,14 +51,14 @@ pub(crate) enum Mode {
 
 /// A block that a die may fill.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Opened {
-    pub(crate) block: u32,
+pub(super) struct Opened {
+    pub(super) block: u32,
     /// It was free before, on all dies.
-    pub(crate) was_free: bool,
+    pub(super) was_free: bool,
 }
 
 impl Space {
-    pub(crate) fn new(unit: CollectionUnit, dies: u32, blocks_per_die: u32) -> Self {
+    pub(super) fn new(unit: CollectionUnit, dies: u32, blocks_per_die: u32) -> Self {
         match unit {
             CollectionUnit::Block => {
                 Self::Blocks(vec![(0..blocks_per_die).collect(); dies as usize])
@@ -74,7 +74,7 @@ impl Space {
     }
 
     /// Free blocks of `die`, or free lines.
-    pub(crate) fn free(&self, die: u32) -> u32 {
+    pub(super) fn free(&self, die: u32) -> u32 {
         match self {
             Self::Blocks(free) => free[die as usize].len() as u32,
             Self::Lines(lines) => lines.free.len() as u32,
@@ -82,7 +82,7 @@ impl Space {
     }
 
     /// The next block of `die` in a mode, unless that would leave fewer than `keep` free.
-    pub(crate) fn open(&mut self, die: u32, mode: Mode, keep: u32) -> Option<Opened> {
+    pub(super) fn open(&mut self, die: u32, mode: Mode, keep: u32) -> Option<Opened> {
         match self {
             Self::Blocks(free) => {
                 let free = &mut free[die as usize];
@@ -96,7 +96,7 @@ impl Space {
     }
 
     /// `die` has filled `block`. Returns whether the collection unit is now full everywhere.
-    pub(crate) fn close(&mut self, mode: Mode, block: u32) -> bool {
+    pub(super) fn close(&mut self, mode: Mode, block: u32) -> bool {
         match self {
             Self::Blocks(_) => true,
             Self::Lines(lines) => lines.close(mode, block),
@@ -104,7 +104,7 @@ impl Space {
     }
 
     /// `die` has erased `block`. Returns whether the collection unit is now free.
-    pub(crate) fn release(&mut self, die: u32, block: u32) -> bool {
+    pub(super) fn release(&mut self, die: u32, block: u32) -> bool {
         match self {
             Self::Blocks(free) => {
                 free[die as usize].push_back(block);
@@ -121,7 +121,7 @@ impl Sequence {
     }
 
     /// Opened lines that `die` has come to.
-    pub(crate) fn reached(&self, die: u32) -> usize {
+    pub(super) fn reached(&self, die: u32) -> usize {
         (self.position[die as usize] - self.opened_base) as usize
     }
 }

@@ -1,12 +1,12 @@
 //! A die: one queue, one operation at a time.
 
-use crate::ledger::{Ledger, Spent, Work};
-use crate::ops::{OpQueue, Task};
+use crate::dies::ledger::{Ledger, Spent, Work};
+use crate::dies::ops::{OpQueue, Task};
 use units::Duration;
 
 /// What a die does now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum State {
+pub(super) enum State {
     /// Nothing. A deadline, if there is one, is when it begins to scrub.
     Idle,
     /// A step of an operation from the queue.
@@ -31,7 +31,7 @@ pub(crate) enum State {
 
 /// A step of a page operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Step {
+pub(super) enum Step {
     /// Sensing the page into the register.
     Sense,
     /// Waiting for the channel.
@@ -67,45 +67,45 @@ pub(crate) struct Job {
 
 /// A program or an erase that was interrupted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Suspended {
-    pub(crate) state: State,
+pub(super) struct Suspended {
+    pub(super) state: State,
     /// What is left of it, resuming included.
-    pub(crate) left: Duration,
-    pub(crate) work: Option<Work>,
+    pub(super) left: Duration,
+    pub(super) work: Option<Work>,
 }
 
 /// One die.
 #[derive(Clone, Debug)]
-pub(crate) struct Die {
-    pub(crate) state: State,
+pub(super) struct Die {
+    pub(super) state: State,
     /// Its channel.
-    pub(crate) channel: u32,
-    pub(crate) queue: OpQueue,
+    pub(super) channel: u32,
+    pub(super) queue: OpQueue,
     /// Programs that are queued or running: of the host, or of the flush of the write buffer.
-    pub(crate) programs: u32,
+    pub(super) programs: u32,
     /// What the read in service has waited for so far.
-    pub(crate) waited: Spent,
+    pub(super) waited: Spent,
     /// The channel's ledger when the read in service began to wait for it.
-    pub(crate) channel_before: Spent,
+    pub(super) channel_before: Spent,
     /// The collection that holds this die, or will when its turn in the queue comes.
-    pub(crate) collection: Option<u32>,
-    pub(crate) job: Option<Job>,
-    pub(crate) ledger: Ledger,
+    pub(super) collection: Option<u32>,
+    pub(super) job: Option<Job>,
+    pub(super) ledger: Ledger,
     /// The die whose job keeps this one from the host, if that is another, and the ledger of that
     /// die when it began: what this one spends from then on is what the other one does.
-    pub(crate) follows: Option<(u32, Spent)>,
+    pub(super) follows: Option<(u32, Spent)>,
     /// What was interrupted for reads.
-    pub(crate) suspended: Option<Suspended>,
+    pub(super) suspended: Option<Suspended>,
     /// How often the operation in service was interrupted.
-    pub(crate) suspensions: u32,
+    pub(super) suspensions: u32,
     /// Sensing or programming of the operation in service.
-    pub(crate) cells: Duration,
+    pub(super) cells: Duration,
     /// How often the operation in service has still to move data.
-    pub(crate) transfers: u32,
+    pub(super) transfers: u32,
 }
 
 impl Die {
-    pub(crate) const fn new(channel: u32) -> Self {
+    pub(super) const fn new(channel: u32) -> Self {
         Self {
             state: State::Idle,
             channel,
@@ -125,7 +125,7 @@ impl Die {
     }
 
     /// How often what is in service has still to move data, but for reads of the host.
-    pub(crate) fn moves_left(&self) -> u64 {
+    pub(super) fn moves_left(&self) -> u64 {
         let transfers = match self.state {
             State::Serving(task, Step::WaitChannel | Step::Transfer) if !task.is_read() => {
                 self.transfers

@@ -10,7 +10,7 @@ use units::Instant;
 pub(crate) struct Rights {
     right: CollectionRight,
     /// What is done in windows only.
-    pub(crate) scope: WindowScope,
+    scope: WindowScope,
     /// Of each range of logical blocks, the end of a window that was open when windows changed.
     open_until: Vec<Instant>,
     next_window: Instant,
@@ -28,6 +28,16 @@ impl Rights {
 
     pub(crate) fn right(&self) -> CollectionRight {
         self.right
+    }
+
+    /// The work that is kept to windows.
+    #[inline]
+    pub(crate) fn scope(&self) -> WindowScope {
+        self.scope
+    }
+
+    pub(crate) fn set_scope(&mut self, scope: WindowScope) {
+        self.scope = scope;
     }
 
     /// When the next busy window opens.

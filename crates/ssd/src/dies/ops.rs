@@ -1,6 +1,6 @@
 //! Page operations waiting for a die.
 
-use crate::ledger::Spent;
+use crate::dies::ledger::Spent;
 use units::{Duration, Slab};
 
 /// What a queued entry asks of its die, and for whom.
@@ -70,20 +70,20 @@ impl Need {
 
 /// One entry of a die's queue.
 #[derive(Clone, Debug)]
-pub(crate) struct Op {
-    pub(crate) task: Task,
+pub(super) struct Op {
+    pub(super) task: Task,
     /// Whether the entry queued up behind a collection.
-    pub(crate) held_up: bool,
-    pub(crate) need: Need,
+    pub(super) held_up: bool,
+    pub(super) need: Need,
     /// How long it takes, waiting aside.
-    pub(crate) service: Duration,
+    pub(super) service: Duration,
     /// The die's ledger when a read arrived.
-    pub(crate) before: Spent,
+    pub(super) before: Spent,
     next: Option<u32>,
 }
 
 impl Op {
-    pub(crate) fn new(
+    pub(super) fn new(
         task: Task,
         need: Need,
         held_up: bool,
@@ -100,24 +100,24 @@ const LOOKAHEAD: u32 = 32;
 /// A queue of operations linked through a slab: cheap to reorder, because nothing is booked before
 /// it leaves the queue.
 #[derive(Clone, Debug)]
-pub(crate) struct OpQueue {
+pub(super) struct OpQueue {
     head: Option<u32>,
     tail: Option<u32>,
     /// The last of the reads that stand in front of everything else, if they have priority.
     last_read: Option<u32>,
     /// Service time of the waiting host operations.
-    pub(crate) work: Duration,
+    pub(super) work: Duration,
     /// Waiting operations that queued up behind a collection.
-    pub(crate) held_up: u32,
+    pub(super) held_up: u32,
 }
 
 impl OpQueue {
-    pub(crate) const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { head: None, tail: None, last_read: None, work: Duration::ZERO, held_up: 0 }
     }
 
     #[inline]
-    pub(crate) fn push_back(&mut self, ops: &mut Slab<Op>, op: u32) {
+    pub(super) fn push_back(&mut self, ops: &mut Slab<Op>, op: u32) {
         let entry = ops.get_mut(op);
         entry.next = None;
         self.work += entry.service;
@@ -129,7 +129,7 @@ impl OpQueue {
     }
 
     /// Puts a read behind the reads that have overtaken the rest, and in front of the rest.
-    pub(crate) fn push_read(&mut self, ops: &mut Slab<Op>, op: u32) {
+    pub(super) fn push_read(&mut self, ops: &mut Slab<Op>, op: u32) {
         let before = self.last_read.replace(op);
         let next = match before {
             None => self.head.replace(op),
@@ -145,13 +145,13 @@ impl OpQueue {
     }
 
     #[inline]
-    pub(crate) fn front(&self) -> Option<u32> {
+    pub(super) fn front(&self) -> Option<u32> {
         self.head
     }
 
     /// Takes the first entry, `op`, out of the queue.
     #[inline]
-    pub(crate) fn pop_front(&mut self, op: u32, entry: &Op) {
+    pub(super) fn pop_front(&mut self, op: u32, entry: &Op) {
         debug_assert_eq!(self.head, Some(op));
         self.held_up -= u32::from(entry.held_up);
         if self.last_read == Some(op) {
@@ -166,7 +166,7 @@ impl OpQueue {
 
     /// Takes out the first of the host's reads at the front that `suits`, looking at no more than
     /// [`LOOKAHEAD`] of them.
-    pub(crate) fn take_read(
+    pub(super) fn take_read(
         &mut self,
         ops: &mut Slab<Op>,
         suits: impl Fn(&Op) -> bool,
@@ -201,7 +201,7 @@ impl OpQueue {
     }
 
     /// Every waiting entry, first to last.
-    pub(crate) fn iter<'a>(&self, ops: &'a Slab<Op>) -> impl Iterator<Item = &'a Op> {
+    pub(super) fn iter<'a>(&self, ops: &'a Slab<Op>) -> impl Iterator<Item = &'a Op> {
         let mut next = self.head;
         core::iter::from_fn(move || {
             let op = ops.get(next?);

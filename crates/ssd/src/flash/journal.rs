@@ -1,10 +1,10 @@
 //! What a drive reports about itself: totals, and the lists that somebody has asked for.
 
-use crate::collection::CollectionSpan;
 use crate::counters::Counters;
+use crate::dies::Task;
 use crate::event::{Event, Origin};
+use crate::flash::CollectionSpan;
 use crate::media::Media;
-use crate::ops::Task;
 use crate::violation::{Violation, Violations};
 use alloc::vec::Vec;
 use nvme::CommandId;
@@ -13,8 +13,8 @@ use units::{EventLog, Instant, Observe};
 /// Totals, and the lists that somebody has asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal<O: Observe> {
-    pub(crate) counters: Counters,
-    pub(crate) violations: Violations,
+    counters: Counters,
+    violations: Violations,
     /// What happened to flash pages, if a driver carries their data.
     media: Option<Vec<Media>>,
     /// Collections that ended, if somebody draws timelines.
@@ -47,6 +47,25 @@ impl<O: Observe> Journal<O> {
         let Self { counters, violations, media, spans, commands, reconstructions, log: _ } = self;
         let log = O2::Log::default();
         Journal { counters, violations, media, spans, commands, reconstructions, log }
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    #[inline]
+    pub(crate) fn counters_mut(&mut self) -> &mut Counters {
+        &mut self.counters
+    }
+
+    pub(crate) fn violations(&self) -> &[Violation] {
+        self.violations.kept()
+    }
+
+    /// Totals are zero from now on, and no violation is known.
+    pub(crate) fn reset(&mut self) {
+        self.counters = Counters::default();
+        self.violations = Violations::default();
     }
 
     pub(crate) fn record_media(&mut self) {

@@ -1,23 +1,23 @@
 //! A channel: the bus that the dies of a column share.
 
-use crate::ledger::Ledger;
+use crate::dies::ledger::Ledger;
 use alloc::collections::VecDeque;
 
 /// One page moves at a time; dies that want to move one wait in the order of asking.
 #[derive(Clone, Debug)]
-pub(crate) struct Channel {
-    pub(crate) busy: bool,
-    pub(crate) waiting: VecDeque<u32>,
-    pub(crate) ledger: Ledger,
+pub(super) struct Channel {
+    pub(super) busy: bool,
+    pub(super) waiting: VecDeque<u32>,
+    pub(super) ledger: Ledger,
 }
 
 impl Channel {
-    pub(crate) const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { busy: false, waiting: VecDeque::new(), ledger: Ledger::new() }
     }
 
     /// Dies that move pages in turn, if one more wants to.
-    pub(crate) fn turns(&self) -> u64 {
+    pub(super) fn turns(&self) -> u64 {
         self.waiting.len() as u64 + 1
     }
 }

@@ -6,7 +6,7 @@ use units::{Duration, Instant};
 /// What occupies a die or a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub(crate) enum Work {
+pub(super) enum Work {
     HostRead,
     HostWrite,
     /// Also the checking in idle time of what a collection copied.
@@ -27,11 +27,11 @@ const CAUSES: [Cause; KINDS] = [
 
 /// Nanoseconds spent on each kind of work up to some instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Spent([u64; KINDS]);
+pub(super) struct Spent([u64; KINDS]);
 
 impl Spent {
     /// Nothing yet.
-    pub(crate) const ZERO: Self = Self([0; KINDS]);
+    pub(super) const ZERO: Self = Self([0; KINDS]);
 
     #[inline]
     fn add(&mut self, work: Work, length: u64, lead: Duration) {
@@ -42,7 +42,7 @@ impl Spent {
 
     /// Adds what was spent between two readings of a ledger.
     #[inline]
-    pub(crate) fn add_between(&mut self, before: &Self, after: &Self) {
+    pub(super) fn add_between(&mut self, before: &Self, after: &Self) {
         for ((sum, before), after) in self.0.iter_mut().zip(&before.0).zip(&after.0) {
             *sum += after - before;
         }
@@ -50,7 +50,7 @@ impl Spent {
 
     /// A wait for all of this, by cause.
     #[inline]
-    pub(crate) fn as_delays(&self) -> Delays {
+    pub(super) fn as_delays(&self) -> Delays {
         let mut delays = Delays::ZERO;
         for (cause, &nanos) in CAUSES.into_iter().zip(&self.0) {
             delays.add(cause, Duration::from_nanos(nanos));
@@ -64,7 +64,7 @@ impl Spent {
 /// The difference of two readings says what a command that waited from one to the other waited
 /// for; because a resource with a queue is never without work, the parts sum to the wait.
 #[derive(Clone, Debug)]
-pub(crate) struct Ledger {
+pub(super) struct Ledger {
     spent: Spent,
     current: Option<Work>,
     since: Instant,
@@ -74,31 +74,31 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { spent: Spent::ZERO, current: None, since: Instant::ZERO, lead: Duration::ZERO }
     }
 
     /// What it is spent on now.
-    pub(crate) fn current(&self) -> Option<Work> {
+    pub(super) fn current(&self) -> Option<Work> {
         self.current
     }
 
     /// Takes over what another ledger spent between two readings, the later of them at `now`, and
     /// goes on with `work`. This ledger was at rest meanwhile.
-    pub(crate) fn catch_up(&mut self, now: Instant, before: &Spent, after: &Spent, work: Work) {
+    pub(super) fn catch_up(&mut self, now: Instant, before: &Spent, after: &Spent, work: Work) {
         self.spent.add_between(before, after);
         self.switch(now, Some(work));
     }
 
     /// Turns to other work (or none) at `now`.
     #[inline]
-    pub(crate) fn switch(&mut self, now: Instant, work: Option<Work>) {
+    pub(super) fn switch(&mut self, now: Instant, work: Option<Work>) {
         self.switch_with_lead(now, work, Duration::ZERO);
     }
 
     /// Turns to `work`, the first `lead` of which is a collection's read.
     #[inline]
-    pub(crate) fn switch_with_lead(&mut self, now: Instant, work: Option<Work>, lead: Duration) {
+    pub(super) fn switch_with_lead(&mut self, now: Instant, work: Option<Work>, lead: Duration) {
         if let Some(current) = self.current {
             self.spent.add(current, now.since(self.since).as_nanos(), self.lead);
         }
@@ -109,13 +109,13 @@ impl Ledger {
 
     /// Time spent by kind up to the last switch: all of it, if that was just now.
     #[inline]
-    pub(crate) fn spent(&self) -> &Spent {
+    pub(super) fn spent(&self) -> &Spent {
         &self.spent
     }
 
     /// Time spent by kind up to `now`.
     #[inline]
-    pub(crate) fn read(&self, now: Instant) -> Spent {
+    pub(super) fn read(&self, now: Instant) -> Spent {
         let mut spent = self.spent;
         if let Some(current) = self.current {
             spent.add(current, now.since(self.since).as_nanos(), self.lead);

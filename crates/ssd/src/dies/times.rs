@@ -1,6 +1,7 @@
 //! How long the steps of page operations take on the dies of a drive.
 
 use crate::config::Config;
+use crate::dies::ops::{Need, Task};
 use nvme::Untimed;
 use units::Duration;
 
@@ -62,5 +63,25 @@ impl Times {
         let (program, erase, transfer_in) = (none, none, none);
         let (copy_transfer, program_service, moved) = (none, none, none);
         Self { program, erase, transfer_in, copy_transfer, program_service, moved, ..self }
+    }
+
+    /// What an operation takes of a die that works on one page at a time.
+    #[inline]
+    pub(crate) fn need_of(&self, task: Task) -> Need {
+        match task {
+            Task::Hold { .. } => Need::of_die(Duration::ZERO),
+            task if task.is_read() => Need::of_die(self.read),
+            _ => Need::of_die(self.program),
+        }
+    }
+
+    #[inline]
+    pub(super) fn service_of(&self, task: Task, need: Need) -> Duration {
+        match task {
+            Task::Hold { .. } => Duration::ZERO,
+            task if task.is_read() => need.cells + self.transfer,
+            Task::FlushUnit { .. } => need.cells + self.transfer_in * u64::from(need.transfers),
+            _ => need.cells + self.transfer_in,
+        }
     }
 }

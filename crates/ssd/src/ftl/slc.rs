@@ -10,22 +10,23 @@
 //! know: where free blocks come from, when the drive is idle, who folds.
 
 use crate::config::{CollectionUnit, Config};
-use crate::ftl::{Frontier, Shape};
-use crate::slc_config::SlcCacheConfig;
+use crate::ftl::frontier::Frontier;
+use crate::ftl::shape::Shape;
+use crate::ftl::space::{Mode, Space};
+use crate::slc_config::{SlcCacheConfig, SlcOverflow};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use units::{Duration, Instant};
 
 /// The blocks of one drive that are in SLC mode. A block is one of a die here, or a line; so is a
 /// *pool* a die, or the drive.
 #[derive(Clone, Debug)]
-pub(crate) struct SlcBlocks {
-    pub(crate) config: SlcCacheConfig,
+pub(super) struct SlcBlocks {
+    config: SlcCacheConfig,
     /// Pages that are programmed at a time.
-    pub(crate) row_pages: u32,
+    pub(super) row_pages: u32,
     /// Pages that a block of a die holds in SLC mode.
-    pub(crate) pages_per_block: u32,
+    pub(super) pages_per_block: u32,
     /// Free blocks that borrowing leaves.
     lend_above: u32,
     has_lines: bool,
@@ -36,13 +37,13 @@ pub(crate) struct SlcBlocks {
     /// Of each pool, the number of those that are.
     folding: Vec<u32>,
     /// Of each pool, those that are full and not being folded, oldest first.
-    pub(crate) full: Vec<VecDeque<u32>>,
+    pub(super) full: Vec<VecDeque<u32>>,
     /// Where each die writes next.
-    pub(crate) frontiers: Vec<Frontier>,
+    pub(super) frontiers: Vec<Frontier>,
 }
 
 impl SlcBlocks {
-    pub(crate) fn new(config: &Config, shape: &Shape) -> Option<Self> {
+    pub(super) fn new(config: &Config, shape: &Shape) -> Option<Self> {
         let cells = config.cells?;
         let slc = cells.slc?;
         let has_lines = shape.unit == CollectionUnit::Line;
@@ -63,6 +64,65 @@ impl SlcBlocks {
         })
     }
 
+    pub(super) fn config(&self) -> &SlcCacheConfig {
+        &self.config
+    }
+
+    /// How long pages take has changed.
+    pub(super) fn set_config(&mut self, config: SlcCacheConfig) {
+        self.config = config;
+    }
+
+    /// Pages that are programmed at a time.
+    pub(super) fn row_pages(&self) -> u32 {
+        self.row_pages
+    }
+
+    /// Whether host writes that find the cache full wait for it.
+    pub(super) fn waits_when_full(&self) -> bool {
+        self.config.overflow == SlcOverflow::Wait
+    }
+
+    /// The block that a die writes in SLC mode.
+    pub(super) fn open_block(&self, die: u32) -> Option<u32> {
+        self.frontiers[die as usize].block
+    }
+
+    /// The page that a die writes next, and whether a free block (or line) was opened for it. The
+    /// block is full as soon as its last page is taken: there may be no other after it for long.
+    pub(super) fn allocate(
+        &mut self,
+        die: u32,
+        shape: &Shape,
+        space: &mut Space,
+    ) -> Option<(u32, bool)> {
+        let mut opened_block = false;
+        if self.open_block(die).is_none() {
+            let keep = self.keep(die, shape.levels.hard);
+            let opened = space.open(die, Mode::Slc, keep)?;
+            let first = shape.first_page(die, opened.block);
+            if opened.was_free {
+                self.begin(die, shape.unit_of(first));
+                opened_block = true;
+            }
+            let end = first + self.pages_per_block;
+            self.frontiers[die as usize] = Frontier { next: first, end, block: Some(opened.block) };
+        }
+        Some((self.frontiers[die as usize].next, opened_block))
+    }
+
+    /// A die writes at `next` from now on, or has filled its block.
+    pub(super) fn advance(&mut self, die: u32, next: u32, space: &mut Space) {
+        let frontier = &mut self.frontiers[die as usize];
+        frontier.next = next;
+        if next == frontier.end
+            && let Some(full) = core::mem::replace(frontier, Frontier::NONE).block
+            && space.close(Mode::Slc, full)
+        {
+            self.fill(die, full);
+        }
+    }
+
     #[inline]
     fn pool(&self, die: u32) -> usize {
         if self.has_lines { 0 } else { die as usize }
@@ -70,18 +130,18 @@ impl SlcBlocks {
 
     /// Whether this block (or line) of the drive is in SLC mode.
     #[inline]
-    pub(crate) fn has(&self, unit: usize) -> bool {
+    pub(super) fn has(&self, unit: usize) -> bool {
         self.in_mode[unit]
     }
 
     /// Blocks that are free for the cache only.
-    pub(crate) fn kept_free(&self, die: u32) -> u32 {
+    pub(super) fn kept_free(&self, die: u32) -> u32 {
         self.config.fixed_blocks.saturating_sub(self.count[self.pool(die)])
     }
 
     /// The most free blocks at which no other may be opened in SLC mode, all free ones counted;
     /// `hard` are those that collection needs.
-    pub(crate) fn keep(&self, die: u32, hard: u32) -> u32 {
+    fn keep(&self, die: u32, hard: u32) -> u32 {
         let count = self.count[self.pool(die)];
         match self.kept_free(die) {
             _ if count >= self.config.most_blocks => u32::MAX,
@@ -100,27 +160,27 @@ impl SlcBlocks {
     }
 
     /// Whether so little can be opened that folding cannot wait for the host to be idle.
-    pub(crate) fn is_low(&self, die: u32, free: u32, hard: u32) -> bool {
+    pub(super) fn is_low(&self, die: u32, free: u32, hard: u32) -> bool {
         self.config.low_blocks > 0
             && !self.full[self.pool(die)].is_empty()
             && self.room(die, free, hard) < self.config.low_blocks
     }
 
     /// A block has been opened in SLC mode for a die.
-    pub(crate) fn begin(&mut self, die: u32, unit: usize) {
+    fn begin(&mut self, die: u32, unit: usize) {
         let pool = self.pool(die);
         self.count[pool] += 1;
         self.in_mode[unit] = true;
     }
 
     /// A block is full on all its dies.
-    pub(crate) fn fill(&mut self, die: u32, block: u32) {
+    fn fill(&mut self, die: u32, block: u32) {
         let pool = self.pool(die);
         self.full[pool].push_back(block);
     }
 
     /// A block is erased on all its dies.
-    pub(crate) fn end(&mut self, die: u32, unit: usize) {
+    pub(super) fn end(&mut self, die: u32, unit: usize) {
         if core::mem::replace(&mut self.in_mode[unit], false) {
             let pool = self.pool(die);
             self.folding[pool] -= 1;
@@ -129,19 +189,19 @@ impl SlcBlocks {
 
     /// The block to fold for `die`: the oldest that is full. What lay longest has been overwritten
     /// most.
-    pub(crate) fn oldest(&self, die: u32) -> Option<u32> {
+    pub(super) fn oldest(&self, die: u32) -> Option<u32> {
         self.full[self.pool(die)].front().copied()
     }
 
     /// Whether folding gives back a block that others may use. What the cache has of its own stays
     /// its own: what was in it needs room elsewhere.
-    pub(crate) fn has_borrowed(&self, die: u32) -> bool {
+    pub(super) fn has_borrowed(&self, die: u32) -> bool {
         self.count[self.pool(die)] > self.config.fixed_blocks
     }
 
     /// A block is folded from now on. It counts as gone, so that what is kept for the cache in its
     /// place is not free for others meanwhile.
-    pub(crate) fn take(&mut self, die: u32, block: u32) {
+    pub(super) fn take(&mut self, die: u32, block: u32) {
         let pool = self.pool(die);
         self.full[pool].retain(|&full| full != block);
         self.count[pool] -= 1;
@@ -149,7 +209,7 @@ impl SlcBlocks {
     }
 
     /// A block is not folded after all.
-    pub(crate) fn give_back(&mut self, die: u32, block: u32) {
+    pub(super) fn give_back(&mut self, die: u32, block: u32) {
         let pool = self.pool(die);
         self.full[pool].push_front(block);
         self.count[pool] += 1;
@@ -157,7 +217,7 @@ impl SlcBlocks {
     }
 
     /// Takes over which blocks (or lines) are in SLC mode. Returns whether they may be that many.
-    pub(crate) fn set_modes(&mut self, in_mode: Vec<bool>) -> bool {
+    pub(super) fn set_modes(&mut self, in_mode: Vec<bool>) -> bool {
         let units_of_pool = in_mode.len() / self.count.len();
         for (count, units) in self.count.iter_mut().zip(in_mode.chunks(units_of_pool)) {
             *count = units.iter().filter(|&&is_slc| is_slc).count() as u32;
@@ -168,12 +228,12 @@ impl SlcBlocks {
     }
 
     /// Blocks (or lines) in SLC mode.
-    pub(crate) fn in_use(&self) -> u32 {
+    pub(super) fn in_use(&self) -> u32 {
         self.count.iter().chain(&self.folding).sum()
     }
 
     /// Checks that the counts agree with the modes.
-    pub(crate) fn check_invariants(&self) {
+    pub(super) fn check_invariants(&self) {
         let units_of_pool = self.in_mode.len() / self.count.len();
         for (pool, units) in self.in_mode.chunks(units_of_pool).enumerate() {
             let count = units.iter().filter(|&&is_slc| is_slc).count();
@@ -193,43 +253,5 @@ impl SlcBlocks {
                 "a full open block"
             );
         }
-    }
-}
-
-/// When the drive has been idle for long enough to fold.
-#[derive(Clone, Debug)]
-pub(crate) struct IdleTimer {
-    after: Duration,
-    /// When it will have been; never if it has, or if there is nothing to fold.
-    due: Instant,
-    is_idle: bool,
-}
-
-impl IdleTimer {
-    pub(crate) fn new(config: &Config) -> Option<Self> {
-        let after = config.cells?.slc?.fold_after;
-        Some(Self { after, due: Instant::NEVER, is_idle: false })
-    }
-
-    /// The host wants something.
-    #[inline]
-    pub(crate) fn restart(&mut self, now: Instant) {
-        self.due = now + self.after;
-        self.is_idle = false;
-    }
-
-    /// The time is over.
-    pub(crate) fn end(&mut self) {
-        self.due = Instant::NEVER;
-        self.is_idle = true;
-    }
-
-    #[inline]
-    pub(crate) fn due(&self) -> Instant {
-        self.due
-    }
-
-    pub(crate) fn is_idle(&self) -> bool {
-        self.is_idle
     }
 }

@@ -1,7 +1,5 @@
 //! Laying out the pages of a block all at once: how a drive gets its state without writing it.
 
-use crate::ftl::Ftl;
-use crate::page::PackedPage;
 use alloc::vec;
 use alloc::vec::Vec;
 use units::Rng;
@@ -43,6 +41,28 @@ impl BlockImage {
     pub(crate) fn logical_mut(&mut self) -> &mut [u32] {
         &mut self.logical[..self.valid]
     }
+
+    /// The block begins anew, with no page that is valid.
+    pub(crate) fn clear(&mut self) {
+        self.valid = 0;
+    }
+
+    /// The page at `offset`, behind all that are known to be valid, holds a logical page.
+    pub(crate) fn push(&mut self, offset: u32, logical: u32) {
+        (self.offsets[self.valid], self.logical[self.valid]) = (offset, logical);
+        self.valid += 1;
+    }
+
+    /// Valid pages.
+    pub(super) fn valid(&self) -> u32 {
+        self.valid as u32
+    }
+
+    /// The pages that are valid, each with the logical page that it holds.
+    pub(super) fn pages(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let logical = &self.logical[..self.valid];
+        self.offsets.iter().copied().zip(logical.iter().copied())
+    }
 }
 
 /// Bits of the number of a logical page that choose its place within a bucket: 256 KiB of the map,
@@ -63,41 +83,15 @@ impl Placements {
         let buckets = 0..pages.div_ceil(1 << BUCKET_BITS);
         Self { buckets: buckets.map(|_| Vec::with_capacity(capacity)).collect() }
     }
-}
 
-impl Ftl {
-    /// Places the next `pages` pages of `die`, which is at the start of a block or has that many
-    /// left in its open one, as `image` says. None of its logical pages may have a place yet;
-    /// [`Ftl::map`] enters them into the map.
-    pub(crate) fn place_block(
-        &mut self,
-        die: u32,
-        pages: u32,
-        image: &BlockImage,
-        placements: &mut Placements,
-    ) {
-        if pages == 0 {
-            return;
-        }
-        // Opens the block if need be, and counts the page.
-        let first = self.allocate_for_collection(die);
-        let frontier = &mut self.frontiers[die as usize];
-        frontier.next = first + pages;
-        debug_assert!(frontier.next <= frontier.end, "more pages than the block has left");
-        let unit = self.shape.unit_of(first);
-        self.valid[unit] = self.valid[unit] + image.valid as u32 - 1;
-        let block = &mut self.flash_to_logical[first as usize..(first + pages) as usize];
-        let buckets = placements.buckets.as_mut_slice();
-        for (&offset, &logical) in image.offsets.iter().zip(&image.logical[..image.valid]) {
-            buckets[(logical >> BUCKET_BITS) as usize].push((logical, first + offset));
-            block[offset as usize] = PackedPage::new(logical);
-        }
+    /// The logical page was placed in `page`.
+    #[inline]
+    pub(super) fn add(&mut self, logical: u32, page: u32) {
+        self.buckets[(logical >> BUCKET_BITS) as usize].push((logical, page));
     }
 
-    /// Enters into the map where pages were placed.
-    pub(crate) fn map(&mut self, placements: &Placements) {
-        for &(logical, page) in placements.buckets.iter().flatten() {
-            self.logical_to_flash[logical as usize] = PackedPage::new(page);
-        }
+    /// Where every page was placed, bucket by bucket.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.buckets.iter().flatten().copied()
     }
 }

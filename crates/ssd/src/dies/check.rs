@@ -2,9 +2,9 @@
 //! channels agree with it.
 
 use crate::config::PreemptionScope;
-use crate::die::{State, Step};
 use crate::dies::DieArray;
-use crate::ops::{Op, Task};
+use crate::dies::die::{State, Step};
+use crate::dies::ops::{Op, Task};
 use alloc::vec::Vec;
 use units::{Duration, Instant};
 

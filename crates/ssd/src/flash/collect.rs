@@ -1,0 +1,460 @@
+//! Collections in time: starts those that `due.rs` finds due, has dies held for them, ends them.
+
+use crate::config::Blocking;
+use crate::dies::{Copy, Job};
+use crate::event::{Event, Origin, PageOperation};
+use crate::flash::Flash;
+use crate::flash::collection::{Collection, CollectionSpan, Leave};
+use crate::flash::collector::Urgency;
+use crate::flash::due::{Answer, Due, Request};
+use crate::flash::idle::IdleTimer;
+use crate::flash::relocator::Move;
+use crate::ftl::Allocated;
+use crate::media::Media;
+use crate::rain::Rotation;
+use crate::violation::{Violation, ViolationCause};
+use core::ops::Range;
+use units::{Instant, Observe};
+
+/// Whether a collection was started that somebody asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Start {
+    /// There was none to start.
+    No,
+    /// The flush of the write buffer goes first.
+    PutOff,
+    /// It was.
+    Yes,
+}
+
+/// What a collection that is over leaves to be done: its dies wait to be given their next
+/// operation.
+#[derive(Clone, Debug)]
+pub(crate) struct Ended {
+    pub(crate) dies: Range<u32>,
+    /// The scope that is free for the next collection; none while other parts of a line go on.
+    pub(crate) scope: Option<usize>,
+}
+
+impl<O: Observe> Flash<O> {
+    /// The view that decides which collection is due.
+    #[inline]
+    fn due(&self) -> Due<'_> {
+        Due {
+            ftl: &self.ftl,
+            collector: &self.collector,
+            waits: self.waits(),
+            is_idle: self.idle.as_ref().is_some_and(IdleTimer::is_idle),
+        }
+    }
+
+    /// Whether the drive would fold its cache if it had the right to collect.
+    pub(crate) fn wants_to_fold(&self) -> bool {
+        self.idle.is_some() && self.due().has_block_to_fold()
+    }
+
+    /// Whether a die with a victim has only as many free blocks (or lines) as this.
+    pub(crate) fn is_any_below(&self, level: u32) -> bool {
+        self.due().is_any_below(level)
+    }
+
+    /// Free blocks (or lines) at which a die is due.
+    #[inline]
+    pub(crate) fn collect_at(&self) -> u32 {
+        self.collector.collect_at(self.shape())
+    }
+
+    /// See [`Collector::collects_by_itself`].
+    #[inline]
+    pub(crate) fn collects_by_itself(&self) -> bool {
+        self.collector.collects_by_itself()
+    }
+
+    /// Starts every collection that is due, or with force whatever makes room. `flush_first` says
+    /// that the flush of the write buffer goes before collections. Returns whether one was put off
+    /// for it.
+    pub(crate) fn collect_where_due(
+        &mut self,
+        now: Instant,
+        urgency: Urgency,
+        flush_first: bool,
+    ) -> bool {
+        if self.config.collection.untimed.collects() {
+            return false;
+        }
+        let mut put_off = false;
+        if let Some(turns) = self.collector.rotation() {
+            for group in 0..turns.groups.count {
+                put_off |= self.collect_in_group(now, group, urgency, flush_first);
+            }
+            return put_off;
+        }
+        for scope in 0..self.collector.scopes() {
+            put_off |= self.start_in_scope(now, scope, urgency, flush_first) == Start::PutOff;
+        }
+        put_off
+    }
+
+    /// Writes to a range of logical blocks have no room: starts whatever makes some, against the
+    /// window contract if need be.
+    pub(crate) fn make_room(&mut self, now: Instant, range: u32) {
+        self.collect_where_due(now, Urgency::Forced { range }, false);
+    }
+
+    /// Starts the collection that is due in a scope, in turn with others if the drive rotates.
+    /// Returns whether it was put off.
+    pub(crate) fn collect_in_scope(
+        &mut self,
+        now: Instant,
+        scope: usize,
+        flush_first: bool,
+    ) -> bool {
+        match self.collector.rotation() {
+            // Only dies take turns, so the scope is one.
+            Some(turns) => {
+                let group = turns.groups.of(scope as u32);
+                self.collect_in_group(now, group, Urgency::Due, flush_first)
+            }
+            None => self.start_in_scope(now, scope, Urgency::Due, flush_first) == Start::PutOff,
+        }
+    }
+
+    /// Collects if the block that was opened for `place` was the last above the watermark. Returns
+    /// whether that was put off.
+    #[inline]
+    pub(crate) fn collect_if_low(
+        &mut self,
+        now: Instant,
+        place: Allocated,
+        flush_first: bool,
+    ) -> bool {
+        if !place.opened_block || self.ftl.free(place.die) > self.collect_at() {
+            return false;
+        }
+        if self.config.collection.untimed.collects() {
+            self.collect_instantly(place.die);
+            return false;
+        }
+        self.collect_in_scope(now, self.collector.scope_of(place.die), flush_first)
+    }
+
+    /// Collects on the neediest die of a group if none collects there, and on those that are out of
+    /// free blocks if that breaks the rotation only.
+    fn collect_in_group(
+        &mut self,
+        now: Instant,
+        group: u32,
+        urgency: Urgency,
+        flush_first: bool,
+    ) -> bool {
+        let Some(turns) = self.collector.rotation() else { return false };
+        let rotation = turns.rotation;
+        let low = self.due().low_dies(turns.groups.dies(group));
+        let mut put_off = false;
+        for die in low {
+            let taken = self.collector.collecting_in_group(group).is_some_and(|dies| dies > 0);
+            let out_of_blocks = self.ftl.free(die) <= self.ftl.shape().levels.hard;
+            if taken && !(out_of_blocks && rotation == Rotation::On) {
+                continue;
+            }
+            let scope = self.collector.scope_of(die);
+            match self.start_in_scope(now, scope, urgency, flush_first) {
+                Start::No => {}
+                Start::PutOff => put_off = true,
+                Start::Yes => self.counters_mut().rotation_breaches += u64::from(taken),
+            }
+        }
+        put_off
+    }
+
+    /// Starts the collection that is due in a scope.
+    fn start_in_scope(
+        &mut self,
+        now: Instant,
+        scope: usize,
+        urgency: Urgency,
+        flush_first: bool,
+    ) -> Start {
+        match self.due().in_scope(now, scope, urgency, flush_first) {
+            Answer::Nothing => Start::No,
+            Answer::PutOff => Start::PutOff,
+            Answer::Start(request) => {
+                self.hold_dies(now, request);
+                Start::Yes
+            }
+        }
+    }
+
+    /// Starts folding where it is due. `flush_first` says that the flush of the write buffer goes
+    /// before that.
+    pub(crate) fn fold_where_due(&mut self, now: Instant, flush_first: bool) {
+        if self.config.collection.untimed.collects() {
+            self.fold_instantly();
+            return;
+        }
+        for scope in 0..self.collector.scopes() {
+            self.start_in_scope(now, scope, Urgency::Fold, flush_first);
+        }
+    }
+
+    fn violated(&mut self, at: Instant, first_die: u32, cause: ViolationCause) {
+        let free_blocks = self.ftl.free(first_die);
+        let blocks = self.ftl.shape().blocks_per_die;
+        self.journal.violated(Violation { at, cause, first_die, free_blocks, blocks });
+    }
+
+    /// Queues the holds of a collection on its dies.
+    fn hold_dies(&mut self, now: Instant, request: Request) {
+        let Request { die, block, until, leave } = request;
+        match leave {
+            Leave::Granted => {}
+            Leave::Taken => self.violated(now, die, ViolationCause::ShortOfSpace),
+            Leave::Forced => self.violated(now, die, ViolationCause::NoRoom),
+        }
+        self.ftl.begin_collection(die, block);
+        if let Some(pace) = self.pace.as_mut().filter(|_| self.collector.is_idle()) {
+            pace.restart();
+        }
+        // All parts exist before the first begins, because a part may end the line.
+        for collection in self.collector.start(now, die, block, until, leave) {
+            self.emit_requested(now, collection);
+            let Collection { first_die, dies, .. } = *self.collector.get(collection);
+            for die in first_die..first_die + dies {
+                self.dies.assign(die, collection);
+                self.collector.take_die(die);
+                if self.enqueue_hold(now, die, collection) {
+                    // It was found to fit into its window at this very moment.
+                    let cancelled = self.begin_collection(now, collection);
+                    debug_assert!(cancelled.is_none(), "a collection that begins at once fits");
+                }
+            }
+        }
+    }
+
+    fn emit_requested(&mut self, now: Instant, collection: u32) {
+        let Collection { first_die, dies, victim_die, block, until, leave, .. } =
+            *self.collector.get(collection);
+        let workers = victim_die.map_or(first_die..first_die + dies, |die| die..die + 1);
+        let ftl = &self.ftl;
+        self.journal.emit(now, || Event::CollectionRequested {
+            collection,
+            first_die,
+            dies,
+            block,
+            valid_pages: workers.map(|die| ftl.count_valid(die, block)).sum(),
+            until,
+            violation: leave != Leave::Granted,
+        });
+    }
+
+    /// All dies of the collection have come to it. If that took so long that it would not be over
+    /// in time, it is cancelled instead: its dies wait to be given their next operation.
+    pub(crate) fn begin_collection(&mut self, now: Instant, id: u32) -> Option<Range<u32>> {
+        let Collection { first_die, dies, victim_die, block, until, leave, .. } =
+            *self.collector.get(id);
+        if let Some(victim) = victim_die {
+            let valid = self.ftl.count_valid(victim, block);
+            let late = now + self.config.collection_bound(valid) > until;
+            if late && leave == Leave::Granted && until != Instant::NEVER {
+                self.journal.emit(now, || Event::CollectionCancelled { collection: id });
+                self.ftl.cancel_collection(victim, block);
+                self.collector.end(id);
+                self.release_dies(first_die..first_die + dies);
+                return Some(first_die..first_die + dies);
+            }
+        }
+        self.journal.emit(now, || Event::CollectionBegan { collection: id });
+        let workers = victim_die.map_or(first_die..first_die + dies, |die| die..die + 1);
+        self.collector.begin(now, id, workers.len() as u32);
+        // What dies of a line wait for is their own work; other dies wait for that of the victim's.
+        let blocked = victim_die.is_some() && self.config.collection.blocking != Blocking::Die;
+        for die in workers {
+            let first_page = self.ftl.shape().first_page(die, block);
+            let (first_held, held) = if blocked { (first_die, dies) } else { (die, 1) };
+            let mut valid = 0;
+            if let Some(pace) = &mut self.pace {
+                valid = self.ftl.count_valid(die, block);
+                pace.begin(die, valid);
+            }
+            let job = Job { first_page, cursor: first_page, valid, first_held, held };
+            self.dies.begin_job(now, die, job);
+            self.step_job(now, die);
+        }
+        None
+    }
+
+    /// A collection is over.
+    pub(crate) fn end_collection(&mut self, now: Instant, id: u32) -> Ended {
+        let Collection { first_die, dies, began, until, leave, .. } = *self.collector.get(id);
+        // Contention that the bound did not foresee would break the contract as well.
+        let overran = leave == Leave::Granted && now > until;
+        if overran {
+            self.violated(now, first_die, ViolationCause::Overran);
+        }
+        let violation = leave != Leave::Granted || overran;
+        self.journal.span(CollectionSpan { first_die, dies, began, ended: now, violation });
+        self.journal.emit(now, || Event::CollectionEnded { collection: id });
+        let scope = self.collector.end(id);
+        if scope.is_some() {
+            let counters = self.journal.counters_mut();
+            counters.collections += 1;
+            counters.collecting_nanos += now.since(began).as_nanos();
+        }
+        let dies = first_die..first_die + dies;
+        self.release_dies(dies.clone());
+        Ended { dies, scope }
+    }
+
+    fn release_dies(&mut self, dies: Range<u32>) {
+        for die in dies {
+            self.release_die(die);
+        }
+    }
+
+    /// A collection gives a die back.
+    pub(crate) fn release_die(&mut self, die: u32) {
+        self.dies.release(die);
+        self.collector.give_back_die(die);
+    }
+
+    /// The next copy of a collecting die, or the erase when nothing valid is left.
+    #[inline]
+    pub(super) fn step_job(&mut self, now: Instant, die: u32) {
+        let Some(collection) = self.dies.collection_on(die) else { return };
+        let Some(&Job { first_page, cursor, .. }) = self.dies.job_on(die) else { return };
+        if self.waits().yields_to_host(now, die) {
+            self.journal.emit(now, || Event::Preempted { die, collection });
+            self.dies.interrupt_job(die);
+            let held = self.dispatch(now, die);
+            debug_assert_eq!(held, None, "a die that collects is held already");
+            return;
+        }
+        if self.relocator.is_some() {
+            self.step_relocation(now, die, collection);
+            return;
+        }
+        let end = first_page + self.ftl.shape().pages_per_block;
+        let next = self.ftl.next_valid(cursor, end);
+        let Some((from, logical)) = next else {
+            self.dies.advance_job(die, end);
+            self.begin_erase(now, die, collection);
+            return;
+        };
+        // It will be changed when the copy is done; a cache miss then would stall for longer.
+        self.ftl.touch(logical);
+        let to = self.ftl.allocate_for_collection(die);
+        self.dies.begin_copy(now, die, Copy { from, to, logical });
+        self.emit_job_began(now, die, PageOperation::Copy);
+    }
+
+    fn begin_erase(&mut self, now: Instant, die: u32, collection: u32) {
+        self.dies.begin_erase(now, die);
+        self.emit_job_began(now, die, PageOperation::Erase);
+        if self.config.collection.blocking == Blocking::ChannelForCopies {
+            self.free_channel(now, die, collection);
+        }
+    }
+
+    /// The next pages that a collecting die gathers or programs, or the erase when nothing valid is
+    /// left.
+    fn step_relocation(&mut self, now: Instant, die: u32, collection: u32) {
+        let (Some(relocator), Some(job)) = (&mut self.relocator, self.dies.job_on(die)) else {
+            return;
+        };
+        match relocator.next(die, job, &mut self.ftl) {
+            Move::Gather { sense, transfers, cursor } => {
+                self.dies.advance_job(die, cursor);
+                self.dies.begin_gather(now, die, sense, transfers);
+                self.emit_job_began(now, die, PageOperation::Read);
+            }
+            Move::Program { program, transfers } => {
+                self.dies.begin_relocation(now, die, program, transfers);
+                self.emit_job_began(now, die, PageOperation::Program);
+            }
+            Move::Erase => self.begin_erase(now, die, collection),
+        }
+    }
+
+    /// What a collecting die has gathered is in its new place.
+    pub(super) fn end_relocation(&mut self, now: Instant, die: u32) {
+        let Self { relocator, ftl, dies, pace, journal, .. } = self;
+        if let Some(relocator) = relocator {
+            if let (Some(pace), Some(job)) = (pace, dies.job_on(die)) {
+                pace.moved(die, job.valid);
+            }
+            relocator.end_program(die, |Copy { from, to, logical }| {
+                journal.media(|| Media::Copied { from, to });
+                ftl.commit_copy(logical, from, to);
+                let counters = journal.counters_mut();
+                counters.collection_reads_pages += 1;
+                counters.collection_programs_pages += 1;
+                counters.folded_pages += u64::from(ftl.slc_at(from).is_some());
+            });
+        }
+        self.emit_job_ended(now, die, PageOperation::Program);
+        self.step_job(now, die);
+    }
+
+    /// A collection that erases keeps its own die only.
+    fn free_channel(&mut self, now: Instant, victim: u32, collection: u32) {
+        if self.collector.get(collection).victim_die.is_none() {
+            // Each die of a line works for itself.
+            return;
+        }
+        let dies = self.collector.keep_victim(collection, victim);
+        self.dies.end_following(now, victim);
+        for die in dies.filter(|&die| die != victim) {
+            self.release_die(die);
+            self.freed.push(die);
+        }
+    }
+
+    #[inline]
+    pub(super) fn end_copy(&mut self, now: Instant, die: u32, copy: Copy) {
+        let Copy { from, to, logical } = copy;
+        self.journal.media(|| Media::Copied { from, to });
+        self.ftl.commit_copy(logical, from, to);
+        if let Some(unchecked) = &mut self.unchecked {
+            unchecked.add(die, to);
+        }
+        let counters = self.counters_mut();
+        counters.collection_reads_pages += 1;
+        counters.collection_programs_pages += 1;
+        self.emit_job_ended(now, die, PageOperation::Copy);
+        self.step_job(now, die);
+    }
+
+    /// The erase that ends a die's part of a collection is done. Returns the collection if that was
+    /// its last part.
+    pub(super) fn end_job(&mut self, now: Instant, die: u32) -> Option<u32> {
+        self.emit_job_ended(now, die, PageOperation::Erase);
+        let (collection, job) = self.dies.end_job(now, die);
+        self.erase(die, job.first_page);
+        self.counters_mut().erases += 1;
+        self.collector.end_job(collection).then_some(collection)
+    }
+
+    /// A block of a die, all of whose pages are invalid, is erased.
+    pub(crate) fn erase(&mut self, die: u32, first_page: u32) {
+        let pages = self.ftl.shape().pages_per_block;
+        self.journal.media(|| Media::Erased { first_page, pages });
+        if let Some(unchecked) = &mut self.unchecked {
+            unchecked.forget(die, first_page);
+        }
+        self.ftl.erase(die, first_page / pages % self.ftl.shape().blocks_per_die);
+    }
+
+    #[inline]
+    fn emit_job_began(&mut self, now: Instant, die: u32, operation: PageOperation) {
+        if let Some(collection) = self.dies.collection_on(die) {
+            self.emit_began(now, die, operation, Origin::Collection { collection });
+        }
+    }
+
+    #[inline]
+    pub(super) fn emit_job_ended(&mut self, now: Instant, die: u32, operation: PageOperation) {
+        if let Some(collection) = self.dies.collection_on(die) {
+            self.emit_ended(now, die, operation, Origin::Collection { collection });
+        }
+    }
+}

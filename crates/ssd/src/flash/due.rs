@@ -1,0 +1,171 @@
+//! Which collection is due next: on which die or of which line, by what right, until when.
+//!
+//! Knows: what rights, free space and dies say about themselves. Changes nothing; what it answers
+//! is carried out in `collect.rs`.
+
+use crate::config::CollectionUnit;
+use crate::flash::collection::Leave;
+use crate::flash::collector::{Collector, Urgency};
+use crate::flash::waits::Waits;
+use crate::ftl::{Ftl, Worth};
+use alloc::vec::Vec;
+use nvme::WindowScope;
+use units::Instant;
+
+/// A collection that is to be started.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub(super) die: u32,
+    /// Block within the die, or line.
+    pub(super) block: u32,
+    /// When it must be over.
+    pub(super) until: Instant,
+    pub(super) leave: Leave,
+}
+
+/// The answer to a request for a collection.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Answer {
+    /// Nothing: there is none to start.
+    Nothing,
+    /// It is put off, because the flush of the write buffer goes first.
+    PutOff,
+    /// This one is started.
+    Start(Request),
+}
+
+/// The machines that decide which collection is due.
+#[derive(Clone, Copy)]
+pub(super) struct Due<'a> {
+    pub(super) ftl: &'a Ftl,
+    pub(super) collector: &'a Collector,
+    pub(super) waits: Waits<'a>,
+    /// Whether the host has been idle for long enough to fold the cache of SLC blocks.
+    pub(super) is_idle: bool,
+}
+
+impl Due<'_> {
+    /// The collection that is due in a scope. `flush_first` says that the flush of the write buffer
+    /// goes before collections that are not forced.
+    pub(super) fn in_scope(
+        &self,
+        now: Instant,
+        scope: usize,
+        urgency: Urgency,
+        flush_first: bool,
+    ) -> Answer {
+        if self.collector.is_busy(scope) {
+            return Answer::Nothing;
+        }
+        if flush_first && !urgency.is_forced() {
+            return Answer::PutOff;
+        }
+        let victim = match urgency {
+            Urgency::Fold => self.block_to_fold(scope),
+            Urgency::Due => self.neediest_victim(now, scope, urgency),
+            // Host writes that have no room may be waiting for the cache.
+            Urgency::Forced { .. } if self.ftl.waits_for_slc() => {
+                self.block_to_fold(scope).or_else(|| self.neediest_victim(now, scope, urgency))
+            }
+            Urgency::Forced { .. } => self.neediest_victim(now, scope, urgency),
+        };
+        let Some((die, block)) = victim else { return Answer::Nothing };
+        let range = self.ftl.shape().range_of_die(die);
+        let until = self.collector.rights().allowed_until(now, range);
+        let fits = until.is_some_and(|until| self.fits(now, until, die, block));
+        let leave = match urgency {
+            _ if fits => Leave::Granted,
+            Urgency::Forced { .. } => Leave::Forced,
+            Urgency::Due if self.is_short_of_space(die) => Leave::Taken,
+            Urgency::Due | Urgency::Fold => return Answer::Nothing,
+        };
+        let until = until.filter(|_| leave != Leave::Taken).unwrap_or(Instant::NEVER);
+        Answer::Start(Request { die, block, until, leave })
+    }
+
+    /// Whether a drive that keeps all its work in windows collects outside of them as well, as
+    /// gently as it can: if it waited for the hard watermark, its collections could not give way
+    /// any more.
+    fn is_short_of_space(&self, die: u32) -> bool {
+        let levels = &self.ftl.shape().levels;
+        let short = levels.hard + ((levels.soft - levels.hard) / 4).max(1);
+        self.collector.rights().scope() == WindowScope::AllWork && self.ftl.free(die) <= short
+    }
+
+    /// Of the dies of a scope whose part of the cache has to be folded, the one with the least free
+    /// space, and the block to fold.
+    fn block_to_fold(&self, scope: usize) -> Option<(u32, u32)> {
+        let dies = self.collector.candidates(scope);
+        let dies = dies.filter(|&die| self.is_idle || self.ftl.is_slc_low(die));
+        let blocks = dies.filter_map(|die| Some((die, self.ftl.slc_to_fold(die)?)));
+        blocks.min_by_key(|&(die, _)| self.ftl.free(die))
+    }
+
+    /// Whether a block of the cache of SLC blocks would be folded if that were allowed now.
+    pub(super) fn has_block_to_fold(&self) -> bool {
+        (0..self.collector.scopes()).any(|scope| self.block_to_fold(scope).is_some())
+    }
+
+    /// Whether a die may be collected now as far as windows go: its range has its turn, or host
+    /// writes to this very range have no room.
+    fn may_collect(&self, now: Instant, die: u32, urgency: Urgency) -> bool {
+        let shape = self.ftl.shape();
+        let range = shape.range_of_die(die);
+        shape.ranges.count == 1
+            || urgency == Urgency::Forced { range }
+            || self.collector.rights().allowed_until(now, range).is_some()
+    }
+
+    /// Of the dies of a scope that are low on free blocks, may be collected and have a victim,
+    /// the one with the least free space, and its victim.
+    fn neediest_victim(&self, now: Instant, scope: usize, urgency: Urgency) -> Option<(u32, u32)> {
+        let mut least = self.collector.collect_at(self.ftl.shape()) + 1;
+        let mut neediest = None;
+        let worth = if urgency.is_forced() { Worth::Anything } else { self.collector.worth() };
+        for die in self.collector.candidates(scope) {
+            let free = self.ftl.free(die);
+            if free >= least || !self.may_collect(now, die, urgency) {
+                continue;
+            }
+            if let Some(block) = self.ftl.victim(die, worth) {
+                least = free;
+                neediest = Some((die, block));
+            }
+        }
+        neediest
+    }
+
+    /// Whether a die has as few free blocks (or lines) as this, and a victim.
+    pub(super) fn is_any_below(&self, level: u32) -> bool {
+        let worth = self.collector.worth();
+        (0..self.ftl.shape().dies)
+            .any(|die| self.ftl.free(die) <= level && self.ftl.victim(die, worth).is_some())
+    }
+
+    /// Whether a collection that is asked for now is over at `until` in the worst case.
+    fn fits(&self, now: Instant, until: Instant, die: u32, block: u32) -> bool {
+        if until == Instant::NEVER {
+            return true;
+        }
+        let ends = |die: u32, valid: u32| self.waits.collected_at(now, die, valid);
+        let shape = self.ftl.shape();
+        match shape.unit {
+            CollectionUnit::Line => {
+                (0..shape.dies).all(|die| ends(die, self.ftl.count_valid(die, block)) <= until)
+            }
+            CollectionUnit::Block => {
+                let valid = self.ftl.count_valid(die, block);
+                let (first, dies) = self.collector.held_dies(die);
+                (first..first + dies).all(|held| ends(held, valid) <= until)
+            }
+        }
+    }
+
+    /// The dies of a plane group that are low on free blocks, the neediest first.
+    pub(super) fn low_dies(&self, dies: impl Iterator<Item = u32>) -> Vec<u32> {
+        let collect_at = self.collector.collect_at(self.ftl.shape());
+        let mut low: Vec<u32> = dies.filter(|&die| self.ftl.free(die) <= collect_at).collect();
+        low.sort_by_key(|&die| self.ftl.free(die));
+        low
+    }
+}

@@ -1,0 +1,562 @@
+//! The flash translation layer: page-level mapping, allocation, victims.
+//!
+//! Two `u32` per flash page (where a logical page is, and which logical page a flash page holds)
+//! and a few bytes per block are all that is kept, so a drive of 2 TiB with 16 KiB pages fits in
+//! about 1 GiB. A victim is found by scanning the valid counts of one die (or of the lines): the
+//! counts are contiguous, a scan is rare (one per collected block), and keeping sorted lists
+//! instead would cost several cache misses on *every* overwrite.
+//!
+//! Its parts own what they know: the map (`map.rs`), the valid counts (`valid.rs`), free blocks
+//! (`space.rs`), the cache of SLC blocks (`slc.rs`), the order of dies (`turns.rs`).
+
+mod divisor;
+mod frontier;
+mod image;
+mod map;
+mod page;
+mod shape;
+mod slc;
+mod slc_state;
+mod space;
+mod space_state;
+mod state;
+mod turns;
+mod valid;
+
+pub(crate) use image::{BlockImage, Placements};
+pub(crate) use shape::Shape;
+
+use crate::config::{CollectionUnit, Config};
+use crate::ftl::frontier::Frontier;
+use crate::ftl::map::PageMap;
+use crate::ftl::slc::SlcBlocks;
+use crate::ftl::space::{Mode, Space};
+use crate::ftl::turns::Turns;
+use crate::ftl::valid::ValidCounts;
+use crate::slc_config::SlcCacheConfig;
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// How much of a victim must be invalid above the hard watermark.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Worth {
+    /// The share `min_invalid`.
+    Enough,
+    /// As much as its collection needs to give anything back.
+    Anything,
+}
+
+/// Mapping, allocation and victims of one drive.
+#[derive(Clone, Debug)]
+pub(crate) struct Ftl {
+    shape: Shape,
+    map: PageMap,
+    valid: ValidCounts,
+    erase_counts: Vec<u32>,
+    /// Erasures of each die since the drive was made or restored.
+    die_erases: Vec<u64>,
+    space: Space,
+    /// Where each die writes next, but for the cache.
+    frontiers: Vec<Frontier>,
+    /// Blocks that are programmed with one bit in a cell, if the drive has such a cache.
+    slc: Option<Box<SlcBlocks>>,
+    turns: Turns,
+}
+
+/// A place for a host page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allocated {
+    pub(crate) page: u32,
+    pub(crate) die: u32,
+    /// A block was opened for it, so a watermark may have been reached.
+    pub(crate) opened_block: bool,
+}
+
+impl Ftl {
+    pub(crate) fn new(config: &Config) -> Self {
+        let shape = Shape::new(config);
+        Self {
+            map: PageMap::new(shape.stored_pages, shape.pages()),
+            valid: ValidCounts::new(&shape, config.rain.is_some()),
+            erase_counts: vec![0; (shape.dies * shape.blocks_per_die) as usize],
+            die_erases: vec![0; shape.dies as usize],
+            space: Space::new(shape.unit, shape.dies, shape.blocks_per_die),
+            frontiers: vec![Frontier::NONE; shape.dies as usize],
+            slc: SlcBlocks::new(config, &shape).map(Box::new),
+            turns: Turns::new(config, &shape),
+            shape,
+        }
+    }
+
+    /// The sizes of the drive.
+    #[inline]
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Where the logical page is, if it was ever written.
+    #[inline]
+    pub(crate) fn lookup(&self, logical: u32) -> Option<u32> {
+        self.map.lookup(logical)
+    }
+
+    /// The logical page that a flash page holds, if it is valid.
+    #[inline]
+    pub(crate) fn holds(&self, page: u32) -> Option<u32> {
+        self.map.holds(page)
+    }
+
+    /// The die that a logical page is bound to, if the drive has dies for pages by their number.
+    #[inline]
+    pub(crate) fn bound_die(&self, logical: u32) -> Option<u32> {
+        self.turns.bound_die(logical)
+    }
+
+    /// The die that serves a read of a page that was never written: it costs what a written one
+    /// costs.
+    pub(crate) fn die_of_unwritten(&self, logical: u32) -> u32 {
+        if let Some(die) = self.bound_die(logical) {
+            return die;
+        }
+        let chance = logical.wrapping_mul(0x9e37_79b1);
+        if self.shape.ranges.count == 1 {
+            return chance % self.shape.dies;
+        }
+        let dies = self.dies_of_range(self.shape.range_of(logical));
+        dies[chance as usize % dies.len()]
+    }
+
+    /// Brings the mapping of a page that will be changed soon into the cache.
+    #[inline]
+    pub(crate) fn touch(&self, logical: u32) {
+        self.map.touch(logical);
+    }
+
+    /// Free blocks of a die (or lines) that are not kept for the cache.
+    #[inline]
+    pub(crate) fn free(&self, die: u32) -> u32 {
+        self.space.free(die).saturating_sub(self.kept_for_slc(die))
+    }
+
+    /// Free blocks of a die (or lines) that are kept for the cache.
+    #[inline]
+    fn kept_for_slc(&self, die: u32) -> u32 {
+        self.slc.as_ref().map_or(0, |slc| slc.kept_free(die))
+    }
+
+    /// Whether the drive has a cache of SLC blocks.
+    #[inline]
+    pub(crate) fn has_slc(&self) -> bool {
+        self.slc.is_some()
+    }
+
+    /// Pages that are programmed at a time in the cache; `None` without one.
+    pub(crate) fn slc_row_pages(&self) -> Option<u32> {
+        self.slc.as_ref().map(|slc| slc.row_pages())
+    }
+
+    /// Blocks (or lines) in SLC mode.
+    pub(crate) fn slc_blocks(&self) -> u32 {
+        self.slc.as_ref().map_or(0, |slc| slc.in_use())
+    }
+
+    /// Blocks (or lines) that are kept for the cache of a drive that is otherwise full.
+    pub(crate) fn slc_reserved_blocks(&self) -> u32 {
+        self.slc.as_ref().map_or(0, |slc| slc.config().reserved_blocks())
+    }
+
+    /// How long pages in the cache of SLC blocks take has changed.
+    pub(crate) fn set_cache(&mut self, config: Option<SlcCacheConfig>) {
+        if let (Some(slc), Some(config)) = (&mut self.slc, config) {
+            slc.set_config(config);
+        }
+    }
+
+    /// The cache that a flash page is in, if it is programmed with one bit in a cell.
+    #[inline]
+    pub(crate) fn slc_at(&self, page: u32) -> Option<&SlcCacheConfig> {
+        let slc = self.slc.as_ref()?;
+        slc.has(self.shape.unit_of(page)).then_some(slc.config())
+    }
+
+    /// Pages that are programmed at a time where `page` is.
+    #[inline]
+    pub(crate) fn programmed_with(&self, page: u32) -> u32 {
+        match &self.slc {
+            Some(slc) if slc.has(self.shape.unit_of(page)) => slc.row_pages(),
+            _ => self.shape.pages_per_program,
+        }
+    }
+
+    /// Whether so little of the cache is left that folding cannot wait for the host to be idle.
+    pub(crate) fn is_slc_low(&self, die: u32) -> bool {
+        let free = self.space.free(die);
+        self.slc.as_ref().is_some_and(|slc| slc.is_low(die, free, self.shape.levels.hard))
+    }
+
+    /// Whether host writes that find the cache full wait for it.
+    pub(crate) fn waits_for_slc(&self) -> bool {
+        self.slc.as_ref().is_some_and(|slc| slc.waits_when_full())
+    }
+
+    /// The block (or line) of the cache to fold for `die`, if there is room for what is in it.
+    pub(crate) fn slc_to_fold(&self, die: u32) -> Option<u32> {
+        let slc = self.slc.as_ref()?;
+        let has_room = slc.has_borrowed(die) || self.free(die) > self.shape.levels.hard;
+        slc.oldest(die).filter(|_| has_room)
+    }
+
+    pub(crate) fn erase_counts(&self) -> &[u32] {
+        &self.erase_counts
+    }
+
+    /// Erasures of a die since the drive was made or restored.
+    pub(crate) fn die_erases(&self, die: u32) -> u64 {
+        self.die_erases[die as usize]
+    }
+
+    /// Pages that are left in the open block of a die.
+    pub(crate) fn open_pages(&self, die: u32) -> u32 {
+        self.frontiers[die as usize].left()
+    }
+
+    /// The dies of a range, in the order of host writes.
+    pub(crate) fn dies_of_range(&self, range: u32) -> &[u32] {
+        self.turns.dies_of_range(range)
+    }
+
+    /// A place for a host page on the next die of its range that has room above the hard watermark.
+    #[inline]
+    pub(crate) fn allocate_for_host(&mut self, logical: u32) -> Option<Allocated> {
+        let range = self.shape.range_of(logical);
+        for _ in 0..self.shape.ranges.dies {
+            let die = self.turns.take(range);
+            if let Some(place) = self.allocate_for_host_on(die) {
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    /// The die of a range whose turn it is to take a host page.
+    #[inline]
+    pub(crate) fn turn(&self, range: u32) -> u32 {
+        self.turns.current(range)
+    }
+
+    /// The turn goes on to the next die of a range.
+    #[inline]
+    pub(crate) fn take_turn(&mut self, range: u32) {
+        self.turns.take(range);
+    }
+
+    /// A place for a host page on `die`, if that has room above the hard watermark.
+    #[inline]
+    pub(crate) fn allocate_for_host_on(&mut self, die: u32) -> Option<Allocated> {
+        // Below the hard watermark a collection has opened a block for its copies, and the host
+        // must not fill it up before the collection does.
+        let kept = self.kept_for_slc(die);
+        if self.space.free(die) < self.shape.levels.hard + kept {
+            return None;
+        }
+        let (page, opened_block) = self.allocate(die, self.shape.levels.hard + kept)?;
+        Some(Allocated { page, die, opened_block })
+    }
+
+    /// A place on `die` for what is flushed: in the cache, or, if that lets it go and it is enough
+    /// for a whole program there, behind it.
+    #[inline]
+    pub(crate) fn allocate_for_flush_on(&mut self, die: u32, is_whole: bool) -> Option<Allocated> {
+        if self.slc.is_some() {
+            let place = self.allocate_in_slc(die);
+            if place.is_some() || !is_whole || self.waits_for_slc() {
+                return place;
+            }
+        }
+        self.allocate_for_host_on(die)
+    }
+
+    /// A place on `die` in a block that is programmed with one bit in a cell.
+    fn allocate_in_slc(&mut self, die: u32) -> Option<Allocated> {
+        let slc = self.slc.as_mut()?;
+        let (page, opened_block) = slc.allocate(die, &self.shape, &mut self.space)?;
+        self.valid.add(self.shape.unit_of(page), 1);
+        Some(Allocated { page, die, opened_block })
+    }
+
+    /// A place for a host page on the die that it is bound to, or on the next with room.
+    pub(crate) fn allocate_on(&mut self, logical: u32, die: Option<u32>) -> Option<Allocated> {
+        match die {
+            None => self.allocate_for_host(logical),
+            Some(die) => self.allocate_for_host_on(die),
+        }
+    }
+
+    /// Whether [`Ftl::allocate_for_host_on`] would find a place.
+    pub(crate) fn has_room_on(&self, die: u32) -> bool {
+        let (free, hard) = (self.space.free(die), self.shape.levels.hard);
+        let frontier = &self.frontiers[die as usize];
+        free > hard || (free == hard && frontier.next < frontier.end)
+    }
+
+    /// A place on `die` for a page of a stripe, if that has room above the hard watermark. The page
+    /// stays where it is until it is mapped by [`Ftl::commit_pinned`].
+    pub(crate) fn allocate_pinned(&mut self, die: u32) -> Option<Allocated> {
+        let place = self.allocate_for_host_on(die)?;
+        self.valid.pin(self.shape.unit_of(place.page));
+        Some(place)
+    }
+
+    /// The logical page now lives in `page`, which was allocated for it by
+    /// [`Ftl::allocate_pinned`]. Its block is a candidate as soon as it is full.
+    pub(crate) fn commit_pinned(&mut self, logical: u32, page: u32) {
+        self.commit_write(logical, page);
+        let unit = self.shape.unit_of(page);
+        let open = self.frontiers[self.shape.die_of(page) as usize].block;
+        let is_open = Some(unit as u32 % self.shape.blocks_per_die) == open;
+        if self.valid.unpin(unit) && !is_open {
+            self.valid.make_candidate(unit);
+        }
+    }
+
+    /// Of the unit that `first`, which has just been allocated on `die`, begins, so many pages are
+    /// programmed with data. The rest is filler.
+    pub(crate) fn fill_unit(&mut self, die: u32, first: u32, used: u32) {
+        let pages = self.programmed_with(first);
+        debug_assert!(first.is_multiple_of(pages), "page {first}");
+        let unit = self.shape.unit_of(first);
+        self.valid.add(unit, used - 1);
+        match &mut self.slc {
+            Some(slc) if slc.has(unit) => slc.advance(die, first + pages, &mut self.space),
+            _ => self.frontiers[die as usize].next = first + pages,
+        }
+    }
+
+    /// The next page of a die is the first of a unit: what was placed page by page is followed by
+    /// filler.
+    pub(crate) fn align(&mut self, die: u32) {
+        let frontier = &mut self.frontiers[die as usize];
+        frontier.next = frontier.next.next_multiple_of(self.shape.pages_per_program);
+    }
+
+    /// A place on `die` for a page that collection moves.
+    #[inline]
+    pub(crate) fn allocate_for_collection(&mut self, die: u32) -> u32 {
+        // The host stops at the hard watermark, which is at least one block, and a collection
+        // frees a block for every block of copies: it always finds room.
+        let (page, _) = self.allocate(die, 0).expect("collection has a free block by validation");
+        page
+    }
+
+    #[inline]
+    fn allocate(&mut self, die: u32, keep: u32) -> Option<(u32, bool)> {
+        let frontier = self.frontiers[die as usize];
+        let mut opened = false;
+        if frontier.next == frontier.end {
+            self.open_block(die, keep)?;
+            opened = true;
+        }
+        let frontier = &mut self.frontiers[die as usize];
+        let (page, block) = (frontier.next, frontier.block?);
+        frontier.next += 1;
+        self.valid.add(self.shape.unit_of_block(die, block), 1);
+        Some((page, opened))
+    }
+
+    #[cold]
+    fn open_block(&mut self, die: u32, keep: u32) -> Option<()> {
+        let block = self.space.open(die, Mode::Ordinary, keep)?.block;
+        let first = self.shape.first_page(die, block);
+        if let Some(full) = self.frontiers[die as usize].block
+            && self.space.close(Mode::Ordinary, full)
+        {
+            let unit = self.shape.unit_of_block(die, full);
+            if !self.valid.is_pinned(unit) {
+                self.valid.make_candidate(unit);
+            }
+        }
+        self.frontiers[die as usize] =
+            Frontier { next: first, end: first + self.shape.pages_per_block, block: Some(block) };
+        Some(())
+    }
+
+    /// The logical page is nowhere any more. Returns whether it was anywhere.
+    pub(crate) fn forget(&mut self, logical: u32) -> bool {
+        let old = self.map.remove(logical);
+        if let Some(old) = old {
+            self.valid.remove_one(self.shape.unit_of(old));
+        }
+        old.is_some()
+    }
+
+    /// The logical page now lives in `page`, which was allocated for it.
+    #[inline]
+    pub(crate) fn commit_write(&mut self, logical: u32, page: u32) {
+        if let Some(old) = self.map.insert(logical, page) {
+            self.valid.remove_one(self.shape.unit_of(old));
+        }
+    }
+
+    /// Collection has copied `from` to `to`. If the host overwrote the page meanwhile, the copy is
+    /// stale and stays invalid.
+    #[inline]
+    pub(crate) fn commit_copy(&mut self, logical: u32, from: u32, to: u32) {
+        let stale = if self.map.replace(logical, from, to) { from } else { to };
+        self.valid.remove_one(self.shape.unit_of(stale));
+    }
+
+    /// The victim of `die`: its block (or the line) with the fewest valid pages, if that is of
+    /// `worth`. From the hard watermark down, anything is worth it.
+    pub(crate) fn victim(&self, die: u32, worth: Worth) -> Option<u32> {
+        let levels = &self.shape.levels;
+        let min_invalid = match worth {
+            Worth::Enough if self.free(die) > levels.hard => levels.min_invalid,
+            Worth::Enough | Worth::Anything => levels.least_invalid,
+        };
+        let units = match self.shape.unit {
+            CollectionUnit::Line => 0..self.valid.len(),
+            CollectionUnit::Block => {
+                let first = (die * self.shape.blocks_per_die) as usize;
+                first..first + self.shape.blocks_per_die as usize
+            }
+        };
+        let valid_max = self.shape.pages_per_unit - min_invalid.max(1);
+        let ordinary = self.valid.emptiest(units, valid_max);
+        let Some(slc) = self.slc.as_ref().filter(|slc| slc.has_borrowed(die)) else {
+            return ordinary;
+        };
+        let valid = |block| self.valid.valid(self.shape.unit_of_block(die, block));
+        match (slc.oldest(die), ordinary) {
+            (Some(cached), Some(ordinary)) if valid(ordinary) < valid(cached) => Some(ordinary),
+            (cached, ordinary) => cached.or(ordinary),
+        }
+    }
+
+    /// Takes a victim out of the candidates.
+    pub(crate) fn begin_collection(&mut self, die: u32, block: u32) {
+        let unit = self.shape.unit_of_block(die, block);
+        self.valid.take_candidate(unit);
+        if let Some(slc) = self.slc.as_mut().filter(|slc| slc.has(unit)) {
+            slc.take(die, block);
+        }
+    }
+
+    /// Gives an untouched victim back.
+    pub(crate) fn cancel_collection(&mut self, die: u32, block: u32) {
+        let unit = self.shape.unit_of_block(die, block);
+        match self.slc.as_mut().filter(|slc| slc.has(unit)) {
+            Some(slc) => slc.give_back(die, block),
+            None => self.valid.make_candidate(unit),
+        }
+    }
+
+    /// Valid pages of one block, counted.
+    pub(crate) fn count_valid(&self, die: u32, block: u32) -> u32 {
+        let first = self.shape.first_page(die, block);
+        self.count_valid_between(first, first + self.shape.pages_per_block)
+    }
+
+    /// Valid pages in `cursor..end`, counted.
+    pub(crate) fn count_valid_between(&self, cursor: u32, end: u32) -> u32 {
+        self.map.count_valid(cursor, end)
+    }
+
+    /// Whether the block (or line) has pages that are allocated but not programmed yet.
+    pub(crate) fn has_pages_in_flight(&self, die: u32, block: u32) -> bool {
+        let programmed: u32 = match self.shape.unit {
+            CollectionUnit::Block => self.count_valid(die, block),
+            CollectionUnit::Line => {
+                (0..self.shape.dies).map(|die| self.count_valid(die, block)).sum()
+            }
+        };
+        self.valid.valid(self.shape.unit_of_block(die, block)) != programmed
+    }
+
+    /// The next valid page in `cursor..end`, and the logical page that it holds.
+    #[inline]
+    pub(crate) fn next_valid(&self, cursor: u32, end: u32) -> Option<(u32, u32)> {
+        self.map.next_valid(cursor, end)
+    }
+
+    /// The block is erased and free once its unit is.
+    pub(crate) fn erase(&mut self, die: u32, block: u32) {
+        debug_assert_eq!(self.count_valid(die, block), 0, "erasing valid pages");
+        self.erase_counts[(die * self.shape.blocks_per_die + block) as usize] += 1;
+        self.die_erases[die as usize] += 1;
+        if self.space.release(die, block)
+            && let Some(slc) = &mut self.slc
+        {
+            slc.end(die, self.shape.unit_of_block(die, block));
+        }
+    }
+
+    /// Places the next `pages` pages of `die`, which is at the start of a block or has that many
+    /// left in its open one, as `image` says. None of its logical pages may have a place yet;
+    /// [`Ftl::enter`] enters them into the map.
+    pub(crate) fn place_block(
+        &mut self,
+        die: u32,
+        pages: u32,
+        image: &BlockImage,
+        placements: &mut Placements,
+    ) {
+        if pages == 0 {
+            return;
+        }
+        // Opens the block if need be, and counts the page.
+        let first = self.allocate_for_collection(die);
+        let frontier = &mut self.frontiers[die as usize];
+        frontier.next = first + pages;
+        debug_assert!(frontier.next <= frontier.end, "more pages than the block has left");
+        let unit = self.shape.unit_of(first);
+        self.valid.add(unit, image.valid());
+        self.valid.remove_one(unit);
+        for (offset, logical) in image.pages() {
+            placements.add(logical, first + offset);
+            self.map.insert_half(first + offset, logical);
+        }
+    }
+
+    /// Enters into the map where pages were placed.
+    pub(crate) fn enter(&mut self, placements: &Placements) {
+        self.map.complete(placements.iter());
+    }
+
+    /// Checks that both maps, the valid counts, the free blocks and the open ones agree.
+    /// `in_flight` are the flash pages that are allocated and not mapped: programs and copies that
+    /// are not done.
+    ///
+    /// # Panics
+    ///
+    /// If they do not.
+    pub(crate) fn check_invariants(&self, in_flight: impl Iterator<Item = u32>) {
+        self.map.check_invariants();
+        let mut valid = vec![0; self.valid.len()];
+        self.map.valid_pages().for_each(|page| valid[self.shape.unit_of(page)] += 1);
+        for page in in_flight {
+            valid[self.shape.unit_of(page)] += 1;
+            assert_eq!(
+                self.holds(page),
+                None,
+                "flash page {page} is mapped before it is programmed"
+            );
+        }
+        for (unit, &count) in valid.iter().enumerate() {
+            assert_eq!(self.valid.valid(unit), count, "valid count of unit {unit}");
+        }
+        if let Some(slc) = &self.slc {
+            slc.check_invariants();
+        }
+        for (frontier, die) in self.frontiers.iter().zip(0..) {
+            let in_slc = self.slc.as_ref().and_then(|slc| slc.open_block(die));
+            self.space.for_each_unwritten(die, |block| {
+                let unit = self.shape.unit_of_block(die, block);
+                assert_eq!(self.count_valid(die, block), 0, "pages in a free block of die {die}");
+                assert_ne!(frontier.block, Some(block), "block {block} is open and free");
+                assert_ne!(in_slc, Some(block), "block {block} is in the cache and free");
+                assert!(!self.valid.is_candidate(unit), "free unit {unit} is a victim");
+            });
+        }
+    }
+}
