@@ -72,6 +72,7 @@ pub struct ArraySettings {
 }
 
 /// Which drives, on the command line.
+#[allow(rustdoc::private_intra_doc_links, reason = "`[drive]` is a section of a file, not a link")]
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Drives")]
 pub struct DriveFlags {
