@@ -1,6 +1,5 @@
 //! Flags that several commands have: each means the same wherever it stands.
 
-use crate::output;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use study::Failure;
@@ -28,7 +27,7 @@ impl JsonArgs {
 
     /// Whether it is printed.
     pub(crate) fn is_printed(&self) -> bool {
-        self.path().is_some_and(output::is_stdout)
+        self.path().is_some_and(study::files::is_stdout)
     }
 }
 
@@ -50,7 +49,7 @@ impl HtmlArgs {
 
     /// Whether it is printed.
     pub(crate) fn is_printed(&self) -> bool {
-        self.path().is_some_and(output::is_stdout)
+        self.path().is_some_and(study::files::is_stdout)
     }
 }
 

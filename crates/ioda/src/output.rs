@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 use study::Failure;
-use study::files::{NewFile, cannot_write};
+use study::files::{NewFile, cannot_write, is_stdout};
 
 /// Prints results. A closed pipe is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -94,11 +94,6 @@ impl Documents {
             remark(&format!("wrote {}", self.0.join(", ")));
         }
     }
-}
-
-/// Whether a path means standard output.
-pub(crate) fn is_stdout(path: &Path) -> bool {
-    path.as_os_str() == "-"
 }
 
 /// Prints `text`, or `document` as JSON where `--json` asks for it: instead of the text, or in a

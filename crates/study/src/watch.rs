@@ -14,7 +14,7 @@ pub trait Watch: Sync {
     fn waiting(&self) -> fn(&str);
 
     /// Does `work`, which makes the runs of `plans`, each of `requests` requests if that is known,
-    /// and shows how far `progress` is.
+    /// and shows how far `progress` is. Nothing is shown unless that is implemented.
     fn during(
         &self,
         title: &str,
@@ -22,7 +22,10 @@ pub trait Watch: Sync {
         requests: Option<u64>,
         progress: &Progress,
         work: &mut (dyn FnMut() + Send),
-    );
+    ) {
+        let _ = (title, plans, requests, progress);
+        work();
+    }
 
     /// Shows how many of `total` runs are done. Several may be under way at once.
     fn count(&self, title: &'static str, total: usize) -> Box<dyn Count>;
@@ -56,17 +59,6 @@ impl Watch for Silent {
         |_| {}
     }
 
-    fn during(
-        &self,
-        _: &str,
-        _: &[Plan],
-        _: Option<u64>,
-        _: &Progress,
-        work: &mut (dyn FnMut() + Send),
-    ) {
-        work();
-    }
-
     fn count(&self, _: &'static str, _: usize) -> Box<dyn Count> {
         Box::new(Self)
     }
@@ -87,17 +79,6 @@ impl Watch for Told<'_> {
 
     fn waiting(&self) -> fn(&str) {
         self.0.waiting()
-    }
-
-    fn during(
-        &self,
-        _: &str,
-        _: &[Plan],
-        _: Option<u64>,
-        _: &Progress,
-        work: &mut (dyn FnMut() + Send),
-    ) {
-        work();
     }
 
     fn count(&self, title: &'static str, total: usize) -> Box<dyn Count> {

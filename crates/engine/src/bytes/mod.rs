@@ -66,7 +66,7 @@ pub struct Bytes<M: Memory> {
     requests: Requests<M>,
     /// Which commands are out, and what the array hears of them.
     commands: Commands<M::Buffer>,
-    /// What the storage of drives has yet to do or to end, and for whom.
+    /// Work of the storage that waits or is under way.
     transfers: Transfers<M::Buffer>,
     /// Which pages are in memory.
     pages: Pages<M>,

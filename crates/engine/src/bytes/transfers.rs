@@ -1,4 +1,4 @@
-//! What the storage of drives has yet to do or to end, and for whom.
+//! Work of the storage that waits or is under way, each with its owner.
 
 use super::verify::Check;
 use super::work::{StorageWork, Work};

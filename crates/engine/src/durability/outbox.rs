@@ -63,7 +63,7 @@ impl<C> Outbox<C> {
         is_under_way
     }
 
-    /// Whose part of what this is; none if its drive has failed.
+    /// The drive and the task of a write or sync; `None` if the drive has failed.
     pub(super) fn part(&self, id: IoId) -> Option<(DriveId, Task)> {
         self.io.part(id)
     }

@@ -6,7 +6,7 @@ pub(crate) mod timer;
 
 use crate::exit::Code;
 use crate::flags::JsonArgs;
-use crate::output::{self, remark};
+use crate::output;
 use crate::talk::Talk;
 use array::Level;
 use array::policy::PolicyKind;
@@ -17,6 +17,7 @@ use serde::Serialize;
 use sim::{BenchResult, Plan, PolicyTime};
 use ssd::Config;
 use study::Failure;
+use study::Watch;
 use study::table;
 use units::Bytes;
 
@@ -190,9 +191,7 @@ fn simulator(args: &BenchArgs, talk: Talk) -> Result<Code, Failure> {
 }
 
 fn say(talk: Talk, what: &str) {
-    if !talk.quiet {
-        remark(&format!("measuring {what}"));
-    }
+    talk.remark(&format!("measuring {what}"));
 }
 
 fn femu() -> Result<Config, Failure> {

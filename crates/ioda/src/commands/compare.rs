@@ -54,7 +54,7 @@ fn simulate(args: &SimulationArgs, policies: &[PolicyKind], talk: Talk) -> Resul
 }
 
 fn is_stdout(path: Option<&PathBuf>) -> bool {
-    path.is_some_and(|path| output::is_stdout(path))
+    path.is_some_and(|path| study::files::is_stdout(path))
 }
 
 /// The options by which a document goes to standard output.

@@ -209,7 +209,7 @@ fn print(answer: &Answer, before: Option<&Status>, json: Option<&Path>) -> Resul
             .map_err(|error| Failure::internal(format!("the answer is no JSON: {error}")))?;
         output::write(path, &line)?;
     }
-    let as_text = !json.is_some_and(output::is_stdout);
+    let as_text = !json.is_some_and(study::files::is_stdout);
     match answer {
         Answer::Refused { reason } => {
             remark(&format!("refused: {reason}"));

@@ -2,11 +2,12 @@
 
 use crate::driving::{self, DriveArgs, Prepared};
 use crate::exit::Code;
-use crate::output::{print, remark};
+use crate::output::print;
 use crate::talk::Talk;
 use live::drive::{DriveServer, Ended, channel};
 use live::operate::signals;
 use study::Failure;
+use study::Watch;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -46,9 +47,7 @@ pub(crate) fn run(args: &DriveArgs, talk: Talk) -> Result<Code, Failure> {
     if args.json {
         print(&format!("{}\n", ready.to_line().map_err(Failure::internal)?))?;
     }
-    if !talk.quiet {
-        remark(ready.greeting().trim_end());
-    }
+    talk.remark(ready.greeting().trim_end());
     let Ended { model, storage_errors } = server.run().map_err(Failure::internal)?;
     drop(signals);
     if storage_errors > 0 {

@@ -188,7 +188,7 @@ impl Run<'_> {
         for (path, render) in wanted {
             if let Some(path) = path {
                 documents.write(path, &render(&story))?;
-                is_printed |= output::is_stdout(path);
+                is_printed |= study::files::is_stdout(path);
             }
         }
         if !is_printed {

@@ -1,12 +1,13 @@
 //! `ioda man`.
 
 use crate::exit::Code;
-use crate::output::{self, remark};
+use crate::output;
 use crate::reference::manual;
 use crate::talk::Talk;
 use clap::{Args, Command};
 use std::path::PathBuf;
 use study::Failure;
+use study::Watch;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -31,8 +32,6 @@ pub(crate) fn run(args: &ManArgs, command: Command, talk: Talk) -> Result<Code, 
     for (name, text) in &pages {
         output::write(&folder.join(name), text)?;
     }
-    if !talk.quiet {
-        remark(&format!("wrote {} pages into {}", pages.len(), folder.display()));
-    }
+    talk.remark(&format!("wrote {} pages into {}", pages.len(), folder.display()));
     Ok(Code::Ok)
 }

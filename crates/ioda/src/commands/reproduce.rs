@@ -7,7 +7,7 @@ pub(crate) mod live;
 use crate::agreement;
 use crate::exit::Code;
 use crate::flags::{JsonArgs, SeedArgs};
-use crate::output::{self, remark};
+use crate::output;
 use crate::talk::Talk;
 use clap::Args;
 use document::{Figure, PlanNumbers, Reproduction, Spool};
@@ -15,6 +15,7 @@ use lab::LabArgs;
 use report::{Claim, ClaimKind, Comparison, seeds};
 use std::path::{Path, PathBuf};
 use study::Failure;
+use study::Watch;
 use study::experiment::{
     self, Done, Event, Experiment, Group, How, Judged, KeptResults, Page, Suites, pages,
 };
@@ -108,7 +109,8 @@ pub(crate) struct ReproduceArgs {
 
 /// Runs the experiments and prints what holds.
 pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
-    let goes_to_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(output::is_stdout);
+    let goes_to_stdout =
+        |path: &Option<PathBuf>| path.as_deref().is_some_and(study::files::is_stdout);
     if args.json.is_printed() && goes_to_stdout(&args.junit) {
         return Err(Failure::usage(
             "--json and --junit cannot both go to standard output; name a file for one of them",
@@ -238,7 +240,7 @@ impl<'a> Outputs<'a> {
     /// Whether results go to standard output as a document, instead of tables.
     fn is_document_printed(&self) -> bool {
         let junit = self.args.junit.as_deref();
-        self.args.json.is_printed() || junit.is_some_and(output::is_stdout)
+        self.args.json.is_printed() || junit.is_some_and(study::files::is_stdout)
     }
 
     /// Shows an experiment.
@@ -342,9 +344,7 @@ fn write_page(
     let path = folder.join(format!("{}.html", file_name(name)));
     let page = report::html::render(comparison);
     output::stream(&path, |out| out.write_all(page.as_bytes()))?;
-    if !talk.quiet {
-        remark(&format!("wrote {}", path.display()));
-    }
+    talk.remark(&format!("wrote {}", path.display()));
     Ok(())
 }
 

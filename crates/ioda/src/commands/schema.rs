@@ -1,13 +1,14 @@
 //! `ioda schema`.
 
 use crate::exit::Code;
-use crate::output::{self, remark};
+use crate::output;
 use crate::reference;
 use crate::schemas::{DOCUMENTS, FILES, Published};
 use crate::talk::Talk;
 use clap::{Args, Command};
 use std::path::{Path, PathBuf};
 use study::Failure;
+use study::Watch;
 use study::values::names::Unknown;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -64,9 +65,7 @@ fn write_reference(folder: &Path, command: Command, talk: Talk) -> Result<(), Fa
     for (name, text) in reference::pages(command) {
         let path = folder.join(name);
         output::write(&path, &text)?;
-        if !talk.quiet {
-            remark(&format!("wrote {}", path.display()));
-        }
+        talk.remark(&format!("wrote {}", path.display()));
     }
     Ok(())
 }

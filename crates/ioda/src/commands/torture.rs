@@ -10,7 +10,7 @@ mod work;
 
 use crate::exit::Code;
 use crate::flags::JsonArgs;
-use crate::output::{self, remark};
+use crate::output;
 use crate::progress;
 use crate::talk::Talk;
 use array::Level;
@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use study::Failure;
+use study::Watch;
 use study::values::quantity::{Raid, Span, Text};
 use trial::Subject;
 use work::{Queue, Sum, Until};
@@ -162,9 +163,7 @@ pub(crate) fn run(args: &TortureArgs, talk: Talk) -> Result<Code, Failure> {
     let one_only = one.is_some();
     let story = one.filter(|_| args.story).map(|subject| trial::story(&subject.history(), demands));
     let shortest = sum.failed.first().filter(|_| !args.no_shrink).map(|failed| {
-        if !talk.quiet {
-            remark(&format!("making the history of {} short", failed.subject));
-        }
+        talk.remark(&format!("making the history of {} short", failed.subject));
         trial::shortest(failed, demands)
     });
     // What scripts do not have they cannot meet, and one history does not meet everything.

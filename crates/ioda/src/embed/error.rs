@@ -7,10 +7,7 @@ use study::Failure;
 /// Why a question has no answer: the sentence that the command line prints, and the code with which
 /// it would end.
 #[derive(Clone, Debug)]
-pub struct Error {
-    code: Code,
-    sentence: String,
-}
+pub struct Error(Failure);
 
 impl Error {
     /// Options that cannot be used.
@@ -26,7 +23,7 @@ impl Error {
     /// How the command line would end.
     #[must_use]
     pub fn code(&self) -> Code {
-        self.code
+        Code::of(self.0.cause())
     }
 
     /// What a parser says of the command line, without how the command is used.
@@ -46,7 +43,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence)
+        self.0.fmt(f)
     }
 }
 
@@ -54,6 +51,6 @@ impl std::error::Error for Error {}
 
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
-        Self { code: Code::of(failure.cause()), sentence: failure.to_string() }
+        Self(failure)
     }
 }

@@ -3,7 +3,7 @@
 use crate::dies::ledger::Spent;
 use units::{Duration, Slab};
 
-/// What a queued entry asks of its die, and for whom.
+/// A page operation, and the command that waits for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Task {
     /// Sense a page and send it out.

@@ -83,9 +83,8 @@ impl Due<'_> {
         Answer::Start(Request { die, block, until, leave })
     }
 
-    /// Whether a drive that keeps all its work in windows collects outside of them as well, as
-    /// gently as it can: if it waited for the hard watermark, its collections could not give way
-    /// any more.
+    /// Whether a drive that keeps all its work in windows collects outside of them as well. At the
+    /// hard watermark it would be too late: collections give way to nothing there.
     fn is_short_of_space(&self, die: u32) -> bool {
         let levels = &self.ftl.shape().levels;
         let short = levels.hard + ((levels.soft - levels.hard) / 4).max(1);

@@ -6,4 +6,4 @@ mod evidence;
 pub mod fio_jobs;
 pub mod ratios;
 
-pub use array::*;
+pub use array::{array, asked, drive, durable, gaps, layouts, part, violation_cause, wrapped};

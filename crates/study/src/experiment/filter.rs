@@ -3,9 +3,8 @@
 use super::claim::Expectation;
 use super::description::Experiment;
 
-/// What of `all` has every word of `text`: experiments by id, figure and title with all their
-/// claims, and others with those of their claims that have it by id, statement and number of the
-/// article.
+/// The experiments that have every word of `text` in id, figure or title, with all their claims.
+/// Others keep the claims that have it in id, statement or the words of the paper.
 pub fn filter(all: Vec<Experiment>, text: &str) -> Vec<Experiment> {
     let keep = |mut experiment: Experiment| {
         let Experiment { id, figure, title, claims, .. } = &mut experiment;

@@ -83,8 +83,8 @@ impl KeptResults {
     /// Says how many of the results with these keys need not be made.
     pub(super) fn say_found(&self, keys: impl Iterator<Item = String>, watch: &dyn Watch) {
         let (found, all) =
-            keys.fold((0, 0), |(found, all), key| (found + u32::from(self.has(&key)), all + 1));
-        watch.remark(&format!("{found} of {all} runs found in {}", self.folder.display()));
+            keys.fold((0, 0), |(found, all), key| (found + usize::from(self.has(&key)), all + 1));
+        jobs::say_found_in(&self.folder, found, all, watch);
     }
 
     fn journal(&self) -> MutexGuard<'_, Journal<Record>> {

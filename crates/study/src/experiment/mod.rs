@@ -3,8 +3,8 @@
 //! An experiment is one TOML file in `experiments/`. Experiments that need the same runs share
 //! them: first everything that is needed is gathered, then each workload is simulated once, and
 //! what no experiment needs any more is let go. What an experiment compares are its series:
-//! policies, or variants of its setup. The one experiment that is not a file there is [`live`],
-//! which needs a real clock; those of the laboratory ([`lab`]) are files of their own kind.
+//! policies, or variants of its setup. Experiments of the laboratory ([`lab`]) are files of their own
+//! kind. The comparison with the real clock is none of these, and the command has it.
 
 mod check;
 mod claim;

@@ -9,7 +9,12 @@ use crate::watch::Watch;
 use report::schema::Document;
 use std::path::Path;
 
-/// Says how many of the runs need not be made.
+/// Says that `found` of `runs` runs need not be made, because `folder` has them.
+pub fn say_found_in(folder: &Path, found: usize, runs: usize, watch: &dyn Watch) {
+    watch.remark(&format!("{found} of {runs} runs found in {}", folder.display()));
+}
+
+/// Says how many of `jobs` need not be made.
 pub fn say_found<S: Subject>(
     jobs: &[Job<S>],
     journal: &Journal<S::Record>,
@@ -17,7 +22,7 @@ pub fn say_found<S: Subject>(
     watch: &dyn Watch,
 ) {
     let found = jobs.iter().filter(|job| journal.has(&job.key)).count();
-    watch.remark(&format!("{found} of {} runs found in {}", jobs.len(), folder.display()));
+    say_found_in(folder, found, jobs.len(), watch);
 }
 
 /// The jobs of `shard`; all of them if it is none.

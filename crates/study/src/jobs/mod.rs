@@ -1,4 +1,4 @@
-//! Many runs that are kept one by one, so that they can be interrupted: the survey and the sweep.
+//! Many runs that are kept one by one, so that they can be interrupted: surveys, sweeps and reproductions.
 //!
 //! A [`Job`] is one run and knows by its key whether it was made before. [`Journal`] keeps what
 //! came of jobs in `runs.jsonl`, and [`run`] makes those that it does not have, several side by
@@ -15,7 +15,7 @@ mod packed;
 mod shard;
 mod shelf;
 
-pub use command::{end, end_shard, part, say_found, write};
+pub use command::{end, end_shard, part, say_found, say_found_in, write};
 pub use execute::{make, run};
 pub use job::{Ended, Job, Subject, digits, key};
 pub use journal::{Journal, Kept};

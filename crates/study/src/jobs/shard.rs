@@ -28,7 +28,7 @@ impl Shard {
         self.of == 1
     }
 
-    /// Which of so many runs are its own.
+    /// The runs of this shard, of `runs` in all.
     pub fn range(self, runs: usize) -> Range<usize> {
         // Of 128 bits: the product of two numbers that each fit.
         let begin = |part: u32| (runs as u128 * u128::from(part) / u128::from(self.of)) as usize;

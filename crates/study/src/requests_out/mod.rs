@@ -44,7 +44,7 @@ const EXTENSIONS: [&str; 3] = ["parquet", "parq", "pq"];
 /// Refuses what cannot be a Parquet file, or is named as if it were none, before a run.
 pub fn check(path: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
-    if path.as_os_str() == "-" {
+    if files::is_stdout(path) {
         return Err(Failure::usage(
             "--requests-out writes a Parquet file and cannot go to standard output; name a file",
         ));

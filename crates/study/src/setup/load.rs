@@ -193,7 +193,7 @@ impl Measured {
         }
     }
 
-    /// How long the workload is, so many times as fast.
+    /// The length of the workload at `rate` times its own speed.
     pub(super) fn duration(&self, rate: f64) -> Option<Duration> {
         let scale =
             |duration: Duration| Duration::from_nanos((duration.as_nanos() as f64 / rate) as u64);

@@ -1,6 +1,6 @@
 //! A survey: every policy under every workload, kept run by run so that it can be interrupted.
 //!
-//! [`Matrix`] says what is to be run, `kept_runs` keeps what is done, [`run`] does what is missing,
+//! [`Matrix`] says what is to be run, `jobs` keeps what is done, [`run`] does what is missing,
 //! and `document` makes the document of the report from both.
 
 mod document;

@@ -1,7 +1,7 @@
 //! A sweep: one or two parameters of the configuration over a range, under several policies and
 //! seeds.
 //!
-//! [`Parameter`] is what `--vary` says, [`Matrix`] the runs that follow from it, `kept_runs` makes
+//! [`Parameter`] is what `--vary` says, [`Matrix`] the runs that follow from it, `jobs` makes
 //! and keeps them, and `document` makes the document of the report from both.
 
 mod document;

@@ -54,7 +54,7 @@ impl Decimal {
         Some(Self(self.0 + step.0)).filter(|sum| sum.0 <= MOST)
     }
 
-    /// So many times as much, to nine decimals; none if it is too large.
+    /// The product with `factor`, to nine decimals; `None` if it is too large.
     pub(super) fn times(self, factor: Self) -> Option<Self> {
         let (whole, part) = (factor.0 / ONE, factor.0 % ONE);
         let product = self.0.checked_mul(whole)? + self.0.checked_mul(part)? / ONE;

@@ -70,7 +70,7 @@ impl Hedged {
         Self { fixed, latencies, fastest: Duration::MAX, budget }
     }
 
-    /// Whether the drives could read more without everybody waiting for it.
+    /// Whether the drives could read more without delay for the others.
     fn drives_have_time(&self) -> bool {
         let median = self.latencies.values().map(|[_, median, _]| median);
         median.is_some_and(|median| median * 2 <= self.fastest * QUEUEING_HALVES)

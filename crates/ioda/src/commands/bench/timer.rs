@@ -1,6 +1,6 @@
 //! `ioda bench timer`: how late answers on the real clock must be on this machine, whoever answers.
 
-use crate::output::{self, remark};
+use crate::output;
 use crate::progress;
 use crate::talk::Talk;
 use live::clock::{Spin, TimerFloor, WaitMethod};
@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use study::Failure;
+use study::Watch;
 use study::table;
 use units::Duration;
 
@@ -30,9 +31,7 @@ const PERCENTILES: [(f64, &str); 3] = [(50.0, "p50"), (99.0, "p99"), (99.9, "p99
 
 /// Measures every way for `seconds` and prints the table or the JSON document.
 pub(super) fn run(seconds: u32, json: Option<&Path>, talk: Talk) -> Result<(), Failure> {
-    if !talk.quiet {
-        remark(&format!("measuring {} ways to wait, {seconds} s each", WAYS.len()));
-    }
+    talk.remark(&format!("measuring {} ways to wait, {seconds} s each", WAYS.len()));
     let each = Duration::from_secs(u64::from(seconds));
     let (done, total) = (AtomicU64::new(0), u64::from(seconds) * 1_000 * WAYS.len() as u64);
     // A bar that moves would disturb what is measured.

@@ -15,8 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use study::Failure;
+use study::Watch;
 use study::experiment::Suites;
 use study::experiment::lab::{self, Asked, Experiment, Failed, Jobs, LabPlace, Made, Shelf, Twice};
+use study::jobs::say_found_in;
 use units::MIB;
 
 /// Where the laboratory is, and its results.
@@ -79,10 +81,7 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
     let shelf = Shelf::open(results.as_deref().unwrap_or(Path::new(RESULTS)))?;
     place.prepare(scripts(&experiments))?;
     let found = if *fresh { 0 } else { jobs.found(&shelf) };
-    if !talk.quiet {
-        let shown = shelf.folder().display();
-        remark(&format!("{found} of {} runs found in {shown}", jobs.count()));
-    }
+    say_found_in(shelf.folder(), found, jobs.count(), &talk);
     let is_told = found < jobs.count() && !talk.quiet;
     let threads = args.threads.unwrap_or_else(|| side_by_side(&jobs, is_told));
     let asked = Asked { threads, fresh: *fresh };
@@ -197,9 +196,7 @@ fn show(
             let path = folder.join(format!("{}.html", file_name(&one.id)));
             let page = report::html::render_lab(one);
             output::stream(&path, |out| out.write_all(page.as_bytes()))?;
-            if !talk.quiet {
-                remark(&format!("wrote {}", path.display()));
-            }
+            talk.remark(&format!("wrote {}", path.display()));
         }
     }
     if let Some(path) = &args.junit {
@@ -211,7 +208,7 @@ fn show(
     }
     let twice = args.of_lab.twice.then(|| made.twice());
     let is_document_printed =
-        args.json.is_printed() || args.junit.as_deref().is_some_and(output::is_stdout);
+        args.json.is_printed() || args.junit.as_deref().is_some_and(study::files::is_stdout);
     let claims: Vec<Claim> = judged.iter().flat_map(|one| one.claims.iter().cloned()).collect();
     let unjudged: Vec<&Unjudged> = judged.iter().flat_map(|one| &one.unjudged).collect();
     if !is_document_printed {

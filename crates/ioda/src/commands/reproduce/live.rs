@@ -64,7 +64,7 @@ pub(super) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
     let smoke = args.quick.then(|| study::experiment::SMOKE.to_owned());
     let notes: Vec<String> = smoke.into_iter().chain(notes(&workloads)).collect();
     let junit = args.junit.as_deref();
-    let is_document_printed = args.json.is_printed() || junit.is_some_and(output::is_stdout);
+    let is_document_printed = args.json.is_printed() || junit.is_some_and(study::files::is_stdout);
     if let Some(path) = &args.junit {
         let mut suites = Suites::new(args.quick);
         suites.add(live::NAME, &claims);

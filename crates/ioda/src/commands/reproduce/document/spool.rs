@@ -1,7 +1,6 @@
 //! The documents of groups of runs, kept in a file until all of them are known: together they are
 //! many times as large as what is in memory at any time.
 
-use crate::output;
 use report::Comparison;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::{Error, SerializeSeq};
@@ -30,7 +29,7 @@ impl Spool {
     /// Room for `groups` groups, on the same disk as the document that will be written to `path`.
     pub(in crate::commands::reproduce) fn new(path: &Path, groups: usize) -> Result<Self, Failure> {
         let folder = match path.parent() {
-            _ if output::is_stdout(path) || !study::files::is_replaceable(path) => None,
+            _ if study::files::is_stdout(path) || !study::files::is_replaceable(path) => None,
             Some(parent) if parent.as_os_str().is_empty() => Some(Path::new(".")),
             parent => parent,
         };
