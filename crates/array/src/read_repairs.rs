@@ -151,6 +151,12 @@ impl ReadRepairs {
         self.waiting.contains_key(&op)
     }
 
+    /// Whether no row waits to be repaired.
+    #[inline]
+    pub(crate) fn none_waits(&self) -> bool {
+        self.queue.is_empty() && self.awaited.is_empty() && self.lent.is_empty()
+    }
+
     /// The next row to repair, if one may begin now.
     pub(crate) fn next(&mut self) -> Option<NextRepair> {
         if self.lent_in_flight < DEPTH

@@ -70,8 +70,13 @@ impl Jobs {
         }
     }
 
-    /// The next row to repair, if another may run.
+    /// Whether no row waits to be repaired.
     #[inline]
+    pub(super) fn no_repair_waits(&self) -> bool {
+        self.repairs.none_waits()
+    }
+
+    /// The next row to repair, if another may run.
     pub(super) fn next_repair(&mut self, stripes: &Stripes) -> Option<Begun> {
         let NextRepair { row, members, waiter } = self.repairs.next()?;
         let Row { stripe, row: first_row } = row;

@@ -656,6 +656,13 @@ impl<O: Observe> Array<O> {
     /// Begins as many repairs of rows as may run at a time.
     #[inline]
     pub(super) fn begin_repairs(&mut self, now: Instant) {
+        if !self.jobs.no_repair_waits() {
+            self.begin_more_repairs(now);
+        }
+    }
+
+    #[cold]
+    fn begin_more_repairs(&mut self, now: Instant) {
         while let Some(begun) = self.jobs.next_repair(&self.stripes) {
             self.begin(now, begun);
         }
