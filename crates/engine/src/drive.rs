@@ -77,6 +77,20 @@ impl<O: Observe> Drive<O> {
         self.ssd_mut()?.poll_completion()
     }
 
+    /// Sets whether the model may defer copies ([`Ssd::set_deferred_copies`]).
+    pub(crate) fn set_deferred_copies(&mut self, on: bool) {
+        if let Some(ssd) = self.ssd_mut() {
+            ssd.set_deferred_copies(on);
+        }
+    }
+
+    /// Lets the model apply its deferred copies before `now` ([`Ssd::catch_up`]).
+    pub(crate) fn catch_up(&mut self, now: Instant) {
+        if let Some(ssd) = self.ssd_mut() {
+            ssd.catch_up(now);
+        }
+    }
+
     pub(crate) fn set_right(&mut self, now: Instant, right: CollectionRight) {
         if let Some(ssd) = self.ssd_mut() {
             ssd.set_right(now, right);

@@ -169,6 +169,9 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         }
         let array = Array::observed(array::Config { data_actions: P::CARRIES_DATA, ..config });
         let watched = if array.watches_drives() { width } else { 0 };
+        for drive in &mut drives {
+            drive.set_deferred_copies(Self::may_defer_copies(watched));
+        }
         Self {
             array,
             policy,
@@ -272,6 +275,32 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         }
     }
 
+    /// Whether models may defer copies: the array watches no drive (`watched` is 0) and moves no
+    /// data, so nothing outside of a drive can depend on one copy.
+    fn may_defer_copies(watched: usize) -> bool {
+        watched == 0 && !P::CARRIES_DATA
+    }
+
+    /// Lets all models apply their deferred copies before `now`. Call it before reading their
+    /// counters or maps.
+    pub fn catch_up(&mut self, now: Instant) {
+        for position in 0..self.drives.len() {
+            self.catch_up_with(now, DriveId(position as u8));
+        }
+    }
+
+    fn catch_up_with(&mut self, now: Instant, drive: DriveId) {
+        let behind = &mut self.drives[drive.index()];
+        behind.catch_up(now);
+        self.sources.set(drive.index(), behind.next_deadline());
+    }
+
+    /// Status of a drive at `now`; `None` if the driver has to ask it.
+    fn status_at(&mut self, now: Instant, drive: DriveId) -> Option<DriveStatus> {
+        self.catch_up_with(now, drive);
+        self.drives[drive.index()].status()
+    }
+
     /// Takes a request.
     ///
     /// # Panics
@@ -334,7 +363,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
                 self.touched.insert(drive);
                 return Some(Output::Permitted { drive, right });
             }
-            Action::AskStatus { drive } => match self.drives[drive.index()].status() {
+            Action::AskStatus { drive } => match self.status_at(now, drive) {
                 Some(status) => {
                     self.array.handle_status(now, drive, &status);
                     self.note_array();
@@ -543,10 +572,12 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
 
     /// From now on everything that an emulated drive does takes `factor` times as long; 1 ends
     /// that. It tells nobody.
-    pub fn set_slowness(&mut self, drive: DriveId, factor: u32) {
+    pub fn set_slowness(&mut self, now: Instant, drive: DriveId, factor: u32) {
+        self.catch_up_with(now, drive);
         if let Some(ssd) = self.drives[drive.index()].ssd_mut() {
             ssd.set_slowness(factor);
         }
+        self.sources.set(drive.index(), self.drives[drive.index()].next_deadline());
     }
 
     /// From now on an emulated drive ignores its windows, or keeps to them again. One that ignores
@@ -590,6 +621,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
     /// Has the model `new` of a drive from now on.
     fn put_in(&mut self, drive: DriveId, mut new: Drive<O>) {
         new.suit(self.policy);
+        new.set_deferred_copies(Self::may_defer_copies(self.reports.len()));
         self.liars.forget(drive);
         self.drives[drive.index()] = new;
         self.touched.insert(drive);
@@ -676,7 +708,10 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         let watched = if self.array.watches_drives() { self.drives.len() } else { 0 };
         self.reports = vec![CollectionReport::default(); watched];
         for (position, drive) in self.drives.iter_mut().enumerate() {
+            drive.catch_up(now);
             drive.suit(policy);
+            drive.set_deferred_copies(Self::may_defer_copies(watched));
+            self.sources.set(position, drive.next_deadline());
             let id = DriveId(position as u8);
             if let (Some(_), Some(ssd)) = (self.liars.told(id), drive.ssd_mut()) {
                 ssd.set_window_scope(WindowScope::Collections);

@@ -63,6 +63,14 @@ impl<O: Observe> Ssd<O> {
         match self.none {}
     }
 
+    pub(crate) fn set_deferred_copies(&mut self, _: bool) {
+        match self.none {}
+    }
+
+    pub(crate) fn catch_up(&mut self, _: Instant) {
+        match self.none {}
+    }
+
     pub(crate) fn set_slowness(&mut self, _: u32) {
         match self.none {}
     }

@@ -283,6 +283,7 @@ where
             let in_flight = self.engine.array().requests_in_flight();
             if in_flight == 0 && self.feed.next_arrival() == Instant::NEVER {
                 if self.is_mended() {
+                    self.engine.catch_up(now);
                     return Ok(());
                 }
                 // A rebuild may take long, and no request ends meanwhile.
@@ -365,7 +366,7 @@ where
                 Err(CannotReplace::Present { .. } | CannotReplace::NoSuchDrive { .. }) => {}
             },
             Some(Fault::Unreadable { drive, every }) => self.engine.set_read_errors(drive, every),
-            Some(Fault::Slow { drive, factor }) => self.engine.set_slowness(drive, factor),
+            Some(Fault::Slow { drive, factor }) => self.engine.set_slowness(now, drive, factor),
             Some(Fault::IgnoresWindows { drive, on }) => {
                 self.engine.set_ignores_windows(now, drive, on);
             }
@@ -475,6 +476,9 @@ where
         if let Some(tags) = self.engine.plane_mut().tags_mut() {
             let checked = self.reference.end_request(tags, outcome.request, outcome.ended);
             checked.map_err(|mismatch| self.mismatch(mismatch))?;
+        }
+        if self.recorder.looks_at_space(now) || self.free_space.is_due(now) {
+            self.engine.catch_up(now);
         }
         self.recorder.look_at_space(now, self.engine.drives());
         if self.free_space.is_due(now) {

@@ -126,10 +126,16 @@ impl Recorder {
         }
     }
 
+    /// Whether it is time to note how many blocks each drive has free.
+    #[inline]
+    pub(crate) fn looks_at_space(&self, now: Instant) -> bool {
+        now >= self.next_look
+    }
+
     /// Notes how many blocks each drive has free, if it is time to.
     #[inline]
     pub(crate) fn look_at_space<O: Observe>(&mut self, now: Instant, drives: &[Drive<O>]) {
-        if now >= self.next_look {
+        if self.looks_at_space(now) {
             self.next_look = now + FREE_INTERVAL;
             let shares = drives.iter().filter_map(Drive::ssd).map(Ssd::free_share).collect();
             self.timeline.free.push((now, shares));

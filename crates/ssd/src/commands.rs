@@ -78,6 +78,12 @@ impl<O: Observe> Ssd<O> {
         let met = !self.has_nothing_to_tell()
             && (first..first + command.blocks)
                 .any(|logical| self.flash.meets_collection(now, self.die_of(logical)));
+        if met {
+            for logical in first..first + command.blocks {
+                let die = self.die_of(logical);
+                self.flash.look_at(die);
+            }
+        }
         if met && let Some(busy_remaining) = self.refusal(now, command, |_| true) {
             self.fail_fast(now, command, busy_remaining);
             return;

@@ -203,6 +203,7 @@ impl<O: Observe> Ssd<O> {
             made.collection.untimed = untimed;
         }
         self.flash.set_untimed(untimed);
+        self.next = self.earliest();
     }
 
     /// From now on everything that the drive does takes `factor` times as long as it is made for; 1
@@ -218,6 +219,7 @@ impl<O: Observe> Ssd<O> {
         self.made = (factor > 1).then_some(made);
         self.link.set_times(self.flash.config());
         self.placement.set_latency(self.flash.config());
+        self.next = self.earliest();
     }
 
     /// When the drive may collect.
@@ -386,6 +388,23 @@ impl<O: Observe> Ssd<O> {
             self.next = self.earliest();
             self.emit_completed(completed);
         }
+        self.flash.set_horizon(now, u32::MAX);
+    }
+
+    /// Defers the copies of collections from now on (`on`), which saves one event per copied page.
+    ///
+    /// A drive that defers copies is due at the end of a collection, not at each copied page. Call
+    /// [`Ssd::catch_up`] before any other question than [`Ssd::busy_with`]; commands need no call.
+    /// No effect on observed drives, and on drives whose collections can be interrupted.
+    pub fn set_deferred_copies(&mut self, on: bool) {
+        self.flash.set_deferred_copies(on);
+        self.next = self.earliest();
+    }
+
+    /// Applies the deferred copies that end before `now` ([`Ssd::set_deferred_copies`]).
+    pub fn catch_up(&mut self, now: Instant) {
+        self.flash.catch_up(now);
+        self.next = self.earliest();
     }
 
     /// When the drive may collect from now on. A busy window that is open stays open until its
@@ -414,7 +433,10 @@ impl<O: Observe> Ssd<O> {
                     Outcome::Collected(collection) => self.end_collection(due, collection),
                 }
             }
-        } else if self.link.next_due() == due {
+            return;
+        }
+        self.flash.set_horizon(due, u32::MAX);
+        if self.link.next_due() == due {
             if let Some(command) = self.link.end_crossing(due) {
                 self.placement.begin_write(due, command, &mut self.flash, &mut self.link);
             }

@@ -127,7 +127,7 @@ impl Server {
             },
             AdminCommand::Window { nanoseconds } => self.set_window(now, nanoseconds),
             AdminCommand::Slow { drive, factor } => {
-                self.slow_down(drive, factor).unwrap_or_else(|answer| answer)
+                self.slow_down(now, drive, factor).unwrap_or_else(|answer| answer)
             }
             AdminCommand::Scrub { repair } => {
                 self.io.volume.scrub(now, repair);
@@ -310,7 +310,7 @@ impl Server {
     }
 
     /// What is in the queues of the drive keeps its times; what comes later is slower.
-    fn slow_down(&mut self, drive: u8, factor: u32) -> Result<Answer, Answer> {
+    fn slow_down(&mut self, now: Instant, drive: u8, factor: u32) -> Result<Answer, Answer> {
         let id = self.drive(drive)?;
         if !(1..=SLOWEST).contains(&factor) {
             return Err(refused(format!("the factor is {factor}; it must be 1 to {SLOWEST}")));
@@ -323,7 +323,7 @@ impl Server {
         if self.has_failed(id) {
             return Err(refused(format!("drive {drive} has failed")));
         }
-        self.io.volume.engine_mut().set_slowness(id, factor);
+        self.io.volume.engine_mut().set_slowness(now, id, factor);
         tracing::info!(drive, factor, "a drive was made slower");
         Ok(done(match factor {
             1 => format!("drive {drive} is as fast as it was made"),

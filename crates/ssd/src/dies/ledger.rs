@@ -107,6 +107,16 @@ impl Ledger {
         self.lead = lead;
     }
 
+    /// The current work was done `times` times, each of which took `length`, and goes on.
+    #[inline]
+    pub(super) fn repeat(&mut self, times: u32, length: Duration) {
+        if let (1.., Some(current)) = (times, self.current) {
+            let lead = length.min(self.lead) * u64::from(times);
+            self.spent.add(current, (length * u64::from(times)).as_nanos(), lead);
+            self.since = self.since + length * u64::from(times);
+        }
+    }
+
     /// Time spent by kind up to the last switch: all of it, if that was just now.
     #[inline]
     pub(super) fn spent(&self) -> &Spent {

@@ -7,6 +7,7 @@
 mod answers;
 mod channel;
 mod check;
+mod deferred;
 mod die;
 mod ledger;
 mod ops;
@@ -14,11 +15,13 @@ mod planes;
 mod times;
 
 pub(crate) use answers::{Pushed, StepEnd, Taken};
+pub(crate) use deferred::are_possible as copies_can_be_deferred;
 pub(crate) use die::{Copy, Job};
 pub(crate) use ops::{Need, Task};
 
 use crate::config::{Config, SchedulingConfig, Suspendable, SuspensionConfig};
 use crate::dies::channel::Channel;
+use crate::dies::deferred::DeferredCopies;
 use crate::dies::die::{Die, State, Step, Suspended};
 use crate::dies::ledger::{Spent, Work};
 use crate::dies::ops::Op;
@@ -40,6 +43,8 @@ pub(crate) struct DieArray {
     ops: Slab<Op>,
     /// Planes that read on their own, if they do.
     planes: Option<PlaneReads>,
+    /// Copies that are applied when somebody looks at their die, if copies may be deferred.
+    deferred: Option<DeferredCopies>,
     /// Queued operations that a collection held up.
     held_up: u32,
     times: Times,
@@ -57,6 +62,7 @@ impl DieArray {
             deadlines: Deadlines::new(dies.len() + readers),
             dies,
             planes,
+            deferred: None,
             ops: Slab::new(),
             held_up: 0,
             times: Times::new(config),
@@ -66,6 +72,7 @@ impl DieArray {
 
     /// How long things take has changed.
     pub(crate) fn set_times(&mut self, config: &Config) {
+        self.wait_for_copies();
         self.times = Times::new(config);
         self.scheduling.suspension = config.scheduling.suspension;
     }
@@ -183,9 +190,36 @@ impl DieArray {
         channel.busy || !channel.waiting.is_empty()
     }
 
+    /// Whether copies that begin now may be deferred.
+    #[inline]
+    pub(crate) fn may_defer_copies(&self) -> bool {
+        self.deferred.is_some()
+    }
+
+    /// The die that collects while this one is kept from the host: itself, or another.
+    #[inline]
+    pub(crate) fn worker_of(&self, die: u32) -> u32 {
+        self.die(die).follows.map_or(die, |(worker, _)| worker)
+    }
+
+    /// End of the next `copies` deferred copies of a die, the current one included.
+    #[inline]
+    pub(crate) fn time_of_copies(&self, die: u32, copies: u32) -> Instant {
+        self.step_end(die) + (self.times.read + self.times.program) * u64::from(copies)
+    }
+
+    /// When the current step of a die ends.
+    #[inline]
+    fn step_end(&self, die: u32) -> Instant {
+        match &self.deferred {
+            Some(deferred) if deferred.end_on(die) != Instant::NEVER => deferred.end_on(die),
+            _ => self.deadlines.get(die as usize),
+        }
+    }
+
     /// What is left of the current step of a die; nothing if it waits or is idle.
     pub(crate) fn step_left(&self, now: Instant, die: u32) -> Duration {
-        match self.deadlines.get(die as usize) {
+        match self.step_end(die) {
             _ if self.die(die).state == State::Idle => Duration::ZERO,
             _ if self.die(die).state == State::Reading => self.plane_reads_left(now, die),
             Instant::NEVER => Duration::ZERO,

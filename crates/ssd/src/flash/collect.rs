@@ -343,8 +343,49 @@ impl<O: Observe> Flash<O> {
         // It will be changed when the copy is done; a cache miss then would stall for longer.
         self.ftl.touch(logical);
         let to = self.ftl.allocate_for_collection(die);
-        self.dies.begin_copy(now, die, Copy { from, to, logical });
+        let copy = Copy { from, to, logical };
+        if self.dies.may_defer_copies() {
+            let left = self.ftl.count_valid_between(from + 1, end);
+            if self.dies.begin_deferred(now, die, copy, left) {
+                self.note_opening(die);
+                return;
+            }
+        }
+        self.dies.begin_copy(now, die, copy);
         self.emit_job_began(now, die, PageOperation::Copy);
+    }
+
+    /// Applies the deferred copies of a die that end by `until`.
+    pub(super) fn catch_up_on(&mut self, die: u32, until: Instant) {
+        let Some(mut run) = self.dies.deferred_run(die, until) else { return };
+        let Some(collection) = self.dies.collection_on(die) else { return };
+        let block_end = run.first_page + self.ftl.shape().pages_per_block;
+        loop {
+            let Copy { from, to, logical } = run.copy;
+            self.ftl.commit_copy(logical, from, to);
+            run.ended += 1;
+            let Some((from, logical)) = self.ftl.next_valid(run.cursor, block_end) else { break };
+            let to = self.ftl.allocate_for_collection(die);
+            run.copy = Copy { from, to, logical };
+            run.cursor = from + 1;
+            run.end = run.end + run.length;
+            if run.end > until {
+                self.count_copies(run.ended);
+                self.dies.go_on_deferred(die, &run);
+                return;
+            }
+        }
+        self.count_copies(run.ended);
+        self.dies.end_deferred(die, &run);
+        self.dies.advance_job(die, block_end);
+        self.begin_erase(run.end, die, collection);
+    }
+
+    #[inline]
+    fn count_copies(&mut self, copies: u32) {
+        let counters = self.counters_mut();
+        counters.collection_reads_pages += u64::from(copies);
+        counters.collection_programs_pages += u64::from(copies);
     }
 
     fn begin_erase(&mut self, now: Instant, die: u32, collection: u32) {

@@ -26,7 +26,7 @@ pub use waits::BusyWith;
 
 use crate::config::{Config, ConfigError, PreemptionScope};
 use crate::counters::Counters;
-use crate::dies::{DieArray, Need, StepEnd, Taken, Task};
+use crate::dies::{DieArray, Need, StepEnd, Taken, Task, copies_can_be_deferred};
 use crate::event::{Event, Origin, PageOperation};
 use crate::flash::collector::Collector;
 use crate::flash::idle::IdleTimer;
@@ -87,6 +87,10 @@ pub(crate) struct Flash<O: Observe> {
     journal: Journal<O>,
     /// Dies that a collection gave back before its end: they wait to be given their next operation.
     freed: Vec<u32>,
+    /// The current event: its time, and the die whose step ends or `u32::MAX` for other events.
+    horizon: (Instant, u32),
+    /// Lower bound of the time at which a deferred copy opens a block.
+    opens_at: Instant,
 }
 
 impl<O: Observe> Flash<O> {
@@ -103,6 +107,8 @@ impl<O: Observe> Flash<O> {
             unchecked: Unchecked::new(&config),
             journal: Journal::new(),
             freed: Vec::new(),
+            horizon: (Instant::ZERO, 0),
+            opens_at: Instant::NEVER,
             config,
         })
     }
@@ -120,6 +126,8 @@ impl<O: Observe> Flash<O> {
             unchecked,
             journal,
             freed,
+            horizon,
+            opens_at,
         } = self;
         let journal = journal.observed();
         Flash {
@@ -134,6 +142,8 @@ impl<O: Observe> Flash<O> {
             unchecked,
             journal,
             freed,
+            horizon,
+            opens_at,
         }
     }
 
@@ -303,7 +313,28 @@ impl<O: Observe> Flash<O> {
     /// A place for a page of the host on the next die with room.
     #[inline]
     pub(crate) fn place_for_host(&mut self, logical: u32) -> Option<Allocated> {
-        self.ftl.allocate_for_host(logical)
+        if self.dies.deferring_dies().is_empty() {
+            return self.ftl.allocate_for_host(logical);
+        }
+        self.place_beside_deferred(logical)
+    }
+
+    /// [`Self::place_for_host`] beside deferred copies, which take pages of the same open blocks.
+    fn place_beside_deferred(&mut self, logical: u32) -> Option<Allocated> {
+        if self.horizon.0 >= self.opens_at {
+            self.look_at_all();
+        }
+        let range = self.shape().range_of(logical);
+        for _ in 0..self.shape().ranges.dies {
+            let die = self.ftl.turn(range);
+            self.ftl.take_turn(range);
+            self.look_at(die);
+            if let Some(place) = self.ftl.allocate_for_host_on(die) {
+                self.note_opening(die);
+                return Some(place);
+            }
+        }
+        None
     }
 
     /// A place for dirty pages on the next die that `suits` and has room. Without enough for a
@@ -342,7 +373,29 @@ impl<O: Observe> Flash<O> {
     /// The logical page is in `page` from now on, where it was programmed.
     #[inline]
     pub(crate) fn commit_write(&mut self, logical: u32, page: u32) {
+        self.look_at_page(logical);
         self.ftl.commit_write(logical, page);
+    }
+
+    /// Prepares a logical page for a move or a deallocation: a deferred copy may have moved it, or
+    /// has one page less to move.
+    #[inline]
+    fn look_at_page(&mut self, logical: u32) {
+        if self.dies.deferring_dies().is_empty() {
+            return;
+        }
+        let Some(page) = self.ftl.lookup(logical) else { return };
+        let die = self.shape().die_of(page);
+        self.look_at(die);
+        if let (true, Some(page), Some(job)) =
+            (self.dies.defers_copies_on(die), self.ftl.lookup(logical), self.dies.job_on(die))
+        {
+            let end = job.first_page + self.shape().pages_per_block;
+            if (job.cursor..end).contains(&page) {
+                let left = self.ftl.count_valid_between(job.cursor, end) - 1;
+                self.dies.set_end_of_erase(die, left);
+            }
+        }
     }
 
     /// The same for a page of a stripe.
@@ -352,6 +405,7 @@ impl<O: Observe> Flash<O> {
 
     /// The host wants a logical page no longer.
     pub(crate) fn forget(&mut self, logical: u32) {
+        self.look_at_page(logical);
         let was_mapped = self.ftl.forget(logical);
         self.counters_mut().deallocated_pages += u64::from(was_mapped);
     }
@@ -409,6 +463,7 @@ impl<O: Observe> Flash<O> {
     /// whether a collection holds the operation up.
     #[inline]
     pub(crate) fn enqueue(&mut self, now: Instant, die: u32, task: Task) -> bool {
+        self.look_at(die);
         let need = self.need_of(task);
         let pushed = self.dies.push(now, die, task, need);
         if Journal::<O>::OBSERVED {
@@ -506,6 +561,67 @@ impl<O: Observe> Flash<O> {
         self.freed.pop()
     }
 
+    /// Defers the copies of collections from now on (`on`), if this drive's can be.
+    pub(crate) fn set_deferred_copies(&mut self, on: bool) {
+        let possible = !Journal::<O>::OBSERVED && copies_can_be_deferred(&self.config);
+        self.dies.set_deferred_copies(on && possible);
+    }
+
+    /// Sets the current event: the end of a step of die `source` at `now`, or with `u32::MAX` an
+    /// event behind all steps of that time. Deferred copies that end at `now` come before it on dies
+    /// with a lower number.
+    #[inline]
+    pub(crate) fn set_horizon(&mut self, now: Instant, source: u32) {
+        self.horizon = (now, source);
+    }
+
+    /// Applies the deferred copies of a die that come before the current event.
+    #[inline]
+    pub(crate) fn look_at(&mut self, die: u32) {
+        if self.dies.deferring_dies().is_empty() {
+            return;
+        }
+        let worker = self.dies.worker_of(die);
+        let until = self.until_of(worker);
+        self.catch_up_on(worker, until);
+    }
+
+    /// Last end of a deferred copy of a die that comes before the current event.
+    fn until_of(&self, die: u32) -> Instant {
+        let (now, source) = self.horizon;
+        if die < source { now } else { Instant::from_nanos(now.as_nanos().saturating_sub(1)) }
+    }
+
+    /// [`Self::look_at`] for all dies.
+    #[cold]
+    pub(crate) fn look_at_all(&mut self) {
+        let dies = self.dies.deferring_dies().to_vec();
+        for &die in &dies {
+            self.catch_up_on(die, self.until_of(die));
+        }
+        self.opens_at = Instant::NEVER;
+        for die in dies {
+            self.note_opening(die);
+        }
+    }
+
+    /// Applies the deferred copies of all dies that end before `now`; those that end at `now` too,
+    /// if the drive has handled an event of that time.
+    pub(crate) fn catch_up(&mut self, now: Instant) {
+        if !self.dies.deferring_dies().is_empty() {
+            self.horizon = self.horizon.max((now, 0));
+            self.look_at_all();
+        }
+    }
+
+    /// Notes when the deferred copies of a die open a block, which allocation on other dies sees.
+    pub(crate) fn note_opening(&mut self, die: u32) {
+        if self.dies.defers_copies_on(die) {
+            let full = self.dies.time_of_copies(die, self.ftl.open_pages(die));
+            self.opens_at = self.opens_at.min(full);
+        }
+    }
+
     /// When the first step of a die ends.
     #[inline]
     pub(crate) fn next_step(&self) -> Instant {
@@ -537,6 +653,10 @@ impl<O: Observe> Flash<O> {
     pub(crate) fn end_first_step(&mut self, now: Instant) -> Option<(u32, Outcome)> {
         let source = self.dies.first_due()?;
         let die = self.dies.die_of_source(source);
+        self.set_horizon(now, source);
+        if self.dies.defers_copies_on(die) {
+            self.catch_up_on(die, now);
+        }
         Some((die, self.end_step(now, die, source)))
     }
 

@@ -5,6 +5,7 @@ mod cells;
 mod common;
 mod contract;
 mod deallocate;
+mod deferred_copies;
 mod events;
 mod floor_buffer;
 mod quiet;
