@@ -35,7 +35,12 @@ impl ReadErrors {
     /// Whether the drive could not do what it answers.
     #[inline]
     pub(crate) fn hits(&mut self, drive: DriveId, command: CommandId) -> bool {
-        if self.reads.is_empty() || !self.reads.remove(&command) {
+        !self.reads.is_empty() && self.count_read(drive, command)
+    }
+
+    #[cold]
+    fn count_read(&mut self, drive: DriveId, command: CommandId) -> bool {
+        if !self.reads.remove(&command) {
             return false;
         }
         let mut drives = self.drives.iter_mut();

@@ -94,16 +94,31 @@ impl BenchResult {
     }
 }
 
-/// One drive in steady state under single-page commands, 70 % reads and 30 % writes at random
-/// addresses, with collection running: `host_pages` of them.
+/// How a drive on its own ends the copies of its collections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Copies {
+    /// Each copy is an event, as a drive does that nothing else is said to.
+    OneByOne,
+    /// Deferred, as under an array ([`Ssd::set_deferred_copies`]).
+    Deferred,
+}
+
+/// One drive in steady state under `host_pages` single-page commands, 70 % reads and 30 % writes at
+/// random addresses, with collection running.
 ///
 /// # Errors
 ///
 /// If the drive is impossible.
-pub fn bench_drive(config: &Config, host_pages: u64, seed: u64) -> Result<BenchResult, PlanError> {
+pub fn bench_drive(
+    config: &Config,
+    copies: Copies,
+    host_pages: u64,
+    seed: u64,
+) -> Result<BenchResult, PlanError> {
     let name = config.name.clone();
     let mut drive = Ssd::new(config.clone()).map_err(|error| PlanError::Drive { name, error })?;
     drive.age(seed);
+    drive.set_deferred_copies(copies == Copies::Deferred);
     let blocks = drive.logical_blocks();
     let mut rng = Rng::stream(seed, "bench");
     let mut command = |id| {
@@ -126,6 +141,7 @@ pub fn bench_drive(config: &Config, host_pages: u64, seed: u64) -> Result<BenchR
         }
     }
     let wall = started.elapsed();
+    drive.catch_up(now);
     Ok(BenchResult::new(*drive.counters(), wall, now.since(Instant::ZERO)))
 }
 
@@ -178,10 +194,10 @@ mod tests {
     fn every_feature_is_at_work() {
         let mut config = ssd::presets::preset("femu-artifact").unwrap();
         config.geometry.blocks_per_plane = 64;
-        let plain = bench_drive(&config, 200_000, 1).unwrap().counters;
+        let plain = bench_drive(&config, Copies::OneByOne, 200_000, 1).unwrap().counters;
         assert!(plain.collections > 0 && plain.suspensions + plain.buffered_writes_pages == 0);
         let every = with_every_feature(&config);
-        let every = bench_drive(&every, 50_000, 1).unwrap().counters;
+        let every = bench_drive(&every, Copies::OneByOne, 50_000, 1).unwrap().counters;
         let counts = [
             every.collections,
             every.suspensions,

@@ -45,7 +45,7 @@ mod verify;
 mod watch;
 mod windows;
 
-pub use bench::{BenchResult, bench_array, bench_drive, with_every_feature};
+pub use bench::{BenchResult, Copies, bench_array, bench_drive, with_every_feature};
 pub use bench_loading::{TraceTime, bench_preparation, bench_trace};
 pub use bench_policy::{PolicyTime, bench_policies};
 pub use bench_waiting::bench_waiting;

@@ -175,7 +175,7 @@ fn simulator(args: &BenchArgs, talk: Talk) -> Result<Code, Failure> {
     for (series, what, config) in drives(args.quick)? {
         say(talk, &what);
         let pages = if config.rain.is_some() { pages / RAIN_SHARE } else { pages };
-        let result = sim::bench_drive(&config, pages, args.seed)?;
+        let result = sim::bench_drive(&config, sim::Copies::OneByOne, pages, args.seed)?;
         lines.push(Line { series, what, result });
     }
     let widths: &[u32] = if args.quick { &[4, 8] } else { &[4, 8, 16, 32, 64] };

@@ -124,6 +124,15 @@ impl Die {
         }
     }
 
+    /// Whether an operation waits or is suspended, or a collection holds the die or waits for it.
+    #[inline]
+    pub(super) fn has_more_work(&self) -> bool {
+        self.queue.front().is_some()
+            || self.collection.is_some()
+            || self.job.is_some()
+            || self.suspended.is_some()
+    }
+
     /// How often what is in service has still to move data, but for reads of the host.
     pub(super) fn moves_left(&self) -> u64 {
         let transfers = match self.state {

@@ -359,21 +359,45 @@ impl DieArray {
                 target.state = State::Serving(task, Step::Sense);
                 self.deadlines.set(die as usize, now + need.cells);
             }
-            task => {
-                target.ledger.switch(now, Some(Work::HostWrite));
-                self.forget_registers(die);
-                let target = &mut self.dies[die as usize];
-                if self.times.transfer_in.is_zero() {
-                    target.state = State::Serving(task, Step::Program);
-                    self.deadlines.set(die as usize, now + need.cells);
-                } else {
-                    target.state = State::Serving(task, Step::WaitChannel);
-                    self.request_channel(now, die);
-                }
-            }
+            task => self.serve_program(now, die, task, need.cells),
         }
         self.ops.release(op);
         Taken::Operation(task)
+    }
+
+    /// Begins a program whose data is in the controller.
+    #[inline]
+    fn serve_program(&mut self, now: Instant, die: u32, task: Task, cells: Duration) {
+        self.forget_registers(die);
+        let target = &mut self.dies[die as usize];
+        target.ledger.switch(now, Some(Work::HostWrite));
+        if self.times.transfer_in.is_zero() {
+            target.state = State::Serving(task, Step::Program);
+            self.deadlines.set(die as usize, now + cells);
+        } else {
+            target.state = State::Serving(task, Step::WaitChannel);
+            self.request_channel(now, die);
+        }
+    }
+
+    /// Begins a program on a die that has nothing else to do, past its queue. Returns whether it
+    /// did.
+    #[inline]
+    pub(crate) fn begin_if_idle(&mut self, now: Instant, die: u32, task: Task, need: Need) -> bool {
+        let target = &mut self.dies[die as usize];
+        if target.state != State::Idle || target.has_more_work() || !task.is_counted_program() {
+            return false;
+        }
+        target.programs += 1;
+        (target.cells, target.transfers) = (need.cells, need.transfers);
+        self.serve_program(now, die, task, need.cells);
+        true
+    }
+
+    /// Whether a die has work after its current step, or planes that may take some up.
+    #[inline]
+    pub(crate) fn has_more_work(&self, die: u32) -> bool {
+        self.die(die).has_more_work() || self.planes.is_some()
     }
 
     /// What the time of the read went to that a die has just finished.

@@ -465,6 +465,12 @@ impl<O: Observe> Flash<O> {
     pub(crate) fn enqueue(&mut self, now: Instant, die: u32, task: Task) -> bool {
         self.look_at(die);
         let need = self.need_of(task);
+        if !Journal::<O>::OBSERVED
+            && self.config.scheduling.preemption_scope == PreemptionScope::Die
+            && self.dies.begin_if_idle(now, die, task, need)
+        {
+            return false;
+        }
         let pushed = self.dies.push(now, die, task, need);
         if Journal::<O>::OBSERVED {
             let (operation, origin) = (operation_of(task), self.journal.origin_of(task));
@@ -503,6 +509,10 @@ impl<O: Observe> Flash<O> {
 
     #[inline]
     fn dispatch_die(&mut self, now: Instant, die: u32) -> Option<u32> {
+        if !self.dies.has_more_work(die) {
+            self.rest(now, die);
+            return None;
+        }
         if self.dies.is_reading(die) {
             if self.waits().may_read(now, die) {
                 self.begin_plane_reads(now, die);
