@@ -113,7 +113,7 @@ impl Ledger {
         if let (1.., Some(current)) = (times, self.current) {
             let lead = length.min(self.lead) * u64::from(times);
             self.spent.add(current, (length * u64::from(times)).as_nanos(), lead);
-            self.since = self.since + length * u64::from(times);
+            self.since += length * u64::from(times);
         }
     }
 

@@ -368,7 +368,7 @@ impl<O: Observe> Flash<O> {
             let to = self.ftl.allocate_for_collection(die);
             run.copy = Copy { from, to, logical };
             run.cursor = from + 1;
-            run.end = run.end + run.length;
+            run.end += run.length;
             if run.end > until {
                 self.count_copies(run.ended);
                 self.dies.go_on_deferred(die, &run);
