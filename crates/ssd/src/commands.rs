@@ -1,7 +1,7 @@
 //! Commands on their way through the drive: failing fast, or becoming page operations that end.
 
 use crate::device::Ssd;
-use crate::dies::Task;
+use crate::dies::{self, Task};
 use crate::event::Event;
 use crate::flash::BusyWith;
 use crate::media::Media;
@@ -286,7 +286,7 @@ impl<O: Observe> Ssd<O> {
     pub(crate) fn check_commands(&self) {
         let mut waiting = alloc::collections::BTreeMap::new();
         let mut add = |command: u32, pages: u32| *waiting.entry(command).or_insert(0) += pages;
-        for (_, task) in self.flash.dies().tasks() {
+        for (_, task) in dies::tasks(self.flash.dies()) {
             match task {
                 Task::Read { command, .. }
                 | Task::SharedRead { command, .. }

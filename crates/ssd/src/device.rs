@@ -388,7 +388,7 @@ impl<O: Observe> Ssd<O> {
             self.next = self.earliest();
             self.emit_completed(completed);
         }
-        self.flash.set_horizon(now, u32::MAX);
+        self.flash.set_horizon(now);
     }
 
     /// Defers the copies of collections from now on (`on`), which saves one event per copied page.
@@ -435,7 +435,7 @@ impl<O: Observe> Ssd<O> {
             }
             return;
         }
-        self.flash.set_horizon(due, u32::MAX);
+        self.flash.set_horizon(due);
         if self.link.next_due() == due {
             if let Some(command) = self.link.end_crossing(due) {
                 self.placement.begin_write(due, command, &mut self.flash, &mut self.link);

@@ -203,7 +203,7 @@ mod tests {
                 }
                 prop_assert_eq!(output.is_empty(), model.is_empty());
                 let front = output.front();
-                prop_assert!(front.iter().eq(model.iter().take(front.len())));
+                prop_assert!(front == &model.make_contiguous()[..front.len()]);
                 while output.pop_spent().is_some() {
                     spent += 1;
                 }
@@ -215,7 +215,7 @@ mod tests {
             }
             while !output.is_empty() {
                 let front = output.front().to_vec();
-                prop_assert!(front.iter().eq(model.drain(..front.len()).collect::<Vec<_>>().iter()));
+                prop_assert!(front == model.drain(..front.len()).collect::<Vec<_>>());
                 output.sent(front.len());
             }
             while output.pop_spent().is_some() {

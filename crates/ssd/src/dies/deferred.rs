@@ -90,6 +90,33 @@ impl DieArray {
         self.deferred = on.then(|| DeferredCopies::new(self.dies.len()));
     }
 
+    /// Whether copies that begin now may be deferred.
+    #[inline]
+    pub(crate) fn may_defer_copies(&self) -> bool {
+        self.deferred.is_some()
+    }
+
+    /// The die that collects while this one is kept from the host: itself, or another.
+    #[inline]
+    pub(crate) fn worker_of(&self, die: u32) -> u32 {
+        self.die(die).follows.map_or(die, |(worker, _)| worker)
+    }
+
+    /// End of the next `copies` deferred copies of a die, the current one included.
+    #[inline]
+    pub(crate) fn time_of_copies(&self, die: u32, copies: u32) -> Instant {
+        self.step_end(die) + (self.times.read + self.times.program) * u64::from(copies)
+    }
+
+    /// When the current step of a die ends.
+    #[inline]
+    pub(super) fn step_end(&self, die: u32) -> Instant {
+        match &self.deferred {
+            Some(deferred) if deferred.end_on(die) != Instant::NEVER => deferred.end_on(die),
+            _ => self.deadlines.get(die as usize),
+        }
+    }
+
     /// Ends of current copies become deadlines again.
     pub(super) fn wait_for_copies(&mut self) {
         let Some(deferred) = &mut self.deferred else { return };

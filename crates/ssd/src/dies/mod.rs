@@ -15,6 +15,7 @@ mod planes;
 mod times;
 
 pub(crate) use answers::{Pushed, StepEnd, Taken};
+pub(crate) use check::{check_invariants, pages_in_flight, tasks};
 pub(crate) use deferred::are_possible as copies_can_be_deferred;
 pub(crate) use die::{Copy, Job};
 pub(crate) use ops::{Need, Task};
@@ -188,33 +189,6 @@ impl DieArray {
     pub(crate) fn is_channel_busy(&self, channel: u32) -> bool {
         let channel = &self.channels[channel as usize];
         channel.busy || !channel.waiting.is_empty()
-    }
-
-    /// Whether copies that begin now may be deferred.
-    #[inline]
-    pub(crate) fn may_defer_copies(&self) -> bool {
-        self.deferred.is_some()
-    }
-
-    /// The die that collects while this one is kept from the host: itself, or another.
-    #[inline]
-    pub(crate) fn worker_of(&self, die: u32) -> u32 {
-        self.die(die).follows.map_or(die, |(worker, _)| worker)
-    }
-
-    /// End of the next `copies` deferred copies of a die, the current one included.
-    #[inline]
-    pub(crate) fn time_of_copies(&self, die: u32, copies: u32) -> Instant {
-        self.step_end(die) + (self.times.read + self.times.program) * u64::from(copies)
-    }
-
-    /// When the current step of a die ends.
-    #[inline]
-    fn step_end(&self, die: u32) -> Instant {
-        match &self.deferred {
-            Some(deferred) if deferred.end_on(die) != Instant::NEVER => deferred.end_on(die),
-            _ => self.deadlines.get(die as usize),
-        }
     }
 
     /// What is left of the current step of a die; nothing if it waits or is idle.

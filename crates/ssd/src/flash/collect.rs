@@ -1,13 +1,14 @@
 //! Collections in time: starts those that `due.rs` finds due, has dies held for them, ends them.
 
 use crate::config::Blocking;
-use crate::dies::{Copy, Job};
+use crate::dies::{self, Copy, Job};
 use crate::event::{Event, Origin, PageOperation};
 use crate::flash::Flash;
 use crate::flash::collection::{Collection, CollectionSpan, Leave};
 use crate::flash::collector::Urgency;
 use crate::flash::due::{Answer, Due, Request};
 use crate::flash::idle::IdleTimer;
+use crate::flash::journal::Journal;
 use crate::flash::relocator::Move;
 use crate::ftl::Allocated;
 use crate::media::Media;
@@ -353,6 +354,98 @@ impl<O: Observe> Flash<O> {
         }
         self.dies.begin_copy(now, die, copy);
         self.emit_job_began(now, die, PageOperation::Copy);
+    }
+
+    /// Defers the copies of collections from now on (`on`), if this drive's can be.
+    pub(crate) fn set_deferred_copies(&mut self, on: bool) {
+        let possible = !Journal::<O>::OBSERVED && dies::copies_can_be_deferred(&self.config);
+        self.dies.set_deferred_copies(on && possible);
+    }
+
+    /// Sets the current event, which comes behind all steps of dies at `now`.
+    #[inline]
+    pub(crate) fn set_horizon(&mut self, now: Instant) {
+        self.horizon.set(now, u32::MAX);
+    }
+
+    /// Applies the deferred copies of a die that come before the current event.
+    #[inline]
+    pub(crate) fn look_at(&mut self, die: u32) {
+        if self.dies.deferring_dies().is_empty() {
+            return;
+        }
+        let worker = self.dies.worker_of(die);
+        let until = self.horizon.until(worker);
+        self.catch_up_on(worker, until);
+    }
+
+    /// [`Self::look_at`] for all dies.
+    #[cold]
+    pub(crate) fn look_at_all(&mut self) {
+        let dies = self.dies.deferring_dies().to_vec();
+        for &die in &dies {
+            self.catch_up_on(die, self.horizon.until(die));
+        }
+        self.horizon.forget_openings();
+        for die in dies {
+            self.note_opening(die);
+        }
+    }
+
+    /// Applies the deferred copies of all dies that end before `now`; those that end at `now` too,
+    /// if the drive has handled an event of that time.
+    pub(crate) fn catch_up(&mut self, now: Instant) {
+        if !self.dies.deferring_dies().is_empty() {
+            self.horizon.advance_to(now);
+            self.look_at_all();
+        }
+    }
+
+    /// Notes when the deferred copies of a die open a block, which allocation on other dies sees.
+    fn note_opening(&mut self, die: u32) {
+        if self.dies.defers_copies_on(die) {
+            let full = self.dies.time_of_copies(die, self.ftl.open_pages(die));
+            self.horizon.note_opening(full);
+        }
+    }
+
+    /// [`Self::place_for_host`] beside deferred copies, which take pages of the same open blocks.
+    pub(super) fn place_beside_deferred(&mut self, logical: u32) -> Option<Allocated> {
+        if self.horizon.may_have_seen_an_opening() {
+            self.look_at_all();
+        }
+        let range = self.shape().range_of(logical);
+        for _ in 0..self.shape().ranges.dies {
+            let die = self.ftl.turn(range);
+            self.ftl.take_turn(range);
+            self.look_at(die);
+            if let Some(place) = self.ftl.allocate_for_host_on(die) {
+                self.note_opening(die);
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    /// Prepares a logical page for a move or a deallocation: a deferred copy may have moved it, or
+    /// has one page less to move.
+    #[inline]
+    pub(super) fn look_at_page(&mut self, logical: u32) {
+        if self.dies.deferring_dies().is_empty() {
+            return;
+        }
+        let Some(page) = self.ftl.lookup(logical) else { return };
+        let die = self.shape().die_of(page);
+        self.look_at(die);
+        if let (true, Some(page), Some(job)) =
+            (self.dies.defers_copies_on(die), self.ftl.lookup(logical), self.dies.job_on(die))
+        {
+            let end = job.first_page + self.shape().pages_per_block;
+            if (job.cursor..end).contains(&page) {
+                let left = self.ftl.count_valid_between(job.cursor, end) - 1;
+                self.dies.set_end_of_erase(die, left);
+            }
+        }
     }
 
     /// Applies the deferred copies of a die that end by `until`.

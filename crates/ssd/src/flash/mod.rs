@@ -8,6 +8,7 @@ mod collect;
 mod collection;
 mod collector;
 mod due;
+mod horizon;
 mod idle;
 mod journal;
 mod pace;
@@ -26,9 +27,10 @@ pub use waits::BusyWith;
 
 use crate::config::{Config, ConfigError, PreemptionScope};
 use crate::counters::Counters;
-use crate::dies::{DieArray, Need, StepEnd, Taken, Task, copies_can_be_deferred};
+use crate::dies::{self, DieArray, Need, StepEnd, Taken, Task};
 use crate::event::{Event, Origin, PageOperation};
 use crate::flash::collector::Collector;
+use crate::flash::horizon::Horizon;
 use crate::flash::idle::IdleTimer;
 use crate::flash::pace::Pace;
 use crate::flash::programs::Programs;
@@ -87,10 +89,8 @@ pub(crate) struct Flash<O: Observe> {
     journal: Journal<O>,
     /// Dies that a collection gave back before its end: they wait to be given their next operation.
     freed: Vec<u32>,
-    /// The current event: its time, and the die whose step ends or `u32::MAX` for other events.
-    horizon: (Instant, u32),
-    /// Lower bound of the time at which a deferred copy opens a block.
-    opens_at: Instant,
+    /// How far deferred copies are applied.
+    horizon: Horizon,
 }
 
 impl<O: Observe> Flash<O> {
@@ -107,8 +107,7 @@ impl<O: Observe> Flash<O> {
             unchecked: Unchecked::new(&config),
             journal: Journal::new(),
             freed: Vec::new(),
-            horizon: (Instant::ZERO, 0),
-            opens_at: Instant::NEVER,
+            horizon: Horizon::new(),
             config,
         })
     }
@@ -127,7 +126,6 @@ impl<O: Observe> Flash<O> {
             journal,
             freed,
             horizon,
-            opens_at,
         } = self;
         let journal = journal.observed();
         Flash {
@@ -143,7 +141,6 @@ impl<O: Observe> Flash<O> {
             journal,
             freed,
             horizon,
-            opens_at,
         }
     }
 
@@ -319,24 +316,6 @@ impl<O: Observe> Flash<O> {
         self.place_beside_deferred(logical)
     }
 
-    /// [`Self::place_for_host`] beside deferred copies, which take pages of the same open blocks.
-    fn place_beside_deferred(&mut self, logical: u32) -> Option<Allocated> {
-        if self.horizon.0 >= self.opens_at {
-            self.look_at_all();
-        }
-        let range = self.shape().range_of(logical);
-        for _ in 0..self.shape().ranges.dies {
-            let die = self.ftl.turn(range);
-            self.ftl.take_turn(range);
-            self.look_at(die);
-            if let Some(place) = self.ftl.allocate_for_host_on(die) {
-                self.note_opening(die);
-                return Some(place);
-            }
-        }
-        None
-    }
-
     /// A place for dirty pages on the next die that `suits` and has room. Without enough for a
     /// whole program (`is_whole`) only the cache of SLC blocks has room. `keeps_turns` says that
     /// the die whose turn it is keeps it until it suits.
@@ -375,27 +354,6 @@ impl<O: Observe> Flash<O> {
     pub(crate) fn commit_write(&mut self, logical: u32, page: u32) {
         self.look_at_page(logical);
         self.ftl.commit_write(logical, page);
-    }
-
-    /// Prepares a logical page for a move or a deallocation: a deferred copy may have moved it, or
-    /// has one page less to move.
-    #[inline]
-    fn look_at_page(&mut self, logical: u32) {
-        if self.dies.deferring_dies().is_empty() {
-            return;
-        }
-        let Some(page) = self.ftl.lookup(logical) else { return };
-        let die = self.shape().die_of(page);
-        self.look_at(die);
-        if let (true, Some(page), Some(job)) =
-            (self.dies.defers_copies_on(die), self.ftl.lookup(logical), self.dies.job_on(die))
-        {
-            let end = job.first_page + self.shape().pages_per_block;
-            if (job.cursor..end).contains(&page) {
-                let left = self.ftl.count_valid_between(job.cursor, end) - 1;
-                self.dies.set_end_of_erase(die, left);
-            }
-        }
     }
 
     /// The same for a page of a stripe.
@@ -571,67 +529,6 @@ impl<O: Observe> Flash<O> {
         self.freed.pop()
     }
 
-    /// Defers the copies of collections from now on (`on`), if this drive's can be.
-    pub(crate) fn set_deferred_copies(&mut self, on: bool) {
-        let possible = !Journal::<O>::OBSERVED && copies_can_be_deferred(&self.config);
-        self.dies.set_deferred_copies(on && possible);
-    }
-
-    /// Sets the current event: the end of a step of die `source` at `now`, or with `u32::MAX` an
-    /// event behind all steps of that time. Deferred copies that end at `now` come before it on dies
-    /// with a lower number.
-    #[inline]
-    pub(crate) fn set_horizon(&mut self, now: Instant, source: u32) {
-        self.horizon = (now, source);
-    }
-
-    /// Applies the deferred copies of a die that come before the current event.
-    #[inline]
-    pub(crate) fn look_at(&mut self, die: u32) {
-        if self.dies.deferring_dies().is_empty() {
-            return;
-        }
-        let worker = self.dies.worker_of(die);
-        let until = self.until_of(worker);
-        self.catch_up_on(worker, until);
-    }
-
-    /// Last end of a deferred copy of a die that comes before the current event.
-    fn until_of(&self, die: u32) -> Instant {
-        let (now, source) = self.horizon;
-        if die < source { now } else { Instant::from_nanos(now.as_nanos().saturating_sub(1)) }
-    }
-
-    /// [`Self::look_at`] for all dies.
-    #[cold]
-    pub(crate) fn look_at_all(&mut self) {
-        let dies = self.dies.deferring_dies().to_vec();
-        for &die in &dies {
-            self.catch_up_on(die, self.until_of(die));
-        }
-        self.opens_at = Instant::NEVER;
-        for die in dies {
-            self.note_opening(die);
-        }
-    }
-
-    /// Applies the deferred copies of all dies that end before `now`; those that end at `now` too,
-    /// if the drive has handled an event of that time.
-    pub(crate) fn catch_up(&mut self, now: Instant) {
-        if !self.dies.deferring_dies().is_empty() {
-            self.horizon = self.horizon.max((now, 0));
-            self.look_at_all();
-        }
-    }
-
-    /// Notes when the deferred copies of a die open a block, which allocation on other dies sees.
-    pub(crate) fn note_opening(&mut self, die: u32) {
-        if self.dies.defers_copies_on(die) {
-            let full = self.dies.time_of_copies(die, self.ftl.open_pages(die));
-            self.opens_at = self.opens_at.min(full);
-        }
-    }
-
     /// When the first step of a die ends.
     #[inline]
     pub(crate) fn next_step(&self) -> Instant {
@@ -663,7 +560,7 @@ impl<O: Observe> Flash<O> {
     pub(crate) fn end_first_step(&mut self, now: Instant) -> Option<(u32, Outcome)> {
         let source = self.dies.first_due()?;
         let die = self.dies.die_of_source(source);
-        self.set_horizon(now, source);
+        self.horizon.set(now, source);
         if self.dies.defers_copies_on(die) {
             self.catch_up_on(die, now);
         }
@@ -833,11 +730,12 @@ impl<O: Observe> Flash<O> {
     /// Checks that the machines of the back end agree. `in_flight` are flash pages that are
     /// allocated and not mapped, beyond those that dies program and then map.
     pub(crate) fn check_invariants(&self, in_flight: impl Iterator<Item = u32>) {
-        self.dies.check_invariants();
+        dies::check_invariants(&self.dies);
         let dies = 0..self.dies.len();
         self.collector.check_invariants(dies.map(|die| self.dies.collection_on(die)));
         let relocated = self.relocator.iter().flat_map(Relocator::pages_in_flight);
-        self.ftl.check_invariants(self.dies.pages_in_flight().chain(relocated).chain(in_flight));
+        self.ftl
+            .check_invariants(dies::pages_in_flight(&self.dies).chain(relocated).chain(in_flight));
     }
 
     pub(crate) fn emit_open_windows(&mut self, now: Instant) {

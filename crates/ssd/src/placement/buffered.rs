@@ -6,7 +6,7 @@
 //! pages out at the wrong time, while collection has a store of free blocks to live on.
 
 use crate::config::{Allocation, Config, WriteBufferConfig};
-use crate::dies::Task;
+use crate::dies::{self, Task};
 use crate::flash::{Flash, Rights};
 use crate::ftl::Allocated;
 use crate::link::HostLink;
@@ -291,7 +291,8 @@ impl Buffered {
     pub(crate) fn check_invariants<O: Observe>(&self, flash: &Flash<O>) {
         self.buffer.check_invariants();
         let single = |&(_, task): &(u32, Task)| matches!(task, Task::Flush { .. });
-        let flushes = flash.dies().tasks().filter(single).count() + self.pages_in_flight().count();
+        let flushes =
+            dies::tasks(flash.dies()).filter(single).count() + self.pages_in_flight().count();
         assert_eq!(flushes, self.buffer.flushing() as usize, "flush programs");
     }
 

@@ -22,7 +22,7 @@ pub(crate) use layout::Layout;
 pub(crate) use reconstruct::ByStripe;
 
 use crate::config::Config;
-use crate::dies::Task;
+use crate::dies::{self, Task};
 use crate::flash::Flash;
 use crate::link::HostLink;
 use crate::placement::{Buffer, Location};
@@ -167,7 +167,8 @@ impl Striped {
 
     /// The commands for which pages are reconstructed, once for each page.
     pub(crate) fn commands<O: Observe>(&self, flash: &Flash<O>) -> impl Iterator<Item = u32> {
-        let mut read_for: Vec<u32> = flash.dies().tasks().filter_map(reconstruction_of).collect();
+        let mut read_for: Vec<u32> =
+            dies::tasks(flash.dies()).filter_map(reconstruction_of).collect();
         read_for.sort_unstable();
         read_for.dedup();
         self.reconstructions.commands(read_for)
@@ -178,7 +179,7 @@ impl Striped {
         self.buffer.check_invariants();
         self.reconstructions.check_invariants();
         let mut programs = alloc::vec![0; flash.dies().len() as usize];
-        for (die, task) in flash.dies().tasks() {
+        for (die, task) in dies::tasks(flash.dies()) {
             programs[die as usize] += u32::from(matches!(task, Task::StripeProgram { .. }));
         }
         for (&programs, die) in programs.iter().zip(0..) {

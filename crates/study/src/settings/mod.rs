@@ -5,8 +5,6 @@
 
 mod cells;
 mod drive;
-#[cfg(test)]
-mod every_key;
 mod file;
 mod hosts;
 mod idle;
@@ -25,6 +23,7 @@ pub use hosts::HostSettings;
 pub use network::NetworkSettings;
 pub use policies::PolicyOptions;
 pub use serve::ServeSettings;
+pub use slc::SlcSettings;
 pub use stage::WriteCacheSettings;
 pub use windows::WindowSettings;
 pub use workload::{FIO, REQUESTS, WorkloadSettings};

@@ -308,30 +308,45 @@ impl World {
     }
 }
 
-#[test]
-fn new_hosts_are_served_within_a_second_beside_thousands_of_strangers_at_their_address() {
+/// New hosts are served within a second beside `of_each` strangers of each kind.
+fn new_hosts_are_served_beside(kinds: &[Kind], of_each: usize) {
     const STEP_MS: u64 = 10;
-    let all = [Kind::Silent, Kind::Connecting, Kind::Discovering];
-    // More of one kind than there are places, and as many of all as are asked for.
-    let crowds = [(&all[..1], 4096), (&all[1..2], 4096), (&all[2..], 2048), (&all[..], 1024)];
-    for (kinds, of_each) in crowds {
-        let mut world = World::new(large());
-        kinds.iter().for_each(|kind| world.come(*kind, of_each));
-        (0..2_000).for_each(|_| world.go_on());
-        for came in 0..20 {
-            // An admin queue and then an I/O queue.
-            let begin_ms = world.now_ms;
-            for queue in 0..2 {
-                world.come(Kind::Honest(STEP_MS), 1);
-                while world.served_ms.len() < 2 * came + queue + 1 {
-                    world.go_on();
-                    assert!(world.now_ms < begin_ms + 1_000, "{kinds:?} {came} {queue}");
-                }
+    let mut world = World::new(large());
+    kinds.iter().for_each(|kind| world.come(*kind, of_each));
+    (0..2_000).for_each(|_| world.go_on());
+    for came in 0..20 {
+        // An admin queue and then an I/O queue.
+        let begin_ms = world.now_ms;
+        for queue in 0..2 {
+            world.come(Kind::Honest(STEP_MS), 1);
+            while world.served_ms.len() < 2 * came + queue + 1 {
+                world.go_on();
+                assert!(world.now_ms < begin_ms + 1_000, "{kinds:?} {came} {queue}");
             }
-            assert_eq!(world.honest_lost, 0);
-            (0..37).for_each(|_| world.go_on());
         }
+        assert_eq!(world.honest_lost, 0);
+        (0..37).for_each(|_| world.go_on());
     }
+}
+
+#[test]
+fn new_hosts_are_served_within_a_second_beside_more_silent_strangers_than_places() {
+    new_hosts_are_served_beside(&[Kind::Silent], 4096);
+}
+
+#[test]
+fn new_hosts_are_served_within_a_second_beside_more_connecting_strangers_than_places() {
+    new_hosts_are_served_beside(&[Kind::Connecting], 4096);
+}
+
+#[test]
+fn new_hosts_are_served_within_a_second_beside_more_discovering_strangers_than_places() {
+    new_hosts_are_served_beside(&[Kind::Discovering], 2048);
+}
+
+#[test]
+fn new_hosts_are_served_within_a_second_beside_thousands_of_strangers_of_all_kinds() {
+    new_hosts_are_served_beside(&[Kind::Silent, Kind::Connecting, Kind::Discovering], 1024);
 }
 
 fn kind() -> impl Strategy<Value = Kind> {

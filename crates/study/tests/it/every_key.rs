@@ -1,11 +1,10 @@
 //! Each key of `[drive]`, over its range and on each preset: it changes a result, or it is refused.
 
-use super::slc::SlcSettings;
-use super::{ArraySettings, DriveSettings, RunSettings, Settings};
-use crate::setup::Setup;
-use crate::simulate::{self, Listeners};
-use crate::watch::Silent;
 use array::policy::PolicyKind;
+use ioda_study::Silent;
+use ioda_study::settings::{ArraySettings, DriveSettings, RunSettings, Settings, SlcSettings};
+use ioda_study::setup::Setup;
+use ioda_study::simulate::{self, Listeners};
 use nvme::ArrayDescription;
 use schemars::schema_for;
 use ssd::Promise;
@@ -124,7 +123,7 @@ fn small(name: &str) -> DriveSettings {
             drive.chips_per_channel = Some(chips);
         })
     });
-    let preset = ssd::presets::preset(name).unwrap();
+    let preset = ssd::presets::preset(name).expect("a listed preset exists");
     if preset.write_buffer.is_some() {
         try_with(&|drive| drive.write_buffer = "1m".parse().ok());
     }
@@ -149,9 +148,9 @@ fn small(name: &str) -> DriveSettings {
 /// The preset with the keys of [`WITH`].
 fn base(preset: &DriveSettings, key: &str) -> DriveSettings {
     let Some((_, with)) = WITH.iter().find(|(of, _)| *of == key) else { return preset.clone() };
-    let mut table = Table::try_from(preset).unwrap();
-    table.extend(toml::from_str::<Table>(with).unwrap());
-    table.try_into().unwrap()
+    let mut table = Table::try_from(preset).expect("settings are a table");
+    table.extend(toml::from_str::<Table>(with).expect("WITH is TOML"));
+    table.try_into().expect("WITH has keys of [drive]")
 }
 
 /// All keys of `[drive]`, those of its tables with the table in front.
@@ -196,17 +195,18 @@ fn result(drive: &DriveSettings, policy: &str, workload: &str) -> Option<String>
     let workload = format!("name = 'synthetic'\nrw = 'randrw'\n{workload}\n");
     let settings = Settings {
         drive: drive.clone(),
-        workload: toml::from_str(&workload).unwrap(),
+        workload: toml::from_str(&workload).expect("the workload is TOML"),
         run: RunSettings {
             threads: Some(1),
-            policy: vec![policy.parse().unwrap()],
+            policy: vec![policy.parse().expect("the policy exists")],
             ..RunSettings::default()
         },
         array: ArraySettings { drives: Some(3), ..ArraySettings::default() },
         ..Settings::default()
     };
     let setup = Setup::new(&settings, &[PolicyKind::BASE], &Silent).ok()?;
-    let run = simulate::run(&setup, "", &Silent, Listeners::default()).unwrap();
+    let run = simulate::run(&setup, "", &Silent, Listeners::default())
+        .expect("a set-up that was made can be run");
     let [result] = run.results.as_slice() else { unreachable!("one policy") };
     Some(format!("{} {:?}", result.hash, result.drives))
 }

@@ -1,0 +1,3 @@
+//! Whole settings, whole runs.
+
+mod every_key;
