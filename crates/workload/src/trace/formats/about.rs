@@ -1,6 +1,8 @@
 //! What is known of a format before a file of it is read.
 
+use crate::error::LineProblem;
 use crate::trace::TimeUnit;
+use crate::trace::raw::{Parsed, Units};
 
 /// Unit of addresses and sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +51,20 @@ pub(in crate::trace) struct Columns {
     pub(in crate::trace) reads: Option<&'static str>,
 }
 
+/// Reads one line that is neither empty nor a comment: one request, or a reason to skip it.
+pub(in crate::trace) type ReadLine = for<'a> fn(&'a str, &Units) -> Result<Parsed<'a>, LineProblem>;
+
+/// How a format is read.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::trace) enum Reader {
+    /// Each line stands for itself.
+    Lines(ReadLine),
+    /// Lines of text that are read with what was read before.
+    Stateful,
+    /// Binary records.
+    Records,
+}
+
 /// What is known of a format.
 pub(in crate::trace) struct About {
     /// The name that is typed and printed.
@@ -57,8 +73,8 @@ pub(in crate::trace) struct About {
     pub(in crate::trace) time_unit: Option<TimeUnit>,
     /// Unit of addresses and sizes.
     pub(in crate::trace) counted: Addressing,
-    /// Whether it is lines of text, not records.
-    pub(in crate::trace) is_text: bool,
+    /// How it is read.
+    pub(in crate::trace) reader: Reader,
     /// Its columns; `None` if the text, a header or the records say what each number is.
     pub(in crate::trace) columns: Option<Columns>,
 }

@@ -1,6 +1,6 @@
 //! Alibaba block traces: `device,R|W,offset,length,microseconds`, bytes.
 
-use super::about::{About, Addressing, Cells, Columns, Dated};
+use super::about::{About, Addressing, Cells, Columns, Dated, Reader};
 use super::blkparse::Rwbs;
 use crate::error::LineProblem;
 use crate::trace::TimeUnit;
@@ -38,7 +38,7 @@ pub(super) const ABOUT: About = About {
     name: "alibaba",
     time_unit: Some(TimeUnit::Microseconds),
     counted: Addressing::Bytes,
-    is_text: true,
+    reader: Reader::Lines(parse),
     columns: Some(Columns {
         device: Some("column 0"),
         many_devices: true,

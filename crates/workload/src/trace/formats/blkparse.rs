@@ -4,7 +4,7 @@
 //! One kind of event is taken for requests: issues, unless another is chosen or there are none. All
 //! others are counted, and so are tables of CPUs, devices and programs, wherever they stand.
 
-use super::about::{About, Addressing, Columns};
+use super::about::{About, Addressing, Columns, Reader};
 use crate::Op;
 use crate::error::LineProblem;
 use crate::trace::SkipReason;
@@ -213,7 +213,7 @@ pub(super) const ABOUT: About = About {
     name: "blkparse",
     time_unit: Some(TimeUnit::Seconds),
     counted: Addressing::Sectors,
-    is_text: true,
+    reader: Reader::Stateful,
     columns: Some(Columns::new(has_shape, |_| None)),
 };
 

@@ -1,6 +1,6 @@
 //! blkreplay: `seconds ; sector ; sectors ; op ; 0.0 ; 0.0` below a free text header.
 
-use super::about::{About, Addressing, Cells, Columns};
+use super::about::{About, Addressing, Cells, Columns, Reader};
 use super::blkparse::{Rwbs, is_durable, rwbs, unknown_flag};
 use crate::error::LineProblem;
 use crate::trace::SkipReason;
@@ -62,7 +62,7 @@ pub(super) const ABOUT: About = About {
     name: "blkreplay",
     time_unit: Some(TimeUnit::Seconds),
     counted: Addressing::Sectors,
-    is_text: true,
+    reader: Reader::Stateful,
     columns: Some(Columns {
         // Its tables have fractions where others have whole numbers.
         are_written: |_| true,

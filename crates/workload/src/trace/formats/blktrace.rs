@@ -12,7 +12,7 @@
 //!
 //! Each CPU has a file of its own, in order of time. The files of several CPUs are merged.
 
-use super::about::{About, Addressing};
+use super::about::{About, Addressing, Reader};
 use crate::Op;
 use crate::error::{LineProblem, TraceError};
 use crate::trace::events::Chosen;
@@ -330,6 +330,6 @@ pub(super) const ABOUT: About = About {
     name: "blktrace",
     time_unit: Some(TimeUnit::Nanoseconds),
     counted: Addressing::Sectors,
-    is_text: false,
+    reader: Reader::Records,
     columns: None,
 };

@@ -5,7 +5,7 @@
 //! of SSDSim and MSPS have several units. The replayer of IODA's artifact counts bytes, not
 //! sectors.
 
-use super::about::{About, Addressing, Cells, Columns};
+use super::about::{About, Addressing, Cells, Columns, Reader};
 use crate::Op;
 use crate::error::LineProblem;
 use crate::trace::TimeUnit;
@@ -50,7 +50,7 @@ pub(super) const DISKSIM: About = About {
     name: "disksim",
     time_unit: Some(TimeUnit::Milliseconds),
     counted: Addressing::Sectors,
-    is_text: true,
+    reader: Reader::Lines(|line, units| parse(line, "disksim", units)),
     columns: Some(Columns { has_shape: Some(has_shape), ..COLUMNS }),
 };
 
@@ -59,7 +59,7 @@ pub(super) const MQSIM: About = About {
     name: "mqsim",
     time_unit: Some(TimeUnit::Nanoseconds),
     counted: Addressing::Sectors,
-    is_text: true,
+    reader: Reader::Lines(|line, units| parse(line, "mqsim", units)),
     columns: Some(COLUMNS),
 };
 
@@ -68,7 +68,7 @@ pub(super) const SSDSIM: About = About {
     name: "ssdsim",
     time_unit: None,
     counted: Addressing::Sectors,
-    is_text: true,
+    reader: Reader::Lines(|line, units| parse(line, "ssdsim", units)),
     columns: Some(COLUMNS),
 };
 
@@ -77,7 +77,7 @@ pub(super) const MSPS: About = About {
     name: "msps",
     time_unit: None,
     counted: Addressing::Sectors,
-    is_text: true,
+    reader: Reader::Lines(|line, units| parse(line, "msps", units)),
     columns: Some(COLUMNS),
 };
 

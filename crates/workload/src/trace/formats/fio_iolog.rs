@@ -8,7 +8,7 @@
 //! fio writes the timestamps of version 3 in microseconds since the start of the job (they come
 //! from its `utime_since_now`), and replays them so, so that is the unit unless another is given.
 
-use super::about::{About, Addressing};
+use super::about::{About, Addressing, Reader};
 use crate::Op;
 use crate::error::{LineProblem, OptionError};
 use crate::trace::fields;
@@ -219,7 +219,7 @@ pub(super) const VERSION_2: About = About {
     name: "fio-iolog-v2",
     time_unit: Some(TimeUnit::Milliseconds),
     counted: Addressing::Bytes,
-    is_text: true,
+    reader: Reader::Stateful,
     columns: None,
 };
 
@@ -228,6 +228,6 @@ pub(super) const VERSION_3: About = About {
     name: "fio-iolog-v3",
     time_unit: Some(TimeUnit::Microseconds),
     counted: Addressing::Bytes,
-    is_text: true,
+    reader: Reader::Stateful,
     columns: None,
 };

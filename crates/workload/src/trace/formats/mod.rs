@@ -1,5 +1,5 @@
-//! Which formats are there, and what is known of each? A new one is a file here, four lines below
-//! (`mod`, the variant, `ALL` and `about`) and two in `parser.rs`.
+//! The trace formats. A new one is a file here, four lines below (`mod`, the variant, `ALL` and
+//! `about`) and its name in the help of `--format`; one that remembers lines, two in `parser.rs` too.
 
 mod about;
 pub(super) mod alibaba;
@@ -15,7 +15,7 @@ pub(super) mod systor;
 pub(super) mod tencent;
 pub(super) mod vscsi;
 
-pub(super) use about::{About, Addressing, Columns, Dated};
+pub(super) use about::{About, Addressing, Columns, Dated, Reader};
 pub(super) use parser::Parser;
 
 use super::TimeUnit;
@@ -67,7 +67,7 @@ const COMMON: About = About {
     name: "csv",
     time_unit: Some(TimeUnit::Microseconds),
     counted: Addressing::Bytes,
-    is_text: true,
+    reader: Reader::Stateful,
     columns: None,
 };
 
@@ -135,7 +135,7 @@ impl Format {
     /// Whether it is lines of text.
     #[must_use]
     pub const fn is_text(self) -> bool {
-        self.about().is_text
+        !matches!(self.about().reader, Reader::Records)
     }
 
     /// Whether addresses or sizes are counted in sectors.

@@ -1,6 +1,6 @@
 //! MSR Cambridge: `filetime,host,disk,Read|Write,offset,size,response`, bytes and 100 ns ticks.
 
-use super::about::{About, Addressing, Cells, Columns, Dated};
+use super::about::{About, Addressing, Cells, Columns, Dated, Reader};
 use super::blkparse::Rwbs;
 use crate::error::LineProblem;
 use crate::trace::TimeUnit;
@@ -40,7 +40,7 @@ pub(super) const ABOUT: About = About {
     name: "msr",
     time_unit: Some(TimeUnit::HundredNanoseconds),
     counted: Addressing::Bytes,
-    is_text: true,
+    reader: Reader::Lines(parse),
     columns: Some(Columns {
         device: Some("columns 1 and 2"),
         dated: Dated::IfFileTimes,

@@ -1,9 +1,9 @@
 //! One line in, one request or a reason to skip it out.
 
+use super::about::{ReadLine, Reader};
 use super::blkparse::Blkparse;
 use super::blkreplay::Blkreplay;
 use super::fio_iolog::FioIolog;
-use super::{alibaba, disksim, msr, spc, systor, tencent};
 use crate::error::LineProblem;
 use crate::trace::Format;
 use crate::trace::csv::{Csv, Layout};
@@ -13,13 +13,8 @@ use crate::trace::raw::{Parsed, Units};
 /// The reader of one format, with whatever it remembers from line to line.
 #[derive(Clone, Debug)]
 pub(in crate::trace) enum Parser {
-    Msr,
-    /// With the name of the format.
-    DiskSim(&'static str),
-    Systor,
-    Tencent,
-    Alibaba,
-    Spc,
+    /// Each line stands for itself.
+    Lines(ReadLine),
     Blkparse(Blkparse),
     FioIolog(FioIolog),
     Blkreplay(Blkreplay),
@@ -35,24 +30,21 @@ impl Parser {
         layout: Option<&Layout>,
         options: &crate::trace::ReadOptions,
     ) -> Self {
+        match format.about().reader {
+            Reader::Lines(read) => return Self::Lines(read),
+            Reader::Records => return Self::Records,
+            Reader::Stateful => {}
+        }
         match format {
-            Format::Msr => Self::Msr,
-            Format::DiskSim | Format::MqSim | Format::SsdSim | Format::Msps => {
-                Self::DiskSim(format.name())
+            Format::Blkparse => {
+                let chosen = Chosen::of(options.blkparse_event, std::iter::empty());
+                Self::Blkparse(Blkparse::new(chosen))
             }
-            Format::Systor => Self::Systor,
-            Format::Tencent => Self::Tencent,
-            Format::Alibaba => Self::Alibaba,
-            Format::Spc => Self::Spc,
-            Format::Blkparse => Self::Blkparse(Blkparse::new(Chosen::of(
-                options.blkparse_event,
-                std::iter::empty(),
-            ))),
             Format::FioIologV2 => Self::FioIolog(FioIolog::version_2(options.time_unit)),
             Format::FioIologV3 => Self::FioIolog(FioIolog::version_3()),
             Format::Blkreplay => Self::Blkreplay(Blkreplay::default()),
             Format::Csv => Self::Csv(Box::new(Csv::new(layout))),
-            Format::Vscsi | Format::Blktrace => Self::Records,
+            other => unreachable!("{other} has a reader of its own"),
         }
     }
 
@@ -63,12 +55,7 @@ impl Parser {
         units: &Units,
     ) -> Result<Parsed<'a>, LineProblem> {
         match self {
-            Self::Msr => msr::parse(line, units),
-            Self::DiskSim(name) => disksim::parse(line, name, units),
-            Self::Systor => systor::parse(line, units),
-            Self::Tencent => tencent::parse(line, units),
-            Self::Alibaba => alibaba::parse(line, units),
-            Self::Spc => spc::parse(line, units),
+            Self::Lines(read) => read(line, units),
             Self::Blkparse(state) => state.parse(line, units),
             Self::FioIolog(state) => state.parse(line, units),
             Self::Blkreplay(state) => state.parse(line, units),

@@ -1,7 +1,7 @@
 //! SPC trace format: `ASU,LBA,bytes,r|w,seconds` and optional further columns. The address counts
 //! sectors, the size counts bytes.
 
-use super::about::{About, Addressing, Cells, Columns};
+use super::about::{About, Addressing, Cells, Columns, Reader};
 use crate::error::LineProblem;
 use crate::trace::TimeUnit;
 use crate::trace::csv::times;
@@ -38,7 +38,7 @@ pub(super) const ABOUT: About = About {
     name: "spc",
     time_unit: Some(TimeUnit::Seconds),
     counted: Addressing::SectorsOfBytes,
-    is_text: true,
+    reader: Reader::Lines(parse),
     columns: Some(Columns {
         device: Some("column 0"),
         devices_from_zero: true,

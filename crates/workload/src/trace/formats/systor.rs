@@ -2,7 +2,7 @@
 //!
 //! The rows are written when a request completes, so they are not sorted by their timestamps.
 
-use super::about::{About, Addressing, Cells, Columns, Dated};
+use super::about::{About, Addressing, Cells, Columns, Dated, Reader};
 use super::blkparse::Rwbs;
 use crate::error::LineProblem;
 use crate::trace::TimeUnit;
@@ -40,7 +40,7 @@ pub(super) const ABOUT: About = About {
     name: "systor",
     time_unit: Some(TimeUnit::Seconds),
     counted: Addressing::Bytes,
-    is_text: true,
+    reader: Reader::Lines(parse),
     columns: Some(Columns {
         device: Some("column 3"),
         dated: Dated::IfDates,

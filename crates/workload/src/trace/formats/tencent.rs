@@ -1,7 +1,7 @@
 //! Tencent CBS: `seconds,sector,sectors,0|1,volume`, where 0 reads and 1 writes: the other way
 //! round than DiskSim. The clock has whole seconds only.
 
-use super::about::{About, Addressing, Cells, Columns, Dated};
+use super::about::{About, Addressing, Cells, Columns, Dated, Reader};
 use crate::Op;
 use crate::error::LineProblem;
 use crate::trace::TimeUnit;
@@ -31,7 +31,7 @@ pub(super) const ABOUT: About = About {
     name: "tencent",
     time_unit: Some(TimeUnit::Seconds),
     counted: Addressing::Sectors,
-    is_text: true,
+    reader: Reader::Lines(parse),
     columns: Some(Columns {
         device: Some("column 4"),
         dated: Dated::ByShape,

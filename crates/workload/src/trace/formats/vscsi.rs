@@ -11,7 +11,7 @@
 //! Addresses count sectors, lengths bytes, times microseconds. The high byte of the version says
 //! which layout it is.
 
-use super::about::{About, Addressing};
+use super::about::{About, Addressing, Reader};
 use super::blkparse::Rwbs;
 use crate::error::{LineProblem, TraceError};
 use crate::trace::TimeUnit;
@@ -166,6 +166,6 @@ pub(super) const ABOUT: About = About {
     name: "vscsi",
     time_unit: Some(TimeUnit::Microseconds),
     counted: Addressing::Sectors,
-    is_text: false,
+    reader: Reader::Records,
     columns: None,
 };
