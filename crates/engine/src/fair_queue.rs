@@ -109,23 +109,23 @@ impl<T: PartialEq> FairQueue<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RequestSlot;
+    use crate::Token;
     use alloc::vec::Vec;
 
     const PART_BYTES: u64 = 1 << 20;
 
     /// Of a request in these tests, its client.
-    fn client_of(slot: RequestSlot) -> Origin {
+    fn client_of(slot: Token) -> Origin {
         Origin(slot.0 / 1000)
     }
 
-    fn push(queue: &mut FairQueue<RequestSlot>, client: u32, number: u32) {
-        queue.push(Origin(client), RequestSlot(client * 1000 + number));
+    fn push(queue: &mut FairQueue<Token>, client: u32, number: u32) {
+        queue.push(Origin(client), Token(client * 1000 + number));
     }
 
     /// The clients of the next `count` parts. Requests of a client in `endless` wait again at once.
     fn served(
-        queue: &mut FairQueue<RequestSlot>,
+        queue: &mut FairQueue<Token>,
         count: usize,
         endless: &[u32],
         part_bytes: u64,
@@ -216,9 +216,9 @@ mod tests {
         let mut queue = FairQueue::default();
         push(&mut queue, 1, 1);
         push(&mut queue, 1, 2);
-        queue.remove(Origin(1), &RequestSlot(1001));
-        queue.remove(Origin(9), &RequestSlot(1002));
-        assert_eq!(queue.pop(), Some(RequestSlot(1002)));
+        queue.remove(Origin(1), &Token(1001));
+        queue.remove(Origin(9), &Token(1002));
+        assert_eq!(queue.pop(), Some(Token(1002)));
         assert!(queue.is_empty() && queue.pop().is_none());
         assert!(queue.clients.is_empty() && queue.new.is_empty() && queue.old.is_empty());
     }

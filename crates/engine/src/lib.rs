@@ -44,11 +44,11 @@ mod read_errors;
 mod stripe_memory;
 #[cfg(feature = "model")]
 mod tags;
+mod token;
 pub mod volume;
 
 pub use bytes::{
-    ByteRequest, ByteRequestKind, Bytes, EndedSlice, Notice, Progress, RequestSlot, StorageWork,
-    Work,
+    ByteRequest, ByteRequestKind, Bytes, EndedSlice, Notice, Progress, StorageWork, Work,
 };
 pub use cached_pages::CachedPages;
 pub use drive::Drive;
@@ -61,6 +61,7 @@ pub use plane::{DataPlane, NoData, Target};
 pub use stripe_memory::StripeMemory;
 #[cfg(feature = "model")]
 pub use tags::{Tag, TaggedRequest, Tags, ZERO, written_tag};
+pub use token::Token;
 pub use volume::Volume;
 
 /// The example of the README is compiled and run with the tests.

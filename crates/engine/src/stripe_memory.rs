@@ -1,5 +1,6 @@
 //! The memory of stripe operations: two buffers per member, old and new.
 
+use crate::durability::IoId;
 use crate::memory::Memory;
 use alloc::vec::Vec;
 use array::{OpId, RequestId, Slot, Term};
@@ -7,8 +8,8 @@ use array::{OpId, RequestId, Slot, Term};
 /// Buffers of one stripe operation, and only those that are in use.
 #[derive(Debug)]
 struct Operation<B> {
-    /// Number since the start; the array's own numbers are used again.
-    serial: u64,
+    /// Its pending write that was begun last, in the durability machine.
+    write: Option<IoId>,
     /// None while the array rebuilds, resyncs or scrubs a stripe.
     request: Option<RequestId>,
     rows: usize,
@@ -38,7 +39,6 @@ pub struct StripeMemory<M: Memory> {
     width: usize,
     /// By the operation's number.
     operations: Vec<Operation<M::Buffer>>,
-    serials: u64,
     memory: M,
 }
 
@@ -46,7 +46,7 @@ impl<M: Memory> StripeMemory<M> {
     /// No operations of an array of `width` drives; `page_bytes` of each page are carried.
     #[must_use]
     pub fn new(memory: M, page_bytes: usize, width: usize) -> Self {
-        Self { page_bytes, width, operations: Vec::new(), serials: 0, memory }
+        Self { page_bytes, width, operations: Vec::new(), memory }
     }
 
     /// Where buffers come from.
@@ -73,7 +73,7 @@ impl<M: Memory> StripeMemory<M> {
             let width = self.width;
             let empty = || core::iter::repeat_with(|| None).take(width).collect();
             self.operations.resize_with(index + 1, || Operation {
-                serial: 0,
+                write: None,
                 request: None,
                 rows: 0,
                 forced: false,
@@ -81,9 +81,8 @@ impl<M: Memory> StripeMemory<M> {
                 new: empty(),
             });
         }
-        self.serials += 1;
         let operation = &mut self.operations[index];
-        operation.serial = self.serials;
+        operation.write = None;
         operation.request = request;
         operation.rows = rows as usize;
         operation.forced = false;
@@ -109,10 +108,15 @@ impl<M: Memory> StripeMemory<M> {
         self.operations[op.0 as usize].request.expect("the host's pages belong to a request")
     }
 
-    /// The number of the operation, which is never used again.
+    /// The pending write of the operation that was begun last, if [`Self::set_write`] told one.
     #[must_use]
-    pub fn serial_of(&self, op: OpId) -> u64 {
-        self.operations[op.0 as usize].serial
+    pub fn write_of(&self, op: OpId) -> Option<IoId> {
+        self.operations[op.0 as usize].write
+    }
+
+    /// The next change of the operation may join this pending write.
+    pub fn set_write(&mut self, op: OpId, write: IoId) {
+        self.operations[op.0 as usize].write = Some(write);
     }
 
     /// What the operation writes from now on is on stable storage when the write is answered.
@@ -124,12 +128,6 @@ impl<M: Memory> StripeMemory<M> {
     #[must_use]
     pub fn is_forced(&self, op: OpId) -> bool {
         self.operations[op.0 as usize].forced
-    }
-
-    /// A serial number as if an operation had been opened.
-    pub fn next_serial(&mut self) -> u64 {
-        self.serials += 1;
-        self.serials
     }
 
     /// The bytes at `slot`.

@@ -18,17 +18,18 @@ mod verify;
 mod work;
 
 pub use notices::Notice;
-pub use request::{ByteRequest, ByteRequestKind, EndedSlice, Progress, RequestSlot};
+pub use request::{ByteRequest, ByteRequestKind, EndedSlice, Progress};
 pub use work::{StorageWork, Work};
 
 use crate::checksums::{ChecksumCounters, ChecksumSetup, Key};
 use crate::durability::{
-    AnswerId, Change, Durability, End, Intent, IoResult, Journal, MemberState, OperationId,
-    Output as Gate, Records, Sizes, Superblock, Transitions, WantedChange,
+    Change, Durability, End, Handed, Intent, IoId, IoResult, Journal, MemberState, Output as Gate,
+    Records, Sizes, Superblock, Transitions, WantedChange,
 };
 use crate::memory::Memory;
 use crate::plane::Target;
 use crate::planted::Planted;
+use crate::token::Token;
 use array::{FailReason, Happening, OpId, Outcome, Request};
 use commands::Commands;
 use core::ops::Range;
@@ -242,7 +243,7 @@ impl<M: Memory> Bytes<M> {
     }
 
     /// Answers `answer` when all that was answered before would survive the power.
-    pub fn flush(&mut self, now: Instant, answer: AnswerId) {
+    pub fn flush(&mut self, now: Instant, answer: Token) {
         match &mut self.durability {
             Some(durability) => durability.handle_flush(now, answer),
             None => self.notices.add(Notice::Answer(answer)),
@@ -258,7 +259,7 @@ impl<M: Memory> Bytes<M> {
 
     /// A write is done: it is answered when the other drives know of every drive that does not have
     /// it.
-    pub fn answer(&mut self, answer: AnswerId) {
+    pub fn answer(&mut self, answer: Token) {
         match &mut self.durability {
             Some(durability) => durability.handle_answer(answer),
             None => self.notices.add(Notice::Answer(answer)),
@@ -292,19 +293,19 @@ impl<M: Memory> Bytes<M> {
 /// The requests of clients.
 impl<M: Memory> Bytes<M> {
     /// Takes a request of a client; [`Bytes::next_slice`] gives its first part.
-    pub fn begin_request(&mut self, request: ByteRequest<M::Buffer>) -> RequestSlot {
-        self.requests.begin(self.pages.memory(), request)
+    pub fn begin_request(&mut self, token: Token, request: ByteRequest<M::Buffer>) {
+        self.requests.begin(self.pages.memory(), token, request);
     }
 
     /// The next part of a request for the array; `None` if none can begin now.
-    pub fn next_slice(&mut self, slot: RequestSlot) -> Option<Request> {
-        self.requests.next_slice(slot)
+    pub fn next_slice(&mut self, token: Token) -> Option<Request> {
+        self.requests.next_slice(token)
     }
 
     /// Whether [`Bytes::next_slice`] gives another part now.
     #[must_use]
-    pub fn can_begin(&self, slot: RequestSlot) -> bool {
-        self.requests.can_begin(slot)
+    pub fn can_begin(&self, token: Token) -> bool {
+        self.requests.can_begin(token)
     }
 
     /// A part of a request is done.
@@ -318,8 +319,8 @@ impl<M: Memory> Bytes<M> {
     ///
     /// If the request is no read.
     #[must_use]
-    pub fn brought(&self, slot: RequestSlot) -> &[u8] {
-        self.requests.brought(slot)
+    pub fn brought(&self, token: Token) -> &[u8] {
+        self.requests.brought(token)
     }
 
     /// Ends a read. Returns its buffer, and where in it the bytes are that were asked for.
@@ -327,13 +328,13 @@ impl<M: Memory> Bytes<M> {
     /// # Panics
     ///
     /// If the request is no read.
-    pub fn take_brought(&mut self, slot: RequestSlot) -> (M::Buffer, Range<usize>) {
-        self.requests.take_brought(slot)
+    pub fn take_brought(&mut self, token: Token) -> (M::Buffer, Range<usize>) {
+        self.requests.take_brought(token)
     }
 
     /// A request is answered.
-    pub fn end_request(&mut self, slot: RequestSlot) {
-        self.requests.end(self.pages.memory(), slot);
+    pub fn end_request(&mut self, token: Token) {
+        self.requests.end(self.pages.memory(), token);
     }
 }
 
@@ -431,7 +432,7 @@ impl<M: Memory> Bytes<M> {
             }
             TableEnded::Written(syncs) => {
                 for id in syncs {
-                    self.transfer(drive, Work::Sync, Purpose::Record(id));
+                    self.record(drive, Work::Sync, id);
                 }
             }
             TableEnded::Failed => self.fail_io(drive, FailReason::Checksums, result),
@@ -441,10 +442,10 @@ impl<M: Memory> Bytes<M> {
     /// Something has ended at the storage and, if it is a read, is right.
     fn end_transfer(&mut self, tag: u32, result: IoResult, buffer: Option<M::Buffer>) {
         let now = self.now;
-        let Transfer { purpose, change, forced, .. } = self.transfers.end(tag);
+        let Transfer { purpose, io, forced, .. } = self.transfers.end(tag);
         self.pages.end_change(tag);
-        if let (Some(durability), Some(change)) = (&mut self.durability, change) {
-            durability.handle_change_ended(now, change, result);
+        if let (Some(durability), Some(io)) = (&mut self.durability, io) {
+            durability.handle_io_ended(now, io, result);
         }
         match purpose {
             // The array has stopped: what becomes of the command nobody knows before it starts
@@ -455,12 +456,11 @@ impl<M: Memory> Bytes<M> {
             Purpose::Command(id) => {
                 return self.end_storage(id, result != IoResult::Done, buffer);
             }
-            Purpose::Record(id) => {
-                if let Some(durability) = &mut self.durability {
-                    durability.handle_io_ended(now, id, result);
-                }
-            }
-            Purpose::Cache | Purpose::Nobody | Purpose::Table(..) | Purpose::Recovery(_) => {}
+            Purpose::Cache
+            | Purpose::Record
+            | Purpose::Nobody
+            | Purpose::Table(..)
+            | Purpose::Recovery(_) => {}
         }
         self.pages.give(buffer);
     }
@@ -550,13 +550,13 @@ impl<M: Memory> Bytes<M> {
         self.transfers.begin(tag, drive, work);
     }
 
-    /// Changes bytes of a drive as a part of the stripe operation with this serial number, as soon
-    /// as the records allow it.
+    /// Changes bytes of a drive, for a stripe operation `op` or a command that drains the write
+    /// cache, as soon as the records allow it.
     fn change(
         &mut self,
         drive: DriveId,
         work: Work<M::Buffer>,
-        operation: u64,
+        op: Option<OpId>,
         mut purpose: Purpose,
     ) -> u32 {
         let tag = self.transfers.book(purpose);
@@ -576,12 +576,15 @@ impl<M: Memory> Bytes<M> {
             drive,
             offset_bytes: bytes.start,
             length_bytes: bytes.end - bytes.start,
-            operation: OperationId(operation),
+            joins: op.and_then(|op| self.pages.write_of(op)),
             cached: purpose == Purpose::Cache,
             change: HeldWork { tag, work },
         };
-        let id = durability.handle_change(self.now, wanted);
-        self.transfers.set_change(tag, id);
+        let Handed { id, write } = durability.handle_change(self.now, wanted);
+        self.transfers.set_io(tag, id);
+        if let Some(op) = op {
+            self.pages.set_write(op, write);
+        }
         tag
     }
 
@@ -591,12 +594,12 @@ impl<M: Memory> Bytes<M> {
             match output {
                 Gate::WriteHead { id, drive, offset_bytes, bytes } => {
                     let work = Work::WriteHead { offset_bytes, bytes };
-                    self.transfer(drive, work, Purpose::Record(id));
+                    self.record(drive, work, id);
                 }
                 Gate::Sync { id, drive, settles } => {
                     let verifier = self.verifier.as_mut().filter(|_| settles);
                     if verifier.is_none_or(|verifier| verifier.settle(drive, id)) {
-                        self.transfer(drive, Work::Sync, Purpose::Record(id));
+                        self.record(drive, Work::Sync, id);
                     }
                 }
                 Gate::Release { drive, change: HeldWork { tag, work }, .. } => {
@@ -610,6 +613,12 @@ impl<M: Memory> Bytes<M> {
                 Gate::Ended { end } => self.notices.add(Notice::Ended(end)),
             }
         }
+    }
+
+    /// Does what the records need.
+    fn record(&mut self, drive: DriveId, work: Work<M::Buffer>, id: IoId) {
+        let tag = self.transfer(drive, work, Purpose::Record);
+        self.transfers.set_io(tag, id);
     }
 
     /// A change is not made: its drive has failed.
@@ -660,14 +669,14 @@ impl<M: Memory> Bytes<M> {
                 self.store(drive, offset_bytes, op, member, purpose)
             }
             (Opcode::Write, None) => {
-                let (buffer, operation) = self.pages.drained(drive, command, length_bytes);
+                let buffer = self.pages.drained(drive, command, length_bytes);
                 let work = Work::Write { offset_bytes, length_bytes, buffer };
-                self.change(drive, work, operation, purpose)
+                self.change(drive, work, None, purpose)
             }
             (Opcode::Deallocate, Some(Target { op, .. })) => {
                 let length_bytes = length_bytes as u64;
                 let work = Work::Discard { offset_bytes, length_bytes };
-                self.change(drive, work, self.pages.serial_of(op), purpose)
+                self.change(drive, work, Some(op), purpose)
             }
             (Opcode::Deallocate, None) => unreachable!("the write cache drains writes only"),
         }
@@ -682,9 +691,9 @@ impl<M: Memory> Bytes<M> {
         member: u8,
         purpose: Purpose,
     ) -> u32 {
-        let NewRows { buffer, length_bytes, operation, forced } = self.pages.new_rows(op, member);
+        let NewRows { buffer, length_bytes, forced } = self.pages.new_rows(op, member);
         let work = Work::Write { offset_bytes, length_bytes, buffer };
-        let tag = self.change(drive, work, operation, purpose);
+        let tag = self.change(drive, work, Some(op), purpose);
         self.transfers.set_forced(tag, forced);
         tag
     }

@@ -1,6 +1,7 @@
 //! What others are to be told: clients and people, and the array.
 
-use crate::durability::{AnswerId, End, StopReason};
+use crate::durability::{End, StopReason};
+use crate::token::Token;
 use alloc::collections::VecDeque;
 use array::{FailReason, Happening};
 use units::DriveId;
@@ -9,9 +10,9 @@ use units::DriveId;
 #[derive(Debug)]
 pub enum Notice {
     /// A client may be answered.
-    Answer(AnswerId),
+    Answer(Token),
     /// A client waits in vain: the array has stopped.
-    Refuse(AnswerId),
+    Refuse(Token),
     /// The array must take no requests any more.
     Stop(StopReason),
     /// Something has happened.

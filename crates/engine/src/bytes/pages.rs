@@ -3,6 +3,7 @@
 
 use super::accepted::{self, Accepted, AcceptedRow};
 use crate::cached_pages::CachedPages;
+use crate::durability::IoId;
 use crate::memory::Memory;
 use crate::planted::Planted;
 use crate::stripe_memory::StripeMemory;
@@ -16,8 +17,6 @@ use units::{DriveId, Lba};
 pub(super) struct NewRows<B> {
     pub(super) buffer: B,
     pub(super) length_bytes: usize,
-    /// Number of the operation, which is never used again.
-    pub(super) operation: u64,
     /// They are on stable storage when the write is answered.
     pub(super) forced: bool,
 }
@@ -97,9 +96,14 @@ impl<M: Memory> Pages<M> {
         self.stripes.request_of(op)
     }
 
-    /// The number of the operation, which is never used again.
-    pub(super) fn serial_of(&self, op: OpId) -> u64 {
-        self.stripes.serial_of(op)
+    /// The pending write of the operation that was begun last.
+    pub(super) fn write_of(&self, op: OpId) -> Option<IoId> {
+        self.stripes.write_of(op)
+    }
+
+    /// The next change of the operation may join this pending write.
+    pub(super) fn set_write(&mut self, op: OpId, write: IoId) {
+        self.stripes.set_write(op, write);
     }
 
     /// The old rows of a member.
@@ -156,7 +160,6 @@ impl<M: Memory> Pages<M> {
         NewRows {
             buffer: self.stripes.share_buffer(op, Slot { new: true, member }),
             length_bytes: self.stripes.slot_bytes(op),
-            operation: self.stripes.serial_of(op),
             forced: self.stripes.is_forced(op),
         }
     }
@@ -172,18 +175,18 @@ impl<M: Memory> Pages<M> {
         self.memory().give(buffer);
     }
 
-    /// What a command drains from the cache, and a number as if it were an operation.
+    /// What a command drains from the cache.
     pub(super) fn drained(
         &mut self,
         drive: DriveId,
         command: &Command,
         length_bytes: usize,
-    ) -> (M::Buffer, u64) {
+    ) -> M::Buffer {
         let page_bytes = self.page_bytes();
         let mut buffer = self.take(length_bytes);
         let into = &mut M::bytes_mut(&mut buffer)[..length_bytes];
         self.cache.read(drive, command, into, page_bytes);
-        (buffer, self.stripes.next_serial())
+        buffer
     }
 
     /// Pages leave the cache.

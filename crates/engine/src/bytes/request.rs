@@ -1,9 +1,9 @@
 //! Requests of clients, byte by byte, on their way through the array.
 
 use crate::memory::Memory;
+use crate::token::{ByToken, Token};
 use array::{Ended, Outcome, Request, RequestId, RequestKind};
 use core::ops::Range;
-use units::Slab;
 
 /// Most bytes of a slice, unless a stripe is larger. A longer request goes through in slices, so
 /// that one client cannot hold the array for long. Slices of a read or a write may be under way
@@ -39,10 +39,6 @@ pub struct ByteRequest<B> {
     pub data: Option<B>,
 }
 
-/// A request that is not answered.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct RequestSlot(pub u32);
-
 /// How far a request is when a part of it is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
@@ -61,7 +57,7 @@ pub enum Progress {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EndedSlice {
     /// The request.
-    pub slot: RequestSlot,
+    pub token: Token,
     /// Bytes of the part.
     pub bytes: u64,
     /// How far the request is.
@@ -244,15 +240,15 @@ impl<M: Memory> Pending<M> {
 pub(crate) struct Requests<M: Memory> {
     page_bytes: u64,
     stripe_bytes: u64,
-    pending: Slab<Pending<M>>,
+    pending: ByToken<Pending<M>>,
 }
 
 impl<M: Memory> Requests<M> {
     pub(crate) const fn new(page_bytes: u64, stripe_bytes: u64) -> Self {
-        Self { page_bytes, stripe_bytes, pending: Slab::new() }
+        Self { page_bytes, stripe_bytes, pending: ByToken::new() }
     }
 
-    pub(crate) fn begin(&mut self, memory: &mut M, request: ByteRequest<M::Buffer>) -> RequestSlot {
+    pub(crate) fn begin(&mut self, memory: &mut M, token: Token, request: ByteRequest<M::Buffer>) {
         let ByteRequest { kind, offset_bytes, length_bytes, data } = request;
         let mut pending = Pending {
             kind,
@@ -270,58 +266,69 @@ impl<M: Memory> Requests<M> {
         if kind == ByteRequestKind::Read {
             pending.data = Some(memory.take(pending.span_bytes() as usize));
         }
-        RequestSlot(self.pending.insert(pending))
+        self.pending.insert(token, pending);
+    }
+
+    fn of(&self, token: Token) -> &Pending<M> {
+        self.pending.get(token).expect("the request has begun")
+    }
+
+    fn of_mut(&mut self, token: Token) -> &mut Pending<M> {
+        self.pending.get_mut(token).expect("the request has begun")
     }
 
     /// Whether [`Requests::next_slice`] gives another one now.
-    pub(crate) fn can_begin(&self, slot: RequestSlot) -> bool {
-        self.pending.get(slot.0).can_begin()
+    pub(crate) fn can_begin(&self, token: Token) -> bool {
+        self.of(token).can_begin()
     }
 
-    /// The name of a slice has the number of its request below, and its own number above.
-    pub(crate) fn next_slice(&mut self, slot: RequestSlot) -> Option<Request> {
-        let pending = self.pending.get_mut(slot.0);
-        let id = RequestId(u64::from(pending.slices_begun) << 32 | u64::from(slot.0));
+    /// The name of a slice has the token of its request below, and its own number above.
+    pub(crate) fn next_slice(&mut self, token: Token) -> Option<Request> {
+        let pending = self.of_mut(token);
+        let id = RequestId(u64::from(pending.slices_begun) << 32 | u64::from(token.0));
         let slice = pending.next_slice()?;
         let (offset_bytes, size_bytes) = (slice.start, slice.end - slice.start);
         Some(Request { id, host: 0, kind: pending.slice_kind(), offset_bytes, size_bytes })
     }
 
     pub(crate) fn end_slice(&mut self, outcome: &Outcome) -> EndedSlice {
-        let slot = RequestSlot(outcome.request.0 as u32);
+        let token = token_of(outcome.request);
         let index = (outcome.request.0 >> 32) as u32;
-        let pending = self.pending.get_mut(slot.0);
-        let (bytes, progress) = pending.end_slice(index, outcome.ended == Ended::Failed);
-        EndedSlice { slot, bytes, progress }
+        let failed = outcome.ended == Ended::Failed;
+        let (bytes, progress) = self.of_mut(token).end_slice(index, failed);
+        EndedSlice { token, bytes, progress }
     }
 
-    pub(crate) fn brought(&self, slot: RequestSlot) -> &[u8] {
-        self.pending.get(slot.0).brought()
+    pub(crate) fn brought(&self, token: Token) -> &[u8] {
+        self.of(token).brought()
     }
 
     /// Ends a read, and gives its buffer and where in it the bytes are that were asked for.
-    pub(crate) fn take_brought(&mut self, slot: RequestSlot) -> (M::Buffer, Range<usize>) {
-        let pending = self.pending.get_mut(slot.0);
+    pub(crate) fn take_brought(&mut self, token: Token) -> (M::Buffer, Range<usize>) {
+        let pending = self.pending.remove(token).expect("the request has begun");
         let range = pending.asked_range();
-        let data = pending.data.take().expect("a read has room for its pages");
-        self.pending.release(slot.0);
-        (data, range)
+        (pending.data.expect("a read has room for its pages"), range)
     }
 
-    pub(crate) fn end(&mut self, memory: &mut M, slot: RequestSlot) {
-        if let Some(buffer) = self.pending.get_mut(slot.0).data.take() {
+    pub(crate) fn end(&mut self, memory: &mut M, token: Token) {
+        let pending = self.pending.remove(token).expect("the request has begun");
+        if let Some(buffer) = pending.data {
             memory.give(buffer);
         }
-        self.pending.release(slot.0);
     }
 
     pub(crate) fn get(&self, request: RequestId) -> &Pending<M> {
-        self.pending.get(request.0 as u32)
+        self.of(token_of(request))
     }
 
     pub(crate) fn get_mut(&mut self, request: RequestId) -> &mut Pending<M> {
-        self.pending.get_mut(request.0 as u32)
+        self.of_mut(token_of(request))
     }
+}
+
+/// The request of a slice.
+fn token_of(slice: RequestId) -> Token {
+    Token(slice.0 as u32)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::verify::Check;
 use super::work::{StorageWork, Work};
 use crate::checksums::Key;
-use crate::durability::{ChangeId, IoId};
+use crate::durability::IoId;
 use alloc::collections::VecDeque;
 use nvme::CommandId;
 use units::{DriveId, Slab};
@@ -22,8 +22,8 @@ pub(super) enum Purpose {
     /// What is in doubt is read so that its checksums are known; of the drive that was in the place
     /// then.
     Recovery(u32),
-    /// A record of the durability machine.
-    Record(IoId),
+    /// The durability machine: a record of it, or a sync.
+    Record,
     /// Nobody any more: the command was failed fast, or its drive was given up.
     Nobody,
 }
@@ -32,8 +32,8 @@ pub(super) enum Purpose {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub(super) purpose: Purpose,
-    /// Set once the durability machine has let a change go.
-    pub(super) change: Option<ChangeId>,
+    /// Its number in the durability machine, if that knows it.
+    pub(super) io: Option<IoId>,
     /// What is read, to be compared with its checksums.
     pub(super) check: Option<Check>,
     /// The drive is synced before the end of the write is told.
@@ -54,7 +54,7 @@ impl<B> Transfers<B> {
 
     /// A tag for something that the storage will do.
     pub(super) fn book(&mut self, purpose: Purpose) -> u32 {
-        let transfer = Transfer { purpose, change: None, check: None, forced: false };
+        let transfer = Transfer { purpose, io: None, check: None, forced: false };
         self.under_way.insert(transfer)
     }
 
@@ -80,9 +80,9 @@ impl<B> Transfers<B> {
         self.under_way.get_mut(tag).purpose = purpose;
     }
 
-    /// It is a change that the durability machine holds.
-    pub(super) fn set_change(&mut self, tag: u32, change: ChangeId) {
-        self.under_way.get_mut(tag).change = Some(change);
+    /// The durability machine knows it by this number.
+    pub(super) fn set_io(&mut self, tag: u32, io: IoId) {
+        self.under_way.get_mut(tag).io = Some(io);
     }
 
     /// It is a read that is compared with its checksums.

@@ -18,8 +18,8 @@ use super::drive_set::DriveSet;
 use super::intent::Intent;
 use super::journal::{Batch, Content, JournalError, PARTS_MAX, Part};
 use super::journal_writer::JournalWriter;
-use super::order::{ChangeOrder, WriteId};
-use super::output::{Change, ChangeId, OperationId, WantedChange};
+use super::order::ChangeOrder;
+use super::output::{Change, Handed, IoId, WantedChange};
 use crate::planted::{Bug, Planted};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -57,7 +57,7 @@ impl Extent {
 
 #[derive(Debug)]
 struct Held<C> {
-    id: ChangeId,
+    id: IoId,
     extent: Extent,
     change: C,
 }
@@ -77,29 +77,28 @@ struct InFlight {
 }
 
 /// A change that leaves the gate, released or cancelled.
-pub(super) type Leaving<C> = (ChangeId, DriveId, C);
+pub(super) type Leaving<C> = (IoId, DriveId, C);
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct WriteGate<C> {
-    next_change: u64,
-    next_write: u64,
-    pending: BTreeMap<WriteId, PendingWrite<C>>,
+    /// By their first change.
+    pending: BTreeMap<IoId, PendingWrite<C>>,
     /// Writes that further changes of their operation still join.
-    open: BTreeMap<OperationId, WriteId>,
-    waiting: BTreeSet<WriteId>,
+    open: BTreeSet<IoId>,
+    waiting: BTreeSet<IoId>,
     /// Admitted or not, those whose regions were not all marked when that was looked at last.
-    unmarked: BTreeSet<WriteId>,
-    unrecorded: BTreeSet<WriteId>,
+    unmarked: BTreeSet<IoId>,
+    unrecorded: BTreeSet<IoId>,
     /// Writes whose batches were not stable when that was looked at last, by batch.
-    unstable: VecDeque<(u64, WriteId)>,
+    unstable: VecDeque<(u64, IoId)>,
     /// Something has changed for these: perhaps they can be released.
-    changed: BTreeSet<WriteId>,
-    in_flight: BTreeMap<ChangeId, InFlight>,
+    changed: BTreeSet<IoId>,
+    in_flight: BTreeMap<IoId, InFlight>,
     /// Changes of each batch that are held or in flight.
     record_left: BTreeMap<u64, u32>,
     /// Those whose clients may have been answered, and that would not survive a power cut.
-    cached: BTreeSet<ChangeId>,
+    cached: BTreeSet<IoId>,
     order: ChangeOrder,
     planted: Planted,
     /// Batches that were withdrawn.
@@ -109,10 +108,8 @@ pub(super) struct WriteGate<C> {
 impl<C: Change> WriteGate<C> {
     pub(super) fn new(planted: Planted) -> Self {
         Self {
-            next_change: 0,
-            next_write: 0,
             pending: BTreeMap::new(),
-            open: BTreeMap::new(),
+            open: BTreeSet::new(),
             waiting: BTreeSet::new(),
             unmarked: BTreeSet::new(),
             unrecorded: BTreeSet::new(),
@@ -127,35 +124,23 @@ impl<C: Change> WriteGate<C> {
         }
     }
 
-    /// The number of the next change.
-    pub(super) fn next_change(&self) -> ChangeId {
-        ChangeId(self.next_change)
-    }
-
-    /// A number for a change that needs no release.
-    pub(super) fn skip_change(&mut self) -> ChangeId {
-        let id = self.next_change();
-        self.next_change += 1;
-        id
-    }
-
     /// Holds a change, and marks its regions.
     pub(super) fn hold(
         &mut self,
         now: Instant,
+        id: IoId,
         wanted: WantedChange<C>,
         intent: &mut Intent,
-    ) -> ChangeId {
-        let WantedChange { drive, offset_bytes, length_bytes, operation, cached, change } = wanted;
+    ) -> Handed {
+        let WantedChange { drive, offset_bytes, length_bytes, joins, cached, change } = wanted;
         assert!(length_bytes > 0, "a change of {drive:?} at {offset_bytes} changes nothing");
-        let id = self.skip_change();
         let last = intent.region_of(offset_bytes + length_bytes - 1);
         let regions = intent.region_of(offset_bytes)..=last;
         for region in regions.clone() {
             intent.mark(now, region);
         }
         let extent = Extent { drive, offset_bytes, length_bytes, regions };
-        let write = self.write_for(operation, &extent);
+        let write = self.write_for(id, joins, &extent);
         let behind = self.order.enter(drive, extent.blocks(), id, write);
         if cached {
             self.cached.insert(id);
@@ -165,25 +150,24 @@ impl<C: Change> WriteGate<C> {
         assert!(stage == Stage::Waiting, "{id:?} joins {write:?}, which is {stage:?}");
         pending.behind += behind;
         pending.changes.push(Held { id, extent, change });
-        id
+        Handed { id, write }
     }
 
-    /// The write that a change joins: the open one of its operation, unless a change of the same
-    /// bytes came since, which it would have to wait for while that waits for it.
-    fn write_for(&mut self, operation: OperationId, extent: &Extent) -> WriteId {
+    /// The write that a change belongs to: the one it joins if that is open, unless a change of the
+    /// same bytes came since, which it would have to wait for while that waits for it. Else it is
+    /// the first of a new write.
+    fn write_for(&mut self, id: IoId, joins: Option<IoId>, extent: &Extent) -> IoId {
         let last = self.order.last(extent.drive, extent.blocks());
-        if let Some(&write) = self.open.get(&operation)
+        if let Some(write) = joins.filter(|write| self.open.contains(write))
             && last.is_none_or(|last| last < write)
         {
             return write;
         }
-        let write = WriteId(self.next_write);
-        self.next_write += 1;
         let pending = PendingWrite { stage: Stage::Waiting, changes: Vec::new(), behind: 0 };
-        self.pending.insert(write, pending);
-        self.waiting.insert(write);
-        self.open.insert(operation, write);
-        write
+        self.pending.insert(id, pending);
+        self.waiting.insert(id);
+        self.open.insert(id);
+        id
     }
 
     /// No more changes come for the operations so far.
@@ -251,7 +235,7 @@ impl<C: Change> WriteGate<C> {
 
     /// The first writes to be recorded: those that one batch of `batch_bytes` holds, and at least
     /// one.
-    fn next_to_record(&self, batch_bytes: u64) -> Vec<WriteId> {
+    fn next_to_record(&self, batch_bytes: u64) -> Vec<IoId> {
         let (mut writes, mut parts, mut bytes) = (Vec::new(), 0, 0);
         for write in &self.unrecorded {
             let Some(pending) = self.pending.get(write) else { continue };
@@ -301,7 +285,7 @@ impl<C: Change> WriteGate<C> {
     }
 
     /// A write is in a batch, alone or with others.
-    fn set_record(&mut self, write: WriteId, sequence: u64) {
+    fn set_record(&mut self, write: IoId, sequence: u64) {
         let pending = self.pending.get_mut(&write).expect("what is recorded is pending");
         let stage = pending.stage;
         assert!(stage == Stage::Unrecorded, "{write:?} is in batch {sequence}, and is {stage:?}");
@@ -379,11 +363,10 @@ impl<C: Change> WriteGate<C> {
     pub(super) fn end(
         &mut self,
         now: Instant,
-        id: ChangeId,
+        id: IoId,
         intent: &mut Intent,
         journal: &mut JournalWriter,
     ) -> Option<DriveId> {
-        assert!(id.0 < self.next_change, "{id:?} has ended, and never began");
         let InFlight { extent, record } = self.in_flight.remove(&id)?;
         self.leave(now, id, &extent, intent);
         if let Some(sequence) = record {
@@ -401,7 +384,7 @@ impl<C: Change> WriteGate<C> {
         journal: &mut JournalWriter,
     ) -> Vec<Leaving<C>> {
         let in_flight = self.in_flight.iter().filter(|(_, change)| change.extent.drive == drive);
-        let ids: Vec<ChangeId> = in_flight.map(|(id, _)| *id).collect();
+        let ids: Vec<IoId> = in_flight.map(|(id, _)| *id).collect();
         for id in ids {
             self.end(now, id, intent, journal);
         }
@@ -428,7 +411,7 @@ impl<C: Change> WriteGate<C> {
     }
 
     /// A change is over: those that were behind it come to the front.
-    fn leave(&mut self, now: Instant, id: ChangeId, extent: &Extent, intent: &mut Intent) {
+    fn leave(&mut self, now: Instant, id: IoId, extent: &Extent, intent: &mut Intent) {
         for region in extent.regions.clone() {
             intent.finish(now, region);
         }
@@ -462,13 +445,13 @@ impl<C: Change> WriteGate<C> {
     }
 
     /// A write all of whose changes were cancelled is over.
-    fn forget_if_empty(&mut self, write: WriteId) {
+    fn forget_if_empty(&mut self, write: IoId) {
         if self.pending.get(&write).is_some_and(|pending| pending.changes.is_empty()) {
             self.pending.remove(&write);
             self.waiting.remove(&write);
             self.unrecorded.remove(&write);
             self.unmarked.remove(&write);
-            self.open.retain(|_, other| *other != write);
+            self.open.remove(&write);
         }
     }
 
@@ -478,7 +461,7 @@ impl<C: Change> WriteGate<C> {
     }
 
     /// The oldest change whose client may have been answered already.
-    pub(super) fn first_cached(&self) -> Option<ChangeId> {
+    pub(super) fn first_cached(&self) -> Option<IoId> {
         self.cached.first().copied()
     }
 

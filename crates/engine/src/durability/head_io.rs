@@ -1,6 +1,7 @@
 //! Writes into heads and syncs that are under way.
 
 use super::drive_set::DriveSet;
+use super::io_ids::IoIds;
 use super::output::IoId;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -44,7 +45,6 @@ impl Task {
 /// or has failed: what a failed drive has stable does not matter any more.
 #[derive(Debug, Default)]
 pub(super) struct HeadIo {
-    next: u64,
     parts: BTreeMap<IoId, (DriveId, Task)>,
     /// Drives that have yet to do their part.
     pending: BTreeMap<Task, DriveSet>,
@@ -53,11 +53,15 @@ pub(super) struct HeadIo {
 impl HeadIo {
     /// Begins a task, which is not under way. Returns the part of each drive; if there is none, the
     /// task is done.
-    pub(super) fn begin(&mut self, task: Task, drives: DriveSet) -> Vec<(IoId, DriveId)> {
+    pub(super) fn begin(
+        &mut self,
+        ids: &mut IoIds,
+        task: Task,
+        drives: DriveSet,
+    ) -> Vec<(IoId, DriveId)> {
         let mut parts = Vec::new();
         for drive in drives.iter() {
-            let id = IoId(self.next);
-            self.next += 1;
+            let id = ids.take();
             self.parts.insert(id, (drive, task));
             parts.push((id, drive));
         }
@@ -84,9 +88,8 @@ impl HeadIo {
         self.parts.is_empty()
     }
 
-    /// Whose part of what this is; none if its drive has failed.
+    /// Drive and task of a part; `None` if it is none, or its drive has failed.
     pub(super) fn part(&self, id: IoId) -> Option<(DriveId, Task)> {
-        assert!(id.0 < self.next, "{id:?} has ended, and was never asked for");
         self.parts.get(&id).copied()
     }
 
@@ -131,12 +134,12 @@ mod tests {
 
     #[test]
     fn a_task_is_done_when_the_last_drive_is_or_has_failed() {
-        let mut io = HeadIo::default();
+        let (mut io, mut ids) = (HeadIo::default(), IoIds::default());
         let (one, two) = (Task::Batch { sequence: 7 }, Task::Sync);
-        assert!(io.is_empty() && io.begin(one, DriveSet::EMPTY).is_empty());
+        assert!(io.is_empty() && io.begin(&mut ids, one, DriveSet::EMPTY).is_empty());
         assert!(io.is_empty() && !io.is_under_way(one));
-        let parts = io.begin(one, set(&[0, 2]));
-        let syncs = io.begin(two, set(&[0, 1, 2]));
+        let parts = io.begin(&mut ids, one, set(&[0, 2]));
+        let syncs = io.begin(&mut ids, two, set(&[0, 1, 2]));
         assert_eq!(parts.iter().map(|(_, drive)| drive.0).collect::<Vec<u8>>(), [0, 2]);
         assert!(!io.is_empty() && io.is_under_way(one) && io.is_under_way(two));
         assert_eq!(io.part(syncs[1].0), Some((DriveId(1), two)));

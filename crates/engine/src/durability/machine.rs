@@ -5,12 +5,11 @@ use super::drive_set::DriveSet;
 use super::gate::WriteGate;
 use super::head_io::Task;
 use super::intent::Intent;
+use super::io_ids::IoIds;
 use super::journal::{Batch, HeadWrite, HeaderUse, Journal};
 use super::journal_writer::JournalWriter;
 use super::outbox::{DriveWrite, Outbox};
-use super::output::{
-    AnswerId, Change, ChangeId, End, IoId, IoResult, Output, StopReason, WantedChange,
-};
+use super::output::{Change, End, Handed, IoId, IoResult, Output, StopReason, WantedChange};
 use super::recorder::{Recorder, Recording, SuperblockWrite};
 use super::setup::Setup;
 use super::superblock::{MemberState, Superblock};
@@ -19,6 +18,7 @@ use super::transitions::Transitions;
 use super::uuid::Uuid;
 use crate::checksums::ChecksumSetup;
 use crate::planted::{Bug, Planted};
+use crate::token::Token;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -63,6 +63,8 @@ pub struct Durability<C> {
     now: Instant,
     /// Something has happened since all was looked at last.
     changed: bool,
+    /// The numbers of what the storage does.
+    ids: IoIds,
     /// Which changes wait, and which of them may go.
     gate: WriteGate<C>,
     /// Which regions are marked, and which marks may be taken back.
@@ -90,6 +92,7 @@ impl<C: Change> Durability<C> {
         Self {
             now: Instant::ZERO,
             changed: true,
+            ids: IoIds::default(),
             gate: WriteGate::new(setup.planted),
             intent,
             journal: JournalWriter::new(journal, recorder.to_journal()),
@@ -102,22 +105,34 @@ impl<C: Change> Durability<C> {
 
     /// A drive is to be changed. The change comes back with [`Output::Release`], or with
     /// [`Output::Cancel`] if its drive fails before.
-    pub fn handle_change(&mut self, now: Instant, wanted: WantedChange<C>) -> ChangeId {
+    pub fn handle_change(&mut self, now: Instant, wanted: WantedChange<C>) -> Handed {
         self.note(now);
+        let id = self.ids.take();
         if !self.recorder.present().contains(wanted.drive) {
-            let id = self.gate.skip_change();
-            let WantedChange { drive, offset_bytes, length_bytes, change, .. } = wanted;
+            let WantedChange { drive, offset_bytes, length_bytes, joins, change, .. } = wanted;
             self.intent.note_missed(offset_bytes, length_bytes);
             self.outbox.cancel(vec![(id, drive, change)]);
-            return id;
+            return Handed { id, write: joins.unwrap_or(id) };
         }
-        self.gate.hold(self.now, wanted, &mut self.intent)
+        self.gate.hold(self.now, id, wanted, &mut self.intent)
     }
 
-    /// A change that was released has ended at its storage. If it has failed, so has its drive.
-    /// About drives that have failed nothing need be said any more.
-    pub fn handle_change_ended(&mut self, now: Instant, id: ChangeId, result: IoResult) {
+    /// A change that was released, a write into a head, or a sync has ended. If it has failed, so
+    /// has its drive. Nothing need be said any more about drives that have failed.
+    ///
+    /// # Panics
+    ///
+    /// If there never was such an I/O.
+    pub fn handle_io_ended(&mut self, now: Instant, id: IoId, result: IoResult) {
         self.note(now);
+        assert!(id < self.ids.next(), "{id:?} has ended, and never began");
+        match self.outbox.part(id) {
+            Some((drive, task)) => self.end_part(id, drive, task, result),
+            None => self.end_change(id, result),
+        }
+    }
+
+    fn end_change(&mut self, id: IoId, result: IoResult) {
         let ended = self.gate.end(self.now, id, &mut self.intent, &mut self.journal);
         match (ended, result) {
             (Some(drive), IoResult::Failed) => self.fail(drive, Some(FailReason::Change)),
@@ -126,10 +141,7 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// A write into a head, or a sync, has ended. If it has failed, so has its drive.
-    pub fn handle_io_ended(&mut self, now: Instant, id: IoId, result: IoResult) {
-        self.note(now);
-        let Some((drive, task)) = self.outbox.part(id) else { return };
+    fn end_part(&mut self, id: IoId, drive: DriveId, task: Task, result: IoResult) {
         match result {
             IoResult::Failed if task != Task::Sync || !self.has(Bug::FailedSyncCounts) => {
                 self.fail(drive, Some(task.fail_reason()));
@@ -188,7 +200,7 @@ impl<C: Change> Durability<C> {
     pub fn handle_drive_rebuilt(&mut self, now: Instant, drive: DriveId) {
         self.note(now);
         if self.recorder.present().contains(drive) {
-            self.recorder.rebuilt(drive, self.gate.next_change());
+            self.recorder.rebuilt(drive, self.ids.next());
         }
     }
 
@@ -199,7 +211,7 @@ impl<C: Change> Durability<C> {
         self.note(now);
         let stripe = stripe + u64::from(self.has(Bug::CursorAhead));
         let cursor_bytes = self.recorder.superblock().geometry.bytes_before(stripe);
-        self.recorder.rebuilt_before(drive, cursor_bytes, self.gate.next_change());
+        self.recorder.rebuilt_before(drive, cursor_bytes, self.ids.next());
     }
 
     /// The parity of all stripes that were found marked at the start fits their data, or was left
@@ -213,7 +225,7 @@ impl<C: Change> Durability<C> {
 
     /// A write has ended whose client did not ask for stable storage. Its answer waits only while
     /// the loss of a drive is not recorded on the others.
-    pub fn handle_answer(&mut self, answer: AnswerId) {
+    pub fn handle_answer(&mut self, answer: Token) {
         if self.outbox.is_over() {
             return self.outbox.refuse(answer);
         }
@@ -239,12 +251,12 @@ impl<C: Change> Durability<C> {
     }
 
     /// A client asks that all that was answered before is on stable storage.
-    pub fn handle_flush(&mut self, now: Instant, answer: AnswerId) {
+    pub fn handle_flush(&mut self, now: Instant, answer: Token) {
         self.note(now);
         if self.outbox.is_over() {
             return self.outbox.refuse(answer);
         }
-        self.answers.ask_flush(self.gate.next_change(), answer);
+        self.answers.ask_flush(self.ids.next(), answer);
     }
 
     /// Nothing is to be changed any more: the superblocks are to say that the array has ended.
@@ -438,7 +450,8 @@ impl<C: Change> Durability<C> {
         }
         self.syncs.begin(flushes, half, !self.intent.is_resyncing());
         let settles = self.syncs.settles() && !self.has(Bug::SyncWithoutSums);
-        if !self.outbox.sync(self.to_sync(), settles) {
+        let drives = self.to_sync();
+        if !self.outbox.sync(&mut self.ids, drives, settles) {
             self.end_task(Task::Sync);
         }
     }
@@ -577,7 +590,7 @@ impl<C: Change> Durability<C> {
 
     /// Writes into the head of each drive what is its own. Without any drive the task is done.
     fn write_each(&mut self, task: Task, writes: Vec<DriveWrite>) {
-        if !self.outbox.write_heads(task, writes) {
+        if !self.outbox.write_heads(&mut self.ids, task, writes) {
             self.end_task(task);
         }
     }

@@ -34,6 +34,7 @@ mod foreign;
 mod gate;
 mod head_io;
 pub mod intent;
+mod io_ids;
 mod join;
 pub mod journal;
 mod journal_writer;
@@ -72,9 +73,7 @@ pub use machine::{Durability, Records};
 pub use missed::MissedRegions;
 pub use open::{Opening, find, find_forced, open};
 pub use opened::{Contents, OpenError, Opened};
-pub use output::{
-    AnswerId, Change, ChangeId, End, IoId, IoResult, OperationId, Output, StopReason, WantedChange,
-};
+pub use output::{Change, End, Handed, IoId, IoResult, Output, StopReason, WantedChange};
 pub use refusal::{Note, Refusal};
 pub use setup::{Setup, Sizes};
 pub use superblock::{

@@ -1,26 +1,22 @@
 //! Which changes of the same bytes are before which.
 
-use super::output::ChangeId;
+use super::output::IoId;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::ops::Range;
 use units::DriveId;
 
-/// A pending write; in the order in which they came.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct WriteId(pub(super) u64);
-
-/// Changes of each block, in the order in which they came. Stripe operations never
+/// Changes of each block, each with its write, in the order in which they came. Stripe operations never
 /// overlap, but pages of the write cache are drained while newer versions are written or older ones
 /// are still in flight.
 #[derive(Debug, Default)]
 pub(super) struct ChangeOrder {
-    blocks: BTreeMap<(DriveId, u64), VecDeque<(ChangeId, WriteId)>>,
+    blocks: BTreeMap<(DriveId, u64), VecDeque<(IoId, IoId)>>,
 }
 
 impl ChangeOrder {
     /// The newest write that has a change in these blocks.
-    pub(super) fn last(&self, drive: DriveId, blocks: Range<u64>) -> Option<WriteId> {
+    pub(super) fn last(&self, drive: DriveId, blocks: Range<u64>) -> Option<IoId> {
         let queues = self.blocks.range((drive, blocks.start)..(drive, blocks.end));
         queues.filter_map(|(_, queue)| queue.back()).map(|&(_, write)| write).max()
     }
@@ -30,8 +26,8 @@ impl ChangeOrder {
         &mut self,
         drive: DriveId,
         blocks: Range<u64>,
-        id: ChangeId,
-        write: WriteId,
+        id: IoId,
+        write: IoId,
     ) -> usize {
         let mut behind = 0;
         for block in blocks {
@@ -46,12 +42,7 @@ impl ChangeOrder {
     /// joins only the end of a queue, and a drive that fails takes its changes with it in the order
     /// of their writes. Returns the writes that come to the front of a block by that, once for each
     /// block.
-    pub(super) fn leave(
-        &mut self,
-        drive: DriveId,
-        blocks: Range<u64>,
-        id: ChangeId,
-    ) -> Vec<WriteId> {
+    pub(super) fn leave(&mut self, drive: DriveId, blocks: Range<u64>, id: IoId) -> Vec<IoId> {
         let mut first = Vec::new();
         for block in blocks {
             let Some(queue) = self.blocks.get_mut(&(drive, block)) else { continue };

@@ -3,7 +3,9 @@
 use super::drive_set::DriveSet;
 use super::gate::Leaving;
 use super::head_io::{HeadIo, Task};
-use super::output::{AnswerId, End, IoId, Output, StopReason};
+use super::io_ids::IoIds;
+use super::output::{End, IoId, Output, StopReason};
+use crate::token::Token;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -44,8 +46,13 @@ impl<C> Outbox<C> {
 
     /// Writes into the head of each drive what is its own, in the order of the drives. Returns
     /// whether that is under way: without any drive it is done.
-    pub(super) fn write_heads(&mut self, task: Task, writes: Vec<DriveWrite>) -> bool {
-        let parts = self.io.begin(task, writes.iter().map(|(drive, ..)| *drive).collect());
+    pub(super) fn write_heads(
+        &mut self,
+        ids: &mut IoIds,
+        task: Task,
+        writes: Vec<DriveWrite>,
+    ) -> bool {
+        let parts = self.io.begin(ids, task, writes.iter().map(|(drive, ..)| *drive).collect());
         let is_under_way = !parts.is_empty();
         for ((id, drive), (of, offset_bytes, bytes)) in parts.into_iter().zip(writes) {
             debug_assert_eq!(drive, of);
@@ -55,8 +62,8 @@ impl<C> Outbox<C> {
     }
 
     /// Syncs drives. Returns whether that is under way: without any drive it is done.
-    pub(super) fn sync(&mut self, drives: DriveSet, settles: bool) -> bool {
-        let parts = self.io.begin(Task::Sync, drives);
+    pub(super) fn sync(&mut self, ids: &mut IoIds, drives: DriveSet, settles: bool) -> bool {
+        let parts = self.io.begin(ids, Task::Sync, drives);
         let is_under_way = !parts.is_empty();
         let syncs = parts.into_iter().map(|(id, drive)| Output::Sync { id, drive, settles });
         self.outputs.extend(syncs);
@@ -98,12 +105,12 @@ impl<C> Outbox<C> {
     }
 
     /// A client may be answered.
-    pub(super) fn answer(&mut self, answer: AnswerId) {
+    pub(super) fn answer(&mut self, answer: Token) {
         self.outputs.push_back(Output::Answer { answer });
     }
 
     /// A client waits in vain.
-    pub(super) fn refuse(&mut self, answer: AnswerId) {
+    pub(super) fn refuse(&mut self, answer: Token) {
         self.outputs.push_back(Output::Refuse { answer });
     }
 

@@ -1,6 +1,7 @@
 //! What goes into the durability machine and what comes out of it.
 
 use super::journal::JournalError;
+use crate::token::Token;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use array::FailReason;
@@ -13,21 +14,20 @@ pub trait Change {
     fn data(&self) -> Option<&[u8]>;
 }
 
-/// A change that was handed to the machine. No number is used twice.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct ChangeId(pub(super) u64);
-
-/// A write into a head, or a sync, that the machine has asked for. No number is used twice.
+/// One I/O of the storage that the machine knows: a change that was handed over, a write into a
+/// head, or a sync. Numbers ascend, and none is used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct IoId(pub(super) u64);
 
-/// A stripe operation, by a number of the caller that it does not use twice.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct OperationId(pub u64);
-
-/// An answer to a client, by a number of the caller.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct AnswerId(pub u64);
+/// A change that was handed over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Handed {
+    /// The change.
+    pub id: IoId,
+    /// The write that it is a part of, by its first change: the next change of the same operation
+    /// [joins](WantedChange::joins) it.
+    pub write: IoId,
+}
 
 /// What is to be changed on a drive.
 #[derive(Clone, Debug)]
@@ -38,12 +38,12 @@ pub struct WantedChange<C> {
     pub offset_bytes: u64,
     /// Number of bytes: a multiple of 4096, not zero.
     pub length_bytes: u64,
-    /// The operation that it is a part of. Its stripe is torn if only some of the parts happen, so
-    /// all that are handed over before the next [`Durability::poll_output`] get one record in the
-    /// journal and are released together.
+    /// The write of the stripe operation so far, if other changes of it were handed over. The
+    /// stripe is torn if only some of them happen, so all that are handed over before the next
+    /// [`Durability::poll_output`] get one record in the journal and are released together.
     ///
     /// [`Durability::poll_output`]: super::Durability::poll_output
-    pub operation: OperationId,
+    pub joins: Option<IoId>,
     /// Whether the client is answered before this ends, because the data are in memory. Flushes
     /// that are asked for later wait until the journal has it, or it has ended.
     pub cached: bool,
@@ -89,8 +89,8 @@ pub enum Output<C> {
     },
     /// A change may go to its storage.
     Release {
-        /// For [`Durability::handle_change_ended`](super::Durability::handle_change_ended).
-        id: ChangeId,
+        /// For [`Durability::handle_io_ended`](super::Durability::handle_io_ended).
+        id: IoId,
         /// The drive.
         drive: DriveId,
         /// What was handed over.
@@ -99,7 +99,7 @@ pub enum Output<C> {
     /// The drive of a change has failed before it was released: it is not written.
     Cancel {
         /// Its number; nothing more is to be said about it.
-        id: ChangeId,
+        id: IoId,
         /// The drive.
         drive: DriveId,
         /// What was handed over.
@@ -108,12 +108,12 @@ pub enum Output<C> {
     /// A client may be answered.
     Answer {
         /// What was asked for.
-        answer: AnswerId,
+        answer: Token,
     },
     /// What a client waits for does not come any more: the array has stopped.
     Refuse {
         /// What was asked for.
-        answer: AnswerId,
+        answer: Token,
     },
     /// A drive does not keep what it is given: the array has to give it up. The machine has
     /// already.

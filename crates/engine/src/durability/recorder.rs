@@ -23,7 +23,7 @@
 
 use super::drive_set::DriveSet;
 use super::journal::Journal;
-use super::output::{ChangeId, End};
+use super::output::{End, IoId};
 use super::superblock::{COPIES_AT, MemberState, Superblock};
 use crate::planted::{Bug, Planted};
 use alloc::collections::VecDeque;
@@ -101,7 +101,7 @@ pub(super) struct Recorder {
     /// What drives that are being rebuilt have been given, each with the first change that was not
     /// handed over by then. A rebuild computes from what was answered. As long as that is in memory
     /// alone, a drive that has it does not fit the others after a crash.
-    rebuilt: VecDeque<(ChangeId, DriveId, Rebuilt)>,
+    rebuilt: VecDeque<(IoId, DriveId, Rebuilt)>,
     /// The array is to end.
     ending: bool,
     planted: Planted,
@@ -213,7 +213,7 @@ impl Recorder {
 
     /// A drive that was being rebuilt holds all its data: that is recorded once the changes before
     /// `before` are stable or have ended.
-    pub(super) fn rebuilt(&mut self, drive: DriveId, before: ChangeId) {
+    pub(super) fn rebuilt(&mut self, drive: DriveId, before: IoId) {
         self.rebuilt.push_back((before, drive, Rebuilt::Wholly));
     }
 
@@ -222,13 +222,13 @@ impl Recorder {
     /// is no change of who takes part: the writes before it are over and synced by them, and it
     /// happens a few times in a rebuild. Not more often, because each change also takes a place in
     /// the list of those before.
-    pub(super) fn rebuilt_before(&mut self, drive: DriveId, cursor_bytes: u64, before: ChangeId) {
+    pub(super) fn rebuilt_before(&mut self, drive: DriveId, cursor_bytes: u64, before: IoId) {
         self.rebuilt.push_back((before, drive, Rebuilt::Before(cursor_bytes)));
     }
 
     /// `first_cached` is the oldest change that was answered and is neither stable nor has ended.
     /// Gives the drives of which it is to be recorded from now on that they hold all their data.
-    pub(super) fn take_rebuilt(&mut self, first_cached: Option<ChangeId>) -> DriveSet {
+    pub(super) fn take_rebuilt(&mut self, first_cached: Option<IoId>) -> DriveSet {
         let mut whole = DriveSet::EMPTY;
         while let Some(&(before, drive, rebuilt)) = self.rebuilt.front()
             && (first_cached.is_none_or(|cached| cached >= before)

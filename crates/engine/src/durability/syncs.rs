@@ -4,14 +4,14 @@
 //! therefore covered by the next round, with all else that came meanwhile.
 
 use super::intent::Quiet;
-use super::output::AnswerId;
+use crate::token::Token;
 use alloc::vec::Vec;
 
 /// What a round allows when it is over.
 #[derive(Debug)]
 pub(super) struct Round {
     /// Flushes that may be answered.
-    pub(super) flushes: Vec<AnswerId>,
+    pub(super) flushes: Vec<Token>,
     /// Regions that are clean if they were not marked meanwhile.
     pub(super) quiet: Option<Quiet>,
     /// The first batch of the half of the journal that may then be filled again.
@@ -63,7 +63,7 @@ impl SyncRounds {
 
     /// Begins a round for these flushes and all that was asked for. `half` is the first batch of a
     /// half of the journal all of whose writes have ended. None is under way.
-    pub(super) fn begin(&mut self, flushes: Vec<AnswerId>, half: Option<u64>, covers_resync: bool) {
+    pub(super) fn begin(&mut self, flushes: Vec<Token>, half: Option<u64>, covers_resync: bool) {
         assert!(self.running.is_none(), "a round of syncs begins beside another");
         let Wanted { quiet, recording, .. } = core::mem::take(&mut self.next);
         self.running = Some(Round { flushes, quiet, half, recording, covers_resync });
@@ -75,7 +75,7 @@ impl SyncRounds {
     }
 
     /// The flushes that the round would answer.
-    pub(super) fn take_flushes(&mut self) -> Vec<AnswerId> {
+    pub(super) fn take_flushes(&mut self) -> Vec<Token> {
         let running = self.running.as_mut();
         running.map_or(Vec::new(), |round| core::mem::take(&mut round.flushes))
     }
@@ -140,9 +140,9 @@ mod tests {
     #[test]
     fn a_round_for_flushes_settles_nothing() {
         let mut syncs = SyncRounds::default();
-        syncs.begin([AnswerId(7)].into(), None, false);
+        syncs.begin([Token(7)].into(), None, false);
         assert!(syncs.is_running() && !syncs.settles());
-        assert_eq!(syncs.end().flushes, [AnswerId(7)]);
+        assert_eq!(syncs.end().flushes, [Token(7)]);
         assert!(syncs.is_empty());
     }
 
@@ -150,8 +150,8 @@ mod tests {
     fn the_flushes_of_a_round_that_never_ends_are_handed_over() {
         let mut syncs = SyncRounds::default();
         assert!(syncs.take_flushes().is_empty());
-        syncs.begin([AnswerId(1)].into(), None, true);
-        assert_eq!(syncs.take_flushes(), [AnswerId(1)]);
+        syncs.begin([Token(1)].into(), None, true);
+        assert_eq!(syncs.take_flushes(), [Token(1)]);
         assert!(syncs.is_running() && syncs.take_flushes().is_empty());
     }
 }

@@ -3,6 +3,7 @@
 use super::requests::Asked;
 use crate::bytes::ByteRequest;
 use crate::durability::{DriveSet, End, StopReason};
+use crate::token::Token;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use array::policy::{PolicyKind, PolicySettings};
@@ -86,7 +87,7 @@ pub(super) enum Step {
 pub(super) struct Administration<B> {
     switching: Option<Box<Switching>>,
     /// Requests that came while the policy is being switched.
-    aside: VecDeque<(Asked, ByteRequest<B>)>,
+    aside: VecDeque<(Token, Asked, ByteRequest<B>)>,
     /// Drives that were ordered to fail, until the others say so.
     failing: DriveSet,
     /// Drives that are to be replaced as soon as nobody needs what they hold.
@@ -130,17 +131,18 @@ impl<B> Administration<B> {
     /// Keeps a request for later if none may begin now; gives it back otherwise.
     pub(super) fn set_aside(
         &mut self,
+        token: Token,
         asked: Asked,
         request: ByteRequest<B>,
     ) -> Option<ByteRequest<B>> {
         if self.switching.is_none() {
             return Some(request);
         }
-        self.aside.push_back((asked, request));
+        self.aside.push_back((token, asked, request));
         None
     }
 
-    pub(super) fn pop_aside(&mut self) -> Option<(Asked, ByteRequest<B>)> {
+    pub(super) fn pop_aside(&mut self) -> Option<(Token, Asked, ByteRequest<B>)> {
         self.aside.pop_front()
     }
 

@@ -24,10 +24,11 @@ pub use administration::{ShutdownEnd, SwitchRefusal};
 pub use opening::{Rebuild, Repairs};
 pub use requests::TurnBudget;
 
-use crate::bytes::{ByteRequest, Bytes, EndedSlice, Notice, Progress, RequestSlot, StorageWork};
-use crate::durability::{AnswerId, End, IoResult, StopReason};
+use crate::bytes::{ByteRequest, Bytes, EndedSlice, Notice, Progress, StorageWork};
+use crate::durability::{End, IoResult, StopReason};
 use crate::engine::{self, Engine};
 use crate::planted::Bug;
+use crate::token::Token;
 use crate::{Drive, Memory, Origin};
 use administration::{Administration, Step, Switching};
 use alloc::collections::VecDeque;
@@ -37,10 +38,6 @@ use core::ops::Range;
 use requests::{Asked, Requests};
 use units::{DriveId, Duration, Instant, Observe, Unobserved};
 
-/// The driver's name for a request that is not answered.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Token(pub u64);
-
 /// What became of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reply {
@@ -48,7 +45,7 @@ pub enum Reply {
     Done,
     /// It is done; [`Volume::brought`] gives what was read, until [`Volume::end_read`] or
     /// [`Volume::take_read`].
-    Data(RequestSlot),
+    Data,
     /// It cannot be done: more drives are missing than the array can do without.
     Failed,
     /// It was not begun, or will never end: the array takes no requests any more.
@@ -160,9 +157,9 @@ impl<M: Memory, O: Observe> Volume<M, O> {
             return;
         }
         let asked =
-            Asked { token, origin, kind: request.kind, length_bytes: request.length_bytes, forced };
-        if let Some(request) = self.administration.set_aside(asked, request) {
-            self.begin(now, asked, request);
+            Asked { origin, kind: request.kind, length_bytes: request.length_bytes, forced };
+        if let Some(request) = self.administration.set_aside(token, asked, request) {
+            self.begin(now, token, asked, request);
         }
     }
 
@@ -171,26 +168,26 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         if self.administration.refuses_requests() {
             self.outputs.push_back(Output::Reply { token, reply: Reply::Refused });
         } else {
-            self.engine.plane_mut().flush(now, AnswerId(token.0));
+            self.engine.plane_mut().flush(now, token);
         }
     }
 
-    fn begin(&mut self, now: Instant, asked: Asked, request: ByteRequest<M::Buffer>) {
-        let slot = self.engine.plane_mut().begin_request(request);
-        self.requests.insert(slot, asked);
+    fn begin(&mut self, now: Instant, token: Token, asked: Asked, request: ByteRequest<M::Buffer>) {
+        self.engine.plane_mut().begin_request(token, request);
+        self.requests.insert(token, asked);
         // Long ones wait for their turn at least until those are known that came with them.
-        while let Some(slot) = self.requests.pop_short() {
-            self.begin_part(now, slot);
+        while let Some(token) = self.requests.pop_short() {
+            self.begin_part(now, token);
         }
     }
 
-    fn begin_part(&mut self, now: Instant, slot: RequestSlot) {
+    fn begin_part(&mut self, now: Instant, token: Token) {
         let plane = self.engine.plane_mut();
-        let Some(request) = plane.next_slice(slot) else { return };
-        let has_more = plane.can_begin(slot);
-        self.requests.begun(slot, request.size_bytes);
+        let Some(request) = plane.next_slice(token) else { return };
+        let has_more = plane.can_begin(token);
+        self.requests.begun(token, request.size_bytes);
         if has_more {
-            self.requests.wait(slot);
+            self.requests.wait(token);
         }
         self.engine.handle_request(now, &request);
     }
@@ -206,9 +203,9 @@ impl<M: Memory, O: Observe> Volume<M, O> {
     pub fn continue_requests(&mut self, now: Instant) {
         // The array comes to rest before a change of policy.
         while !self.administration.is_switching()
-            && let Some(slot) = self.requests.pop()
+            && let Some(token) = self.requests.pop()
         {
-            self.begin_part(now, slot);
+            self.begin_part(now, token);
         }
     }
 
@@ -235,10 +232,10 @@ impl<M: Memory, O: Observe> Volume<M, O> {
     ///
     /// # Panics
     ///
-    /// If the slot is not that of a [`Reply::Data`] before its [`Volume::end_read`].
+    /// If the token is not that of a [`Reply::Data`] before its [`Volume::end_read`].
     #[must_use]
-    pub fn brought(&self, slot: RequestSlot) -> &[u8] {
-        self.engine.plane().brought(slot)
+    pub fn brought(&self, token: Token) -> &[u8] {
+        self.engine.plane().brought(token)
     }
 
     /// Gives the buffer of a read, and where in it the bytes are that were asked for.
@@ -246,13 +243,13 @@ impl<M: Memory, O: Observe> Volume<M, O> {
     /// # Panics
     ///
     /// As [`Volume::brought`].
-    pub fn take_read(&mut self, slot: RequestSlot) -> (M::Buffer, Range<usize>) {
-        self.engine.plane_mut().take_brought(slot)
+    pub fn take_read(&mut self, token: Token) -> (M::Buffer, Range<usize>) {
+        self.engine.plane_mut().take_brought(token)
     }
 
     /// What a read has brought is no longer needed.
-    pub fn end_read(&mut self, slot: RequestSlot) {
-        self.engine.plane_mut().end_request(slot);
+    pub fn end_read(&mut self, token: Token) {
+        self.engine.plane_mut().end_request(token);
     }
 
     /// The storage has ended something, with the buffer that it had.
@@ -336,10 +333,8 @@ impl<M: Memory, O: Observe> Volume<M, O> {
 
     fn notice(&mut self, notice: Notice) -> Output {
         match notice {
-            Notice::Answer(answer) => Output::Reply { token: Token(answer.0), reply: Reply::Done },
-            Notice::Refuse(answer) => {
-                Output::Reply { token: Token(answer.0), reply: Reply::Refused }
-            }
+            Notice::Answer(answer) => Output::Reply { token: answer, reply: Reply::Done },
+            Notice::Refuse(answer) => Output::Reply { token: answer, reply: Reply::Refused },
             Notice::Happened(happening) => Output::Happened(happening),
             Notice::Stop(reason) => {
                 let end = self.administration.stop(reason);
@@ -355,28 +350,28 @@ impl<M: Memory, O: Observe> Volume<M, O> {
 
     fn end_part(&mut self, now: Instant, outcome: &Outcome) {
         let plane = self.engine.plane_mut();
-        let EndedSlice { slot, bytes, progress } = plane.end_slice(outcome);
-        self.requests.ended(slot, bytes);
+        let EndedSlice { token, bytes, progress } = plane.end_slice(outcome);
+        self.requests.ended(token, bytes);
         match progress {
-            Progress::More => return self.requests.wait(slot),
+            Progress::More => return self.requests.wait(token),
             Progress::UnderWay => return,
             Progress::Done | Progress::Failed => {}
         }
-        let Some(asked) = self.requests.remove(slot) else { return };
-        let Asked { token, forced, .. } = asked;
+        let Some(asked) = self.requests.remove(token) else { return };
+        let forced = asked.forced;
         let reply = match progress {
             Progress::Failed => Reply::Failed,
-            _ if asked.is_read() => Reply::Data(slot),
+            _ if asked.is_read() => Reply::Data,
             _ => Reply::Done,
         };
-        if !matches!(reply, Reply::Data(_)) {
-            plane.end_request(slot);
+        if !matches!(reply, Reply::Data) {
+            plane.end_request(token);
         }
         match reply {
             Reply::Done if forced && !plane.planted().has(Bug::ForcedWriteUnforced) => {
-                plane.flush(now, AnswerId(token.0));
+                plane.flush(now, token);
             }
-            Reply::Done if !plane.answers_at_once() => plane.answer(AnswerId(token.0)),
+            Reply::Done if !plane.answers_at_once() => plane.answer(token),
             _ => self.outputs.push_back(Output::Reply { token, reply }),
         }
     }
@@ -519,8 +514,8 @@ impl<M: Memory, O: Observe> Volume<M, O> {
                 }
                 let result = switched.map(|()| policy).map_err(SwitchRefusal::Array);
                 self.outputs.push_back(Output::Switched(result));
-                while let Some((asked, request)) = self.administration.pop_aside() {
-                    self.begin(now, asked, request);
+                while let Some((token, asked, request)) = self.administration.pop_aside() {
+                    self.begin(now, token, asked, request);
                 }
             }
             Step::Drained => self.outputs.push_back(Output::Drained),

@@ -1,9 +1,9 @@
 //! Requests of clients that are under way in the array, and those with parts that wait for their
 //! turn.
 
-use super::Token;
-use crate::bytes::{ByteRequestKind, RequestSlot};
+use crate::bytes::ByteRequestKind;
 use crate::fair_queue::{FairQueue, Origin};
+use crate::token::{ByToken, Token};
 use alloc::vec::Vec;
 
 /// Requests up to this length are short: they come before parts of long ones, and are never cut for
@@ -40,7 +40,6 @@ impl TurnBudget {
 /// A request that is not answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
-    pub(super) token: Token,
     pub(super) origin: Origin,
     pub(super) kind: ByteRequestKind,
     pub(super) length_bytes: u64,
@@ -61,7 +60,7 @@ impl Asked {
 /// Requests of one length.
 #[derive(Debug, Default)]
 struct Class {
-    waiting: FairQueue<RequestSlot>,
+    waiting: FairQueue<Token>,
     under_way_bytes: u64,
 }
 
@@ -78,8 +77,7 @@ impl Class {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Requests {
-    /// By their slot in the data plane.
-    asked: Vec<Option<Asked>>,
+    asked: ByToken<Asked>,
     in_flight: u64,
     short: Class,
     long: Class,
@@ -92,7 +90,7 @@ pub(super) struct Requests {
 impl Default for Requests {
     fn default() -> Self {
         Self {
-            asked: Vec::new(),
+            asked: ByToken::new(),
             in_flight: 0,
             short: Class::default(),
             long: Class::default(),
@@ -105,22 +103,18 @@ impl Default for Requests {
 
 impl Requests {
     /// Takes a request that waits for its first part.
-    pub(super) fn insert(&mut self, slot: RequestSlot, asked: Asked) {
-        let index = slot.0 as usize;
-        if self.asked.len() <= index {
-            self.asked.resize(index + 1, None);
-        }
-        self.asked[index] = Some(asked);
+    pub(super) fn insert(&mut self, token: Token, asked: Asked) {
+        self.asked.insert(token, asked);
         self.in_flight += 1;
-        self.wait(slot);
+        self.wait(token);
     }
 
-    pub(super) fn remove(&mut self, slot: RequestSlot) -> Option<Asked> {
-        let asked = self.asked.get_mut(slot.0 as usize)?.take();
+    pub(super) fn remove(&mut self, token: Token) -> Option<Asked> {
+        let asked = self.asked.remove(token);
         self.in_flight -= u64::from(asked.is_some());
         if let Some(asked) = &asked {
             // A failed request may wait for another part.
-            self.class_of(asked).waiting.remove(asked.origin, &slot);
+            self.class_of(asked).waiting.remove(asked.origin, &token);
         }
         asked
     }
@@ -130,7 +124,7 @@ impl Requests {
         self.in_flight = 0;
         self.short.waiting.clear();
         self.long.waiting.clear();
-        self.asked.drain(..).flatten().map(|asked| asked.token).collect()
+        self.asked.take_all().map(|(token, _)| token).collect()
     }
 
     pub(super) fn in_flight(&self) -> u64 {
@@ -149,9 +143,9 @@ impl Requests {
     }
 
     /// A request waits for its next part.
-    pub(super) fn wait(&mut self, slot: RequestSlot) {
-        if let Some(asked) = self.asked.get(slot.0 as usize).copied().flatten() {
-            self.class_of(&asked).waiting.push(asked.origin, slot);
+    pub(super) fn wait(&mut self, token: Token) {
+        if let Some(asked) = self.asked.get(token).copied() {
+            self.class_of(&asked).waiting.push(asked.origin, token);
         }
     }
 
@@ -166,24 +160,24 @@ impl Requests {
     }
 
     /// The short request whose part is to begin next in this turn.
-    pub(super) fn pop_short(&mut self) -> Option<RequestSlot> {
+    pub(super) fn pop_short(&mut self) -> Option<Token> {
         let can_begin = self.short.can_begin() && !self.budget.is_used_up();
         can_begin.then(|| self.short.waiting.pop())?
     }
 
     /// The request whose part is to begin next in this turn. Short ones come first, and one part of
     /// a long one is begun in any case.
-    pub(super) fn pop(&mut self) -> Option<RequestSlot> {
-        if let Some(slot) = self.pop_short() {
-            return Some(slot);
+    pub(super) fn pop(&mut self) -> Option<Token> {
+        if let Some(token) = self.pop_short() {
+            return Some(token);
         }
         let may_begin = !self.began_long || !self.budget.is_used_up();
         (may_begin && self.long.can_begin()).then(|| self.long.waiting.pop())?
     }
 
     /// A part of a request was begun.
-    pub(super) fn begun(&mut self, slot: RequestSlot, bytes: u64) {
-        let Some(asked) = self.asked.get(slot.0 as usize).copied().flatten() else { return };
+    pub(super) fn begun(&mut self, token: Token, bytes: u64) {
+        let Some(asked) = self.asked.get(token).copied() else { return };
         self.budget.charge(bytes);
         self.began_long |= asked.is_long();
         self.parts_begun += 1;
@@ -193,8 +187,8 @@ impl Requests {
     }
 
     /// A part of a request is done.
-    pub(super) fn ended(&mut self, slot: RequestSlot, bytes: u64) {
-        if let Some(asked) = self.asked.get(slot.0 as usize).copied().flatten() {
+    pub(super) fn ended(&mut self, token: Token, bytes: u64) {
+        if let Some(asked) = self.asked.get(token).copied() {
             self.class_of(&asked).under_way_bytes -= bytes;
         }
     }

@@ -4,8 +4,9 @@
 
 use array::policy::{PolicyKind, PolicySettings};
 use array::{Config, Coordination, Layout, Level};
+use engine::Token;
 use engine::durability::IoResult;
-use engine::volume::{Output, Reply, Token, TurnBudget};
+use engine::volume::{Output, Reply, TurnBudget};
 use engine::{
     ByteRequest, ByteRequestKind, Bytes, Drive, Engine, Heap, Origin, StorageWork, Volume, Work,
 };
@@ -29,9 +30,9 @@ struct World {
     drives: Vec<Vec<u8>>,
     /// Work that is not answered.
     held: Vec<StorageWork<Vec<u8>>>,
-    replies: BTreeMap<u64, Reply>,
+    replies: BTreeMap<u32, Reply>,
     /// What reads have brought.
-    brought: BTreeMap<u64, Vec<u8>>,
+    brought: BTreeMap<u32, Vec<u8>>,
     /// Bytes of drives that were read, written and discarded.
     moved_bytes: u64,
     drained: bool,
@@ -62,14 +63,14 @@ impl World {
         self.volume.engine().array().capacity_bytes()
     }
 
-    fn ask(&mut self, client: u32, token: u64, kind: ByteRequestKind, range: (u64, u64)) {
+    fn ask(&mut self, client: u32, token: u32, kind: ByteRequestKind, range: (u64, u64)) {
         self.ask_with(client, token, kind, range, None);
     }
 
     fn ask_with(
         &mut self,
         client: u32,
-        token: u64,
+        token: u32,
         kind: ByteRequestKind,
         (offset_bytes, length_bytes): (u64, u64),
         data: Option<Vec<u8>>,
@@ -84,8 +85,8 @@ impl World {
             while let Some(output) = self.volume.poll_output(NOW) {
                 match output {
                     Output::Reply { token, reply } => {
-                        if let Reply::Data(slot) = reply {
-                            let (buffer, range) = self.volume.take_read(slot);
+                        if reply == Reply::Data {
+                            let (buffer, range) = self.volume.take_read(token);
                             self.brought.insert(token.0, buffer[range].to_vec());
                         }
                         assert!(self.replies.insert(token.0, reply).is_none(), "answered once");
@@ -158,17 +159,17 @@ fn a_turn_is_bounded_and_a_short_request_waits_for_one_turn_whatever_others_ask_
         while world.volume.has_parts() {
             let token = 1000 + turns;
             world.volume.begin_turn(BUDGET);
-            world.ask(99, token, ByteRequestKind::Read, (turns * PAGE_BYTES % whole.1, PAGE_BYTES));
+            world.ask(99, token, ByteRequestKind::Read, (u64::from(turns) * PAGE_BYTES % whole.1, PAGE_BYTES));
             // The short one comes on top; of parity there is a third more.
             let most = (PART_BYTES + STRIPE_BYTES) / 3 * 4 + BUDGET.bytes + PAGE_BYTES;
             let moved = world.turn();
             assert!(moved <= most, "{moved} in turn {turns}");
-            assert!(matches!(world.replies.get(&token), Some(Reply::Data(_))), "turn {turns}");
+            assert!(matches!(world.replies.get(&token), Some(Reply::Data)), "turn {turns}");
             turns += 1;
         }
         let all = (0..16).all(|token| world.replies.get(&token) == Some(&Reply::Done));
         assert!(all, "{:?}", world.replies);
-        assert!(turns >= 16 * whole.1 / (BUDGET.bytes + PART_BYTES), "{turns} turns");
+        assert!(u64::from(turns) >= 16 * whole.1 / (BUDGET.bytes + PART_BYTES), "{turns} turns");
         world.volume.check_invariants();
     }
 }
@@ -283,10 +284,10 @@ fn requests_in_parts_do_what_they_say() {
         let mut model = vec![0u8; world.capacity_bytes() as usize];
         // Each in a range of its own, so that their order does not matter.
         let room = world.capacity_bytes() / 4;
-        for round in 0..10u64 {
+        for round in 0..10u32 {
             let mut expected = BTreeMap::new();
             for client in 0..4u32 {
-                let token = round * 4 + u64::from(client);
+                let token = round * 4 + client;
                 let longest = if rng.below(2) == 0 { 9000 } else { room };
                 let length = 1 + rng.below(longest);
                 let offset = u64::from(client) * room + rng.below(room - length + 1);

@@ -3,7 +3,7 @@
 use super::clients::ClientId;
 use crate::nbd::Kind;
 use engine::ByteRequestKind;
-use engine::volume::Token;
+use engine::Token;
 use units::{Instant, Slab};
 
 /// Who waits for a request.
@@ -38,13 +38,12 @@ pub(super) struct Requests(Slab<Asked>);
 
 impl Requests {
     pub(super) fn insert(&mut self, asked: Asked) -> Token {
-        Token(u64::from(self.0.insert(asked)))
+        Token(self.0.insert(asked))
     }
 
     pub(super) fn remove(&mut self, token: Token) -> Asked {
-        let slot = token.0 as u32;
-        self.0.release(slot);
-        *self.0.get(slot)
+        self.0.release(token.0);
+        *self.0.get(token.0)
     }
 }
 

@@ -8,7 +8,8 @@ use super::requests::{Asked, Asker, byte_request};
 use super::turn::{CLIENT_BYTES, REQUEST_BYTES};
 use crate::buffer::Buffer;
 use crate::nbd::{Errno, Kind, Request};
-use engine::volume::{Reply, Token};
+use engine::Token;
+use engine::volume::Reply;
 use engine::{ByteRequest, ByteRequestKind, Origin};
 use std::io;
 
@@ -161,7 +162,7 @@ impl Server {
         let asked = self.requests.remove(token);
         let latency = self.io.clock.now().since(asked.arrived);
         match reply {
-            Reply::Data(_) => {
+            Reply::Data => {
                 self.measures.read.record(latency.as_nanos());
                 self.measures.read_bytes += asked.length_bytes;
             }
@@ -179,11 +180,11 @@ impl Server {
         }
         match (asked.asker, &mut self.hosts) {
             (Asker::Client { client, cookie }, _) => {
-                return self.reply_client(client, cookie, reply);
+                return self.reply_client(client, cookie, token, reply);
             }
             (Asker::Controller(controller), Some(hosts)) => hosts.handle_shut_down(controller),
             (Asker::Host(command), Some(hosts)) => match reply {
-                Reply::Data(slot) => hosts.handle_data(command, self.io.volume.brought(slot)),
+                Reply::Data => hosts.handle_data(command, self.io.volume.brought(token)),
                 Reply::Done => hosts.handle_done(command),
                 Reply::Failed => hosts.handle_failed(command),
                 Reply::Refused if self.io.volume.stopped().is_some() => {
@@ -194,12 +195,12 @@ impl Server {
             },
             (asker, None) => unreachable!("nobody could be {asker:?}"),
         }
-        if let Reply::Data(slot) = reply {
-            self.io.volume.end_read(slot);
+        if reply == Reply::Data {
+            self.io.volume.end_read(token);
         }
     }
 
-    fn reply_client(&mut self, client: ClientId, cookie: u64, reply: Reply) {
+    fn reply_client(&mut self, client: ClientId, cookie: u64, token: Token, reply: Reply) {
         match reply {
             Reply::Refused => self.refuse(client, cookie),
             Reply::Failed => {
@@ -208,8 +209,8 @@ impl Server {
                     connection.reply_error(cookie, Errno::InputOutput, why);
                 });
             }
-            Reply::Data(slot) => {
-                let (buffer, range) = self.io.volume.take_read(slot);
+            Reply::Data => {
+                let (buffer, range) = self.io.volume.take_read(token);
                 let mut buffer = Some(buffer);
                 self.clients.reply(client, |connection| {
                     if let Some(buffer) = buffer.take() {

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use array::Level;
-use engine::durability::{Change, Durability, End, IoResult, OperationId, Output, WantedChange};
+use engine::durability::{Change, Durability, End, IoResult, Output, WantedChange};
 use live::buffer::Buffer;
 use live::durable::format::QUIET_FOR;
 use live::durable::{Geometry, OpenArray, create, open};
@@ -70,7 +70,6 @@ struct Running {
     disks: Vec<Option<Disk>>,
     durability: Durability<PageChange>,
     now: Instant,
-    operations: u64,
     ended: bool,
 }
 
@@ -79,7 +78,7 @@ impl Running {
         let OpenArray { disks, records, .. } = array;
         let durability = Durability::new(records);
         let disks = disks.into_iter().map(|disk| disk.map(file)).collect();
-        Self { disks, durability, now: Instant::ZERO, operations: 0, ended: false }
+        Self { disks, durability, now: Instant::ZERO, ended: false }
     }
 
     fn generation(&self) -> u64 {
@@ -106,7 +105,7 @@ impl Running {
                 Output::Release { id, drive, change } => {
                     let disk = self.disks[drive.index()].as_ref().unwrap();
                     disk.write_now(DATA_OFFSET_BYTES + change.offset_bytes, &change.page).unwrap();
-                    self.durability.handle_change_ended(self.now, id, IoResult::Done);
+                    self.durability.handle_io_ended(self.now, id, IoResult::Done);
                 }
                 Output::Ended { end } => {
                     assert_eq!(end, End::Clean);
@@ -133,18 +132,18 @@ impl Running {
 
     /// One stripe write.
     fn write_rows(&mut self, region: u64, value: u64) {
-        self.operations += 1;
+        let mut joins = None;
         let offset_bytes = region * REGION_BYTES;
         for drive in (0..3).map(DriveId) {
             let wanted = WantedChange {
                 drive,
                 offset_bytes,
                 length_bytes: PAGE as u64,
-                operation: OperationId(self.operations),
+                joins,
                 cached: false,
                 change: PageChange { offset_bytes, page: page(value) },
             };
-            self.durability.handle_change(self.now, wanted);
+            joins = Some(self.durability.handle_change(self.now, wanted).write);
         }
         self.settle();
         while !self.durability.is_idle() {

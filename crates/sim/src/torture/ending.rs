@@ -105,7 +105,7 @@ impl World {
                 );
             }
         }
-        let mut rng = self.rng("spare pages", self.names.token);
+        let mut rng = self.rng("spare pages", self.names.asked);
         let all = self.model.sectors() / PAGE_SECTORS;
         pages.extend((0..SPARE_PAGES).map(|_| rng.below(all)));
         pages

@@ -62,7 +62,7 @@ impl World {
     /// What the disk of a drive that was given up holds, after a power cut of its own, if somebody
     /// brings it back and the array takes it for that.
     fn returning(&mut self, drive: DriveId) -> Option<SimDisk> {
-        let mut rng = self.rng("return", self.names.token);
+        let mut rng = self.rng("return", self.names.asked);
         let array = self.array.as_ref()?;
         let old = &array.bays[drive.index()].disk;
         let is_whole = Faults { dead: false, ..old.faults } == Faults::default();
@@ -87,10 +87,10 @@ impl World {
         self.note(if returns { Event::Return } else { Event::Replace });
         self.doomed &= !(1 << drive.0);
         let mut new = self.new_bay();
-        let mut rng = self.rng("format", self.names.token);
+        let mut rng = self.rng("format", self.names.asked);
         let goes = !self.calm && self.pending.is_none() && rng.below(4) == 0;
-        let rng_of_disk = self.rng("join", self.names.token);
-        let mut rng_of_old = self.rng("taken out", self.names.token);
+        let rng_of_disk = self.rng("join", self.names.asked);
+        let mut rng_of_old = self.rng("taken out", self.names.asked);
         let Some(array) = &mut self.array else { return Ok(()) };
         let old = &array.bays[drive.index()].disk;
         let again = old.faults == Faults::default() && !old.is_strange && rng.below(3) == 0;

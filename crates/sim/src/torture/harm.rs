@@ -106,7 +106,7 @@ impl World {
 
     /// A drive is damaged now, or as soon as the power is off.
     pub(super) fn damage(&mut self, drive: DriveId, fault: Fault) -> Done {
-        let is_later = self.rng("when", self.names.token).below(2) == 0;
+        let is_later = self.rng("when", self.names.asked).below(2) == 0;
         if fault.is_in_head() || is_later {
             self.harms.waiting.push((drive, fault));
             return Ok(());

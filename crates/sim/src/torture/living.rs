@@ -14,8 +14,9 @@ use super::transition::{Transition, count_cut, count_opened, count_running};
 use super::world::{PendingCut, Waiting, World};
 use array::{Happening, JobKind, PageRepair};
 use engine::Drive;
+use engine::Token;
 use engine::durability::{DriveSet, OpenError, Opened, Refusal, StopReason, open};
-use engine::volume::{Output, Repairs, Reply, ShutdownEnd, Token};
+use engine::volume::{Output, Repairs, Reply, ShutdownEnd};
 use std::ops::Range;
 use units::{DriveId, Duration, Instant, Rng};
 
@@ -534,14 +535,14 @@ impl World {
             Waiting::Trim { sectors, id } => self.model.fail(sectors, id),
             Waiting::Read { first, begun, sectors } => {
                 self.model.end_read(begun);
-                if let Reply::Data(slot) = reply {
+                if reply == Reply::Data {
                     if self.explained != 0 {
                         self.note_other_copies();
                     }
                     self.report.counts.sectors += sectors;
                     let Some(array) = &mut self.array else { return Ok(()) };
-                    let checked = self.model.check(first, array.volume.brought(slot), begun);
-                    array.volume.end_read(slot);
+                    let checked = self.model.check(first, array.volume.brought(token), begun);
+                    array.volume.end_read(token);
                     checked.map_err(Failure::from)?;
                 }
             }

@@ -12,8 +12,9 @@ use super::place::Row;
 use super::powered::Fuse;
 use super::transition::{Transition, count_running};
 use array::{JobKind, Layout};
+use engine::Token;
 use engine::durability::{Geometry, HEAD_BYTES, MemberState};
-use engine::volume::{ShutdownEnd, Token};
+use engine::volume::ShutdownEnd;
 use engine::{ByteRequest, ByteRequestKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -151,7 +152,8 @@ pub(super) struct World {
 /// Names that are given once.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    pub(super) token: u64,
+    /// Requests so far.
+    pub(super) asked: u64,
     version: Version,
     pub(super) disk: u32,
 }
@@ -349,7 +351,7 @@ impl World {
             HistoryStep::Client { access, sector, sectors } => self.access(access, sector, sectors),
             HistoryStep::Flush => self.flush(),
             HistoryStep::Wait(time) => {
-                if self.damaged() != 0 && self.rng("scrub", self.names.token).below(3) == 0 {
+                if self.damaged() != 0 && self.rng("scrub", self.names.asked).below(3) == 0 {
                     // People look into the log.
                     self.scrub()?;
                 }
@@ -385,8 +387,9 @@ impl World {
     }
 
     fn token(&mut self, waiting: Waiting) -> Token {
-        self.names.token += 1;
-        let token = Token(self.names.token);
+        self.names.asked += 1;
+        let token = (0..).map(Token).find(|token| !self.waiting.contains_key(token));
+        let token = token.expect("few requests wait at a time");
         self.waiting.insert(token, waiting);
         token
     }
@@ -515,7 +518,7 @@ impl World {
 
     /// The copy has what the drive would read, synced or not.
     fn copy(&mut self, drive: DriveId) {
-        let mut rng = self.rng("copy", self.names.token);
+        let mut rng = self.rng("copy", self.names.asked);
         let Some(array) = &self.array else { return };
         let mut copy = array.bays[drive.index()].disk.clone();
         copy.cut(Loss::Nothing, &mut rng);
@@ -565,7 +568,7 @@ impl World {
         let cut_after = self.array.as_ref().and_then(|array| array.fuse.left());
         let mut bays = self.take_down();
         // What was not synced is in the cache of a machine that runs on.
-        let mut rng = self.rng("shutdown", self.names.token);
+        let mut rng = self.rng("shutdown", self.names.asked);
         bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Nothing, &mut rng));
         self.start(bays, Start { missing: 0, rotated: 0, outdated: 0, cut_after }, clean, now)
     }

@@ -1,5 +1,6 @@
 //! Tests of the write gate: what leaves it, when, and with what.
 
+use super::super::io_ids::IoIds;
 use super::super::journal::Journal;
 use super::super::setup::{Setup, Sizes};
 use super::super::uuid::Uuid;
@@ -26,6 +27,9 @@ impl Change for Data {
 /// A gate with what it decides by.
 struct World {
     gate: WriteGate<Data>,
+    ids: IoIds,
+    /// The pending write of each operation.
+    writes: BTreeMap<u64, IoId>,
     intent: Intent,
     journal: JournalWriter,
     present: DriveSet,
@@ -51,6 +55,8 @@ fn unmarked() -> World {
     journal.header_written();
     World {
         gate: WriteGate::new(Planted::NONE),
+        ids: IoIds::default(),
+        writes: BTreeMap::new(),
         intent: Intent::new(UUID, 64 * MIB, MIB, Duration::from_secs(5)),
         journal: JournalWriter::new(journal, DriveSet::EMPTY),
         present: all(),
@@ -65,31 +71,28 @@ fn journalled() -> World {
 
 impl World {
     /// Holds a change of these blocks.
-    fn hold(&mut self, operation: u64, drive: u8, blocks: Range<u64>) -> ChangeId {
+    fn hold(&mut self, operation: u64, drive: u8, blocks: Range<u64>) -> IoId {
         self.hold_wanted(operation, drive, blocks, false)
     }
 
-    fn hold_cached(&mut self, operation: u64, drive: u8, blocks: Range<u64>) -> ChangeId {
+    fn hold_cached(&mut self, operation: u64, drive: u8, blocks: Range<u64>) -> IoId {
         self.hold_wanted(operation, drive, blocks, true)
     }
 
-    fn hold_wanted(
-        &mut self,
-        operation: u64,
-        drive: u8,
-        blocks: Range<u64>,
-        cached: bool,
-    ) -> ChangeId {
+    fn hold_wanted(&mut self, operation: u64, drive: u8, blocks: Range<u64>, cached: bool) -> IoId {
         let length_bytes = (blocks.end - blocks.start) * BLOCK;
         let wanted = WantedChange {
             drive: DriveId(drive),
             offset_bytes: blocks.start * BLOCK,
             length_bytes,
-            operation: OperationId(operation),
+            joins: self.writes.get(&operation).copied(),
             cached,
             change: Data(vec![0; length_bytes as usize]),
         };
-        let id = self.gate.hold(Instant::ZERO, wanted, &mut self.intent);
+        let id = self.ids.take();
+        let handed = self.gate.hold(Instant::ZERO, id, wanted, &mut self.intent);
+        assert_eq!(handed.id, id);
+        self.writes.insert(operation, handed.write);
         self.check();
         id
     }
@@ -124,7 +127,7 @@ impl World {
     }
 
     /// What leaves the gate, write by write.
-    fn release(&mut self) -> Vec<Vec<ChangeId>> {
+    fn release(&mut self) -> Vec<Vec<IoId>> {
         let released =
             core::iter::from_fn(|| self.gate.release(&self.intent, self.journal.stable()));
         let released = released.map(|changes| changes.iter().map(|(id, ..)| *id).collect());
@@ -133,14 +136,14 @@ impl World {
         released
     }
 
-    fn end(&mut self, id: ChangeId) -> Option<DriveId> {
+    fn end(&mut self, id: IoId) -> Option<DriveId> {
         let drive = self.gate.end(Instant::ZERO, id, &mut self.intent, &mut self.journal);
         self.check();
         drive
     }
 
     /// A drive fails. What was held for it.
-    fn fail(&mut self, drive: u8) -> Vec<ChangeId> {
+    fn fail(&mut self, drive: u8) -> Vec<IoId> {
         let drive = DriveId(drive);
         self.present.remove(drive);
         let now = Instant::ZERO;
@@ -478,8 +481,8 @@ fn every_change_leaves_once_and_in_order() {
     for seed in testing::seeds(0..200) {
         let mut rng = Rng::stream(seed, "gate");
         let mut world = if rng.below(2) == 0 { unmarked() } else { journalled() };
-        let mut held: Vec<(ChangeId, u8, Range<u64>)> = Vec::new();
-        let mut in_flight: Vec<ChangeId> = Vec::new();
+        let mut held: Vec<(IoId, u8, Range<u64>)> = Vec::new();
+        let mut in_flight: Vec<IoId> = Vec::new();
         let mut landing: Option<u64> = None;
         let mut there: Vec<u8> = (0..DRIVES).collect();
         for step in 0..400 {
@@ -490,8 +493,8 @@ fn every_change_leaves_once_and_in_order() {
                 let failed = there.swap_remove(rng.below(there.len() as u64) as usize);
                 let mut cancelled = world.fail(failed);
                 cancelled.sort_unstable();
-                let is_its = |(_, drive, _): &(ChangeId, u8, Range<u64>)| *drive == failed;
-                let mut of_drive: Vec<ChangeId> =
+                let is_its = |(_, drive, _): &(IoId, u8, Range<u64>)| *drive == failed;
+                let mut of_drive: Vec<IoId> =
                     held.iter().filter(|it| is_its(it)).map(|(id, ..)| *id).collect();
                 of_drive.retain(|id| !in_flight.contains(id));
                 assert_eq!(cancelled, of_drive, "seed {seed}");
@@ -524,7 +527,7 @@ fn every_change_leaves_once_and_in_order() {
             }
             for id in world.release().into_iter().flatten() {
                 let (_, drive, blocks) = held.iter().find(|(other, ..)| *other == id).unwrap();
-                let overlaps = |(before, other, theirs): &&(ChangeId, u8, Range<u64>)| {
+                let overlaps = |(before, other, theirs): &&(IoId, u8, Range<u64>)| {
                     let is_before = *before < id && other == drive;
                     is_before && theirs.start < blocks.end && blocks.start < theirs.end
                 };

@@ -2,11 +2,13 @@
 
 use super::world::{QUIET_FOR, REGION_BYTES, UUID, geometry};
 use array::{FailReason, Level};
+use engine::Token;
 use engine::durability::journal::JOURNAL_OFFSET_BYTES;
 use engine::durability::{
-    AnswerId, Change, ChangeId, Durability, Intent, IoId, IoResult, Journal, MemberState,
-    OperationId, Output, Past, Records, Setup, Superblock, WantedChange,
+    Change, Durability, Intent, IoId, IoResult, Journal, MemberState, Output, Past, Records, Setup,
+    Superblock, WantedChange,
 };
+use std::collections::BTreeMap;
 use units::{DriveId, Duration, Instant};
 
 const NOW: Instant = Instant::ZERO;
@@ -23,7 +25,9 @@ impl Change for Zeros {
 pub(super) struct Bench {
     pub(super) machine: Durability<Zeros>,
     ios: Vec<IoId>,
-    changes: Vec<ChangeId>,
+    changes: Vec<IoId>,
+    /// The pending write of each operation.
+    writes: BTreeMap<u64, IoId>,
 }
 
 impl Bench {
@@ -55,7 +59,7 @@ impl Bench {
         let journal = Journal::new(UUID, &setup);
         let records = Records { superblock, intent, journal, checksums: None, setup };
         let machine = Durability::new(records);
-        Self { machine, ios: Vec::new(), changes: Vec::new() }
+        Self { machine, ios: Vec::new(), changes: Vec::new(), writes: BTreeMap::new() }
     }
 
     pub(super) fn write(&mut self, operation: u64, drives: &[u8]) {
@@ -68,17 +72,16 @@ impl Bench {
 
     fn write_as(&mut self, operation: u64, drives: &[u8], block: u64, cached: bool) {
         for &drive in drives {
-            self.machine.handle_change(
-                NOW,
-                WantedChange {
-                    drive: DriveId(drive),
-                    offset_bytes: block * 4096,
-                    length_bytes: 4096,
-                    operation: OperationId(operation),
-                    cached,
-                    change: Zeros,
-                },
-            );
+            let wanted = WantedChange {
+                drive: DriveId(drive),
+                offset_bytes: block * 4096,
+                length_bytes: 4096,
+                joins: self.writes.get(&operation).copied(),
+                cached,
+                change: Zeros,
+            };
+            let handed = self.machine.handle_change(NOW, wanted);
+            self.writes.insert(operation, handed.write);
         }
     }
 
@@ -164,7 +167,7 @@ impl Bench {
 
     pub(super) fn end_changes(&mut self) -> String {
         for id in std::mem::take(&mut self.changes) {
-            self.machine.handle_change_ended(NOW, id, IoResult::Done);
+            self.machine.handle_io_ended(NOW, id, IoResult::Done);
         }
         self.asked()
     }
@@ -178,7 +181,7 @@ fn a_failure_is_recorded_in_two_steps_when_nothing_is_half_written_and_all_is_sy
     assert_eq!(bench.end_ios(), "release0 release1 release2");
     bench.machine.handle_drive_failed(NOW, DriveId(2));
     bench.write(2, &[0, 1]);
-    bench.machine.handle_answer(AnswerId(7));
+    bench.machine.handle_answer(Token(7));
     assert_eq!(bench.asked(), "", "the first write is still in flight");
     assert_eq!(bench.end_changes(), "sync0 sync1");
     assert_eq!(bench.end_ios(), "superblock0 superblock1");
@@ -210,7 +213,7 @@ fn each_drive_journals_what_is_written_to_it() {
     assert_eq!(bench.end_ios(), "header1 header2 header3");
     assert_eq!(bench.end_ios(), "record1 record3", "of those that are written");
     assert_eq!(bench.end_ios(), "release1 release3");
-    bench.machine.handle_flush(NOW, AnswerId(3));
+    bench.machine.handle_flush(NOW, Token(3));
     assert_eq!(bench.asked(), "answer3", "the journal has it");
 }
 
@@ -295,12 +298,12 @@ fn who_asks_after_the_array_has_stopped_is_refused() {
     bench.write(1, &[0, 1]);
     bench.asked();
     bench.end_ios();
-    bench.machine.handle_answer(AnswerId(1));
+    bench.machine.handle_answer(Token(1));
     assert_eq!(bench.asked(), "answer1");
-    bench.machine.handle_change_ended(NOW, bench.changes[0], IoResult::NoRoom);
+    bench.machine.handle_io_ended(NOW, bench.changes[0], IoResult::NoRoom);
     assert!(bench.asked().contains("no room left"));
-    bench.machine.handle_answer(AnswerId(2));
-    bench.machine.handle_flush(NOW, AnswerId(3));
+    bench.machine.handle_answer(Token(2));
+    bench.machine.handle_flush(NOW, Token(3));
     assert_eq!(bench.asked(), "refuse2 refuse3");
 }
 
@@ -329,16 +332,16 @@ fn the_machine_says_what_is_journalled_and_recorded_and_whether_anything_is_unde
     assert_eq!(bench.state(), "answers", "a change is in flight");
     bench.end_changes();
     assert_eq!(bench.state(), "idle answers");
-    bench.machine.handle_flush(NOW, AnswerId(1));
+    bench.machine.handle_flush(NOW, Token(1));
     assert_eq!((bench.asked().as_str(), bench.state().as_str()), ("sync0 sync1 sync2", "answers"));
     assert_eq!(bench.end_ios(), "answer1");
     assert_eq!(bench.state(), "idle answers");
-    bench.machine.handle_answer(AnswerId(2));
+    bench.machine.handle_answer(Token(2));
     assert_eq!(bench.state(), "", "an answer is to be given");
     assert_eq!(bench.asked(), "answer2");
 
     bench.machine.handle_drive_failed(NOW, DriveId(2));
-    bench.machine.handle_answer(AnswerId(3));
+    bench.machine.handle_answer(Token(3));
     for asked in ["sync0 sync1", "superblock0 superblock1", "superblock0 superblock1"] {
         let said = if asked.starts_with('s') && asked.contains("sync") {
             bench.asked()

@@ -4,11 +4,12 @@
 use super::code::Code;
 use super::disk::{BLOCK, Disk, Write};
 use array::Level;
+use engine::Token;
 use engine::durability::intent::INTENT_OFFSET_BYTES;
 use engine::durability::superblock::{COPIES_AT, newer};
 use engine::durability::{
-    AnswerId, Change, ChangeId, DriveSet, Durability, End, Geometry, HEAD_BYTES, IoId, IoResult,
-    Journal, MemberState, OperationId, Output, Superblock, Uuid, WantedChange, create, prepare,
+    Change, DriveSet, Durability, End, Geometry, HEAD_BYTES, Handed, IoId, IoResult, Journal,
+    MemberState, Output, Superblock, Uuid, WantedChange, create, prepare,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,7 +37,7 @@ impl Change for Payload {
 /// What is under way on a disk.
 #[derive(Clone, Copy)]
 enum Work {
-    Change(ChangeId),
+    Change(IoId),
     Head(IoId),
     Sync(IoId, u64),
 }
@@ -108,9 +109,9 @@ pub(crate) struct World {
     works: BTreeMap<u64, (DriveId, Work)>,
     next_key: u64,
     operations: BTreeMap<u64, Operation>,
-    of_change: BTreeMap<ChangeId, u64>,
+    of_change: BTreeMap<IoId, u64>,
     /// Changes that are at their drive.
-    released: BTreeMap<ChangeId, DriveId>,
+    released: BTreeMap<IoId, DriveId>,
     next_number: u64,
     waits: BTreeMap<u64, Waits>,
     /// By row: the newest version begun, answered, and promised by a flush.
@@ -273,6 +274,7 @@ impl World {
         rebuilds: Option<DriveId>,
     ) -> u64 {
         let number = self.number();
+        let mut joins = None;
         for &drive in drives {
             let mut bytes = vec![0; self.row_blocks as usize * BLOCK];
             let code = self.code(drive);
@@ -285,11 +287,12 @@ impl World {
                 drive,
                 offset_bytes: row * ROW_STRIDE,
                 length_bytes: self.row_blocks * BLOCK as u64,
-                operation: OperationId(number),
+                joins,
                 cached,
                 change,
             };
-            let id = self.machine.handle_change(self.now, wanted);
+            let Handed { id, write } = self.machine.handle_change(self.now, wanted);
+            joins = Some(write);
             self.of_change.insert(id, number);
         }
         let left = drives.len();
@@ -303,17 +306,17 @@ impl World {
             let mut answered = self.answered.clone();
             answered[row as usize] = answered[row as usize].max(version);
             self.waits.insert(number, Waits::Flush { answered });
-            self.machine.handle_flush(self.now, AnswerId(number));
+            self.machine.handle_flush(self.now, Token(number as u32));
         } else {
             self.waits.insert(number, Waits::Write { row, version });
-            self.machine.handle_answer(AnswerId(number));
+            self.machine.handle_answer(Token(number as u32));
         }
     }
 
     pub(crate) fn flush(&mut self) {
         let number = self.number();
         self.waits.insert(number, Waits::Flush { answered: self.answered.clone() });
-        self.machine.handle_flush(self.now, AnswerId(number));
+        self.machine.handle_flush(self.now, Token(number as u32));
     }
 
     pub(crate) fn fail_drive(&mut self, drive: DriveId) {
@@ -325,7 +328,7 @@ impl World {
         self.rebuilt.remove(&drive);
         self.works.retain(|_, (other, _)| *other != drive);
         self.machine.handle_drive_failed(self.now, drive);
-        let lost: Vec<ChangeId> = self.of_change.keys().copied().collect();
+        let lost: Vec<IoId> = self.of_change.keys().copied().collect();
         for id in lost {
             if self.changes_drive(id) == Some(drive) {
                 self.end_change_of(id);
@@ -334,7 +337,7 @@ impl World {
     }
 
     /// The drive of a change that was released and has not ended; ids of cancelled ones come back.
-    fn changes_drive(&self, id: ChangeId) -> Option<DriveId> {
+    fn changes_drive(&self, id: IoId) -> Option<DriveId> {
         self.released.get(&id).copied()
     }
 
@@ -395,7 +398,7 @@ impl World {
         };
         match work {
             Work::Change(id) => {
-                self.machine.handle_change_ended(self.now, id, result);
+                self.machine.handle_io_ended(self.now, id, result);
                 self.end_change_of(id);
             }
             Work::Head(id) | Work::Sync(id, _) => {
@@ -407,7 +410,7 @@ impl World {
         }
     }
 
-    fn end_change_of(&mut self, id: ChangeId) {
+    fn end_change_of(&mut self, id: IoId) {
         self.released.remove(&id);
         let Some(number) = self.of_change.remove(&id) else { return };
         let Some(op) = self.operations.get_mut(&number) else { return };
@@ -533,8 +536,8 @@ impl World {
         newer(COPIES_AT.map(|at| Superblock::decode(&disk.block(at))))
     }
 
-    fn answer(&mut self, answer: AnswerId) {
-        let waits = self.waits.remove(&answer.0).expect("nothing is answered twice");
+    fn answer(&mut self, answer: Token) {
+        let waits = self.waits.remove(&u64::from(answer.0)).expect("nothing is answered twice");
         // Nobody hears of what a failed drive lacks before the others know that it has failed.
         for drive in self.present() {
             let Ok(superblock) = Self::superblock_of(&self.disks[drive.index()]) else { continue };

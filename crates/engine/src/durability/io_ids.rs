@@ -1,0 +1,21 @@
+//! The numbers of what the storage does for the machine.
+
+use super::output::IoId;
+
+/// The next number.
+#[derive(Debug, Default)]
+pub(super) struct IoIds(u64);
+
+impl IoIds {
+    /// The number that is taken next: all that were taken so far are before it.
+    pub(super) const fn next(&self) -> IoId {
+        IoId(self.0)
+    }
+
+    /// Takes a number.
+    pub(super) const fn take(&mut self) -> IoId {
+        let id = self.next();
+        self.0 += 1;
+        id
+    }
+}
