@@ -153,7 +153,7 @@ fn a_turn_is_bounded_and_a_short_request_waits_for_one_turn_whatever_others_ask_
     for kind in [ByteRequestKind::Deallocate, zeroes(true), zeroes(false)] {
         let mut world = World::new(8 << 20);
         let whole = (0, world.capacity_bytes());
-        (0..16).for_each(|client| world.ask(client, client.into(), kind, whole));
+        (0..16).for_each(|client| world.ask(client, client, kind, whole));
         assert!(world.held.is_empty(), "long requests begin in turns");
         let mut turns = 0;
         while world.volume.has_parts() {
@@ -210,7 +210,7 @@ fn what_is_under_way_is_bounded() {
     let part = 2 << 20;
     for client in 0..40 {
         let range = (u64::from(client) * part, part);
-        world.ask(client, client.into(), ByteRequestKind::Deallocate, range);
+        world.ask(client, client, ByteRequestKind::Deallocate, range);
     }
     for _ in 0..1000 {
         world.volume.begin_turn(TurnBudget::UNLIMITED);
@@ -256,7 +256,7 @@ fn a_change_of_policy_does_not_wait_for_long_requests() {
     let mut world = World::new(8 << 20);
     let whole = (0, world.capacity_bytes());
     let kind = ByteRequestKind::Zeroes { may_deallocate: false };
-    (0..4).for_each(|client| world.ask(client, client.into(), kind, whole));
+    (0..4).for_each(|client| world.ask(client, client, kind, whole));
     world.turn();
     let settings = PolicySettings::default();
     let begun = world.volume.switch_policy(NOW, PolicyKind::BASE, settings, Coordination::Free);
