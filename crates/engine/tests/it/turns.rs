@@ -159,7 +159,12 @@ fn a_turn_is_bounded_and_a_short_request_waits_for_one_turn_whatever_others_ask_
         while world.volume.has_parts() {
             let token = 1000 + turns;
             world.volume.begin_turn(BUDGET);
-            world.ask(99, token, ByteRequestKind::Read, (u64::from(turns) * PAGE_BYTES % whole.1, PAGE_BYTES));
+            world.ask(
+                99,
+                token,
+                ByteRequestKind::Read,
+                (u64::from(turns) * PAGE_BYTES % whole.1, PAGE_BYTES),
+            );
             // The short one comes on top; of parity there is a third more.
             let most = (PART_BYTES + STRIPE_BYTES) / 3 * 4 + BUDGET.bytes + PAGE_BYTES;
             let moved = world.turn();
