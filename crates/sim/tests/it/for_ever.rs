@@ -24,7 +24,7 @@ fn small(name: &str) -> ssd::Config {
         (geometry.channels, geometry.chips_per_channel) = (2, 1);
         // The last unit of a block that is collected may be filler, and a cache keeps blocks to
         // itself.
-        let units = if cells.slc.is_some() { 48 } else { 8 };
+        let units = if cells.slc.is_some() { 24 } else { 8 };
         geometry.pages_per_block = units * cells.unit_pages();
     } else {
         geometry.blocks_per_plane = BLOCKS;
@@ -150,7 +150,9 @@ fn the_planner_and_the_simulation_agree_about_for_ever() {
                         ..ssd::WriteBufferConfig::new(pages.max(256))
                     });
                 }
-                let source = writes(&plan, load, 3.0, RandomDistribution::Random);
+                // Too much is seen soon, what is not too much only in the long run.
+                let drive_writes = if share < 1.0 { 3.0 } else { 1.5 };
+                let source = writes(&plan, load, drive_writes, RandomDistribution::Random);
                 let result = simulate(&plan, &source);
                 let violations = violations(&result);
                 let line = format!(
