@@ -58,6 +58,9 @@ impl Ftl {
             let frontier = match open {
                 0 if left == 0 => Frontier { next: 0, end: 0, block: None },
                 0 => return Err(contradiction("room in a block that is not open")),
+                _ if !left.is_multiple_of(shape.pages_per_program) => {
+                    return Err(contradiction("room in an open block that ends inside a program"));
+                }
                 open => {
                     let end = shape.first_page(die, open - 1) + shape.pages_per_block;
                     Frontier { next: end - left, end, block: Some(open - 1) }
