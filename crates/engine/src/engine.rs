@@ -275,8 +275,8 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         }
     }
 
-    /// Whether models may defer copies: the array watches no drive (`watched` is 0) and moves no
-    /// data, so nothing outside of a drive can depend on one copy.
+    /// Returns true if models may defer copies. The array must watch no drive (`watched` is 0) and
+    /// move no data: then nothing outside of a drive depends on one copy.
     fn may_defer_copies(watched: usize) -> bool {
         watched == 0 && !P::CARRIES_DATA
     }
@@ -573,7 +573,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
     /// From now on everything that an emulated drive does takes `factor` times as long; 1 ends
     /// that. It tells nobody.
     pub fn set_slowness(&mut self, now: Instant, drive: DriveId, factor: u32) {
-        self.catch_up_with(now, drive);
+        self.drives[drive.index()].catch_up(now);
         if let Some(ssd) = self.drives[drive.index()].ssd_mut() {
             ssd.set_slowness(factor);
         }

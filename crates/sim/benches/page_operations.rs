@@ -72,8 +72,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What the array adds to its drives: one drive by itself, one with deferred copies as an array
-/// has them, and four in RAID-5, in turns; the best of each.
+/// Prints the speed of four drives in RAID-5 as a share of that of one drive, once without and once
+/// with deferred copies. The three are measured in turns, and the best turn of each counts.
 fn against_one_drive(
     drive: &ssd::Config,
     host_pages: u64,

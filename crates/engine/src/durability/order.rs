@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use units::DriveId;
 
-/// Changes of each block, each with its write, in the order in which they came. Stripe operations never
-/// overlap, but pages of the write cache are drained while newer versions are written or older ones
-/// are still in flight.
+/// Changes of each block in the order in which they came. Stripe operations never overlap, but pages
+/// of the write cache are drained while newer versions are written or older ones are in flight.
 #[derive(Debug, Default)]
 pub(super) struct ChangeOrder {
+    /// Each change with the pending write that it is a part of.
     blocks: BTreeMap<(DriveId, u64), VecDeque<(IoId, IoId)>>,
 }
 

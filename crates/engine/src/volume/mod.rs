@@ -228,11 +228,11 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.requests.in_flight()
     }
 
-    /// What a read has brought.
+    /// Bytes that the read `token` asked for, from its [`Reply::Data`] to [`Volume::end_read`].
     ///
     /// # Panics
     ///
-    /// If the token is not that of a [`Reply::Data`] before its [`Volume::end_read`].
+    /// At any other time, and for tokens of other requests.
     #[must_use]
     pub fn brought(&self, token: Token) -> &[u8] {
         self.engine.plane().brought(token)
@@ -333,8 +333,8 @@ impl<M: Memory, O: Observe> Volume<M, O> {
 
     fn notice(&mut self, notice: Notice) -> Output {
         match notice {
-            Notice::Answer(answer) => Output::Reply { token: answer, reply: Reply::Done },
-            Notice::Refuse(answer) => Output::Reply { token: answer, reply: Reply::Refused },
+            Notice::Answer(token) => Output::Reply { token, reply: Reply::Done },
+            Notice::Refuse(token) => Output::Reply { token, reply: Reply::Refused },
             Notice::Happened(happening) => Output::Happened(happening),
             Notice::Stop(reason) => {
                 let end = self.administration.stop(reason);

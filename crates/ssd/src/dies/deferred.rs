@@ -1,4 +1,4 @@
-//! Copies of a collection, deferred until somebody looks at their die.
+//! Copies of a collection that are applied only when the state of their die is needed.
 //!
 //! A collection that nothing can interrupt copies page after page and then erases its block. The
 //! deadline of its die is the end of the erase. The copies are applied one die at a time, when a
@@ -65,8 +65,8 @@ impl DeferredCopies {
     }
 }
 
-/// Whether collections of such a drive run without interruption: neither reads nor the channel
-/// interrupt them, and no mechanism counts pages as they are moved.
+/// Returns true if collections of the drive run without interruption by reads or the channel, and
+/// if no mechanism of the drive counts single copies.
 pub(crate) fn are_possible(config: &Config) -> bool {
     let scheduling = &config.scheduling;
     config.collection.blocking != Blocking::ChannelForCopies
@@ -102,10 +102,16 @@ impl DieArray {
         self.die(die).follows.map_or(die, |(worker, _)| worker)
     }
 
-    /// End of the next `copies` deferred copies of a die, the current one included.
+    /// Duration of a deferred copy, which never moves data over the channel.
+    #[inline]
+    fn copy_length(&self) -> Duration {
+        self.times.read + self.times.program
+    }
+
+    /// Time at which a die has made `copies` more copies behind its current one.
     #[inline]
     pub(crate) fn time_of_copies(&self, die: u32, copies: u32) -> Instant {
-        self.step_end(die) + (self.times.read + self.times.program) * u64::from(copies)
+        self.step_end(die) + self.copy_length() * u64::from(copies)
     }
 
     /// When the current step of a die ends.
@@ -148,7 +154,7 @@ impl DieArray {
         let (State::Copying(copy, _), Some(job)) = (self.die(die).state, self.job_on(die)) else {
             unreachable!("die {die} copies nothing")
         };
-        let length = self.times.read + self.times.program;
+        let length = self.copy_length();
         let (cursor, first_page) = (job.cursor, job.first_page);
         Some(DeferredRun { copy, end, length, cursor, first_page, ended: 0 })
     }
@@ -180,12 +186,12 @@ impl DieArray {
     /// whether the copies are deferred.
     #[inline]
     pub(crate) fn begin_deferred(&mut self, now: Instant, die: u32, copy: Copy, left: u32) -> bool {
-        let (read, program, erase) = (self.times.read, self.times.program, self.times.erase);
+        let end = now + self.copy_length();
+        let read = self.times.read;
         let Some(deferred) = &mut self.deferred else { return false };
-        if !self.times.copy_transfer.is_zero() || erase.is_zero() {
+        if !self.times.copy_transfer.is_zero() || self.times.erase.is_zero() {
             return false;
         }
-        let end = now + read + program;
         deferred.begin(die, end);
         let target = &mut self.dies[die as usize];
         if let Some(job) = &mut target.job {
@@ -199,8 +205,7 @@ impl DieArray {
 
     /// Sets the deadline of a die that copies `left` pages behind the current one, then erases.
     pub(crate) fn set_end_of_erase(&mut self, die: u32, left: u32) {
-        let copies = (self.times.read + self.times.program) * u64::from(left);
-        let due = self.step_end(die) + copies + self.times.erase;
+        let due = self.time_of_copies(die, left) + self.times.erase;
         self.deadlines.set(die as usize, due);
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct DieArray {
     ops: Slab<Op>,
     /// Planes that read on their own, if they do.
     planes: Option<PlaneReads>,
-    /// Copies that are applied when somebody looks at their die, if copies may be deferred.
+    /// Deferred copies; `None` if each copy ends at its own time.
     deferred: Option<DeferredCopies>,
     /// Queued operations that a collection held up.
     held_up: u32,

@@ -83,7 +83,7 @@ impl Due<'_> {
         Answer::Start(Request { die, block, until, leave })
     }
 
-    /// Whether a drive that keeps all its work in windows collects outside of them as well. At the
+    /// Returns true if a drive whose work belongs into windows may collect outside of them too. At the
     /// hard watermark it would be too late: collections give way to nothing there.
     fn is_short_of_space(&self, die: u32) -> bool {
         let levels = &self.ftl.shape().levels;
