@@ -7,8 +7,8 @@ use crate::progress::RunProgress;
 use crate::result::RunResult;
 use nvme::{Command, CommandId, Opcode, PlFlag};
 use ssd::{
-    Blocking, CollectionUnit, Config, Counters, PreemptionScope, RainConfig, SchedulingConfig,
-    ScrubConfig, Ssd, Suspendable, SuspensionConfig, WriteBufferConfig,
+    Blocking, CollectionUnit, Config, Counters, PreemptionScope, PulseConfig, RainConfig,
+    SchedulingConfig, ScrubConfig, Ssd, Suspendable, SuspensionConfig, WriteBufferConfig,
 };
 use std::convert::Infallible;
 use std::time::{Duration as WallTime, Instant as WallClock};
@@ -28,6 +28,7 @@ const SUSPENSION: SuspensionConfig = SuspensionConfig {
     program: Duration::from_micros(10),
     erase: Duration::from_micros(100),
     most: 3,
+    pulses: PulseConfig::NONE,
 };
 
 /// The drive with everything on that works inside of it: reads first, collections that give way,
@@ -43,6 +44,8 @@ pub fn with_every_feature(config: &Config) -> Config {
         read_priority: true,
         preemptive_collection: true,
         paced_writes: false,
+        turn_pages: 0,
+        in_order_when_full: false,
         preemption_scope: PreemptionScope::Die,
         suspension: Some(SUSPENSION),
     };

@@ -26,6 +26,7 @@ mod feed;
 mod free_space;
 mod intervals;
 mod latency;
+mod load_curve;
 mod measures;
 mod overwrite;
 mod plan;
@@ -66,6 +67,7 @@ pub use intervals::{
     NoInterval, Resampled,
 };
 pub use latency::{LatencySummary, PERCENTILES, percentile_of_each};
+pub use load_curve::{CurveLoad, CurvePoint, measure_load};
 pub use plan::{Measured, Plan, PlanError, Preparation};
 pub use pool::{each_side_by_side, side_by_side};
 pub use prepare::prepare_drives;

@@ -65,9 +65,9 @@ pub use cells::{CellConfig, PAGE_TYPES_MAX, PageTime};
 pub use codec::StateError;
 pub use config::{
     Allocation, Arbitration, Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config,
-    ConfigError, ContractConfig, FlushRule, Geometry, PreemptionScope, QueueConfig, RangeConfig,
-    RangePlacement, SchedulingConfig, ScrubConfig, Suspendable, SuspensionConfig, Timing,
-    WriteBufferConfig,
+    ConfigError, ContractConfig, FlushRule, Geometry, PreemptionScope, PulseConfig, QueueConfig,
+    RangeConfig, RangePlacement, SchedulingConfig, ScrubConfig, Suspendable, SuspensionConfig,
+    Timing, WriteBufferConfig,
 };
 pub use counters::Counters;
 pub use device::Ssd;

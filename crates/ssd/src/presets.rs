@@ -1,4 +1,4 @@
-//! Drives by name.
+//! Drives by name, and drives that are made from data sheets.
 //!
 //! Geometry and timing of the first six are the columns of IODA's Table 2, of `ttflash`, `degraded`
 //! and `ssdsim-channel` the published tables named beside them. The articles do not give watermarks
@@ -6,8 +6,10 @@
 //! over-provisioned space, the proportions of the public IODA artifact (10 % and 5 % of the flash
 //! with 25 % over-provisioning).
 
+mod sheet;
 mod today;
 
+pub use sheet::{Flash, SheetDrive, from_data_sheet};
 pub use today::{CacheSheet, DataSheet, Figure};
 
 use crate::config::{

@@ -36,6 +36,9 @@ pub(crate) fn slowed(config: &Config, factor: u32) -> Config {
     if let Some(suspension) = &mut slow.scheduling.suspension {
         take_longer(&mut suspension.program);
         take_longer(&mut suspension.erase);
+        take_longer(&mut suspension.pulses.program);
+        take_longer(&mut suspension.pulses.erase);
+        take_longer(&mut suspension.pulses.apart);
     }
     if let Some(buffer) = &mut slow.write_buffer {
         take_longer(&mut buffer.latency);

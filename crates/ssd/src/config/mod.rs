@@ -210,6 +210,27 @@ pub struct SuspensionConfig {
     pub erase: Duration,
     /// Most suspensions of one operation, so that it ends.
     pub most: u32,
+    /// Where in an operation it can be suspended.
+    pub pulses: PulseConfig,
+}
+
+/// Pulses of programs and erases. Flash programs by a staircase of voltage pulses with a check
+/// behind each, and suspends between two of them (Kim et al., "Practical erase suspension for modern
+/// low-latency SSDs", ATC 2019, §2.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PulseConfig {
+    /// Length of a pulse of a program, its check included; zero if a program stops at once.
+    pub program: Duration,
+    /// Length of a pulse of an erase; zero if an erase stops at once.
+    pub erase: Duration,
+    /// Least time for which a die goes on between two suspensions.
+    pub apart: Duration,
+}
+
+impl PulseConfig {
+    /// Suspension at any time.
+    pub const NONE: Self =
+        Self { program: Duration::ZERO, erase: Duration::ZERO, apart: Duration::ZERO };
 }
 
 /// Whose commands a preemptive collection gives way to.
@@ -233,6 +254,12 @@ pub struct SchedulingConfig {
     /// back, so that neither free space nor the host runs dry; without it they wait for its end, or
     /// go first if collection is preemptive. Reads are not affected.
     pub paced_writes: bool,
+    /// Pages that each die moves for collections before programs of the host get their turn, of a
+    /// drive with paced writes; 0 for what is programmed at a time. In the turn of the host
+    /// collections stand still until it has programmed what they gave back.
+    pub turn_pages: u32,
+    /// While writes wait for room in the buffer, reads neither overtake nor suspend programs.
+    pub in_order_when_full: bool,
     /// Whose commands those are.
     pub preemption_scope: PreemptionScope,
     /// Programs and erases are interrupted for reads, above the hard watermark.
@@ -246,6 +273,8 @@ impl SchedulingConfig {
         preemptive_collection: false,
         preemption_scope: PreemptionScope::Die,
         paced_writes: false,
+        turn_pages: 0,
+        in_order_when_full: false,
         suspension: None,
     };
 }
@@ -349,6 +378,9 @@ pub struct WriteBufferConfig {
     pub high: Ratio,
     /// Dirty share of the capacity at which it stops.
     pub low: Ratio,
+    /// Share of the capacity in use at which a full buffer takes in writes again; 100 % for as soon
+    /// as a slot is free.
+    pub reopens: Ratio,
 }
 
 impl WriteBufferConfig {
@@ -361,11 +393,12 @@ impl WriteBufferConfig {
             flush: FlushRule::WhenFull,
             high: Ratio::from_percent(80),
             low: Ratio::from_percent(20),
+            reopens: Ratio::ONE,
         }
     }
 
     fn validate(&self) -> Result<(), ConfigError> {
-        let Self { pages, latency, high, low, .. } = self;
+        let Self { pages, latency, high, low, reopens, .. } = self;
         if *pages == 0 {
             return refuse(String::from(
                 "the write buffer has 0 pages; give it at least 1, or leave it out",
@@ -385,6 +418,11 @@ impl WriteBufferConfig {
         if low >= high {
             return refuse(format!(
                 "the write buffer's flush stops at {low}, which must be below where it starts ({high}); raise `high` or lower `low`"
+            ));
+        }
+        if reopens > &Ratio::ONE || reopens < low {
+            return refuse(format!(
+                "a full write buffer takes in writes again at buffer_reopens, which is {reopens}; it must be between {low}, where the flush stops, and 100%"
             ));
         }
         Ok(())

@@ -128,6 +128,24 @@ fn scheduling(config: &Config) -> Result<(), ConfigError> {
             "paced_writes lets programs of many pages in between those of a collection; set preemptive_collection to true and describe the cells, or leave it out",
         ));
     }
+    if config.scheduling.turn_pages > 0 && !paced_writes {
+        return refuse(format!(
+            "turn_pages is {}; collections and the host take turns with paced writes, so set paced_writes to true or turn_pages to 0",
+            config.scheduling.turn_pages
+        ));
+    }
+    let folds = config.cells.is_some_and(|cells| cells.slc.is_some());
+    if config.scheduling.turn_pages > 0 && folds {
+        return refuse(format!(
+            "turn_pages is {}, but a cache of SLC blocks is folded whenever the host leaves time; set turn_pages to 0 or leave out slc_cache",
+            config.scheduling.turn_pages
+        ));
+    }
+    if config.scheduling.in_order_when_full && !(read_priority && config.write_buffer.is_some()) {
+        return refuse(String::from(
+            "in_order_when_full is about reads that go first unless the write buffer is full; set read_priority to true and write_buffer to a size, or leave it out",
+        ));
+    }
     if preemptive_collection && config.collection.blocking != Blocking::Die {
         return refuse(String::from(
             "preemptive collection keeps only its die from the host, but blocking is wider; set blocking to die",

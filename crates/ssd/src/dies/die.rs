@@ -2,7 +2,7 @@
 
 use crate::dies::ledger::{Ledger, Spent, Work};
 use crate::dies::ops::{OpQueue, Task};
-use units::Duration;
+use units::{Duration, Instant};
 
 /// What a die does now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,6 +98,9 @@ pub(super) struct Die {
     pub(super) suspended: Option<Suspended>,
     /// How often the operation in service was interrupted.
     pub(super) suspensions: u32,
+    /// Earliest time at which the operation in service may be interrupted, by the least time
+    /// between two suspensions.
+    pub(super) suspendable_from: Instant,
     /// Sensing or programming of the operation in service.
     pub(super) cells: Duration,
     /// How often the operation in service has still to move data.
@@ -119,6 +122,7 @@ impl Die {
             follows: None,
             suspended: None,
             suspensions: 0,
+            suspendable_from: Instant::ZERO,
             cells: Duration::ZERO,
             transfers: 0,
         }

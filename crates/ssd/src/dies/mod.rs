@@ -12,6 +12,7 @@ mod die;
 mod ledger;
 mod ops;
 mod planes;
+mod suspend;
 mod times;
 
 pub(crate) use answers::{Pushed, StepEnd, Taken};
@@ -20,13 +21,14 @@ pub(crate) use deferred::are_possible as copies_can_be_deferred;
 pub(crate) use die::{Copy, Job};
 pub(crate) use ops::{Need, Task};
 
-use crate::config::{Config, SchedulingConfig, Suspendable, SuspensionConfig};
+use crate::config::{Config, SchedulingConfig};
 use crate::dies::channel::Channel;
 use crate::dies::deferred::DeferredCopies;
 use crate::dies::die::{Die, State, Step, Suspended};
 use crate::dies::ledger::{Spent, Work};
 use crate::dies::ops::Op;
 use crate::dies::planes::PlaneReads;
+use crate::dies::suspend::{Suspender, Suspension};
 use crate::dies::times::Times;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -50,6 +52,7 @@ pub(crate) struct DieArray {
     held_up: u32,
     times: Times,
     scheduling: SchedulingConfig,
+    suspender: Suspender,
 }
 
 impl DieArray {
@@ -68,6 +71,7 @@ impl DieArray {
             held_up: 0,
             times: Times::new(config),
             scheduling: config.scheduling,
+            suspender: Suspender::new(&config.scheduling),
         }
     }
 
@@ -75,7 +79,7 @@ impl DieArray {
     pub(crate) fn set_times(&mut self, config: &Config) {
         self.wait_for_copies();
         self.times = Times::new(config);
-        self.scheduling.suspension = config.scheduling.suspension;
+        self.suspender.set_config(&config.scheduling);
     }
 
     #[inline]
@@ -226,6 +230,7 @@ impl DieArray {
     #[inline]
     fn overtakes(&self, target: &Die, task: Task) -> bool {
         self.scheduling.read_priority
+            && !self.suspender.is_in_order()
             && task.is_host_read()
             && (target.collection.is_none() || target.job.is_some() || self.scheduling.paced_writes)
     }
@@ -234,6 +239,12 @@ impl DieArray {
     #[inline]
     pub(crate) fn reads_overtake(&self) -> bool {
         self.scheduling.read_priority
+    }
+
+    /// Writes wait for room in the buffer (`true`), or do not any more.
+    #[inline]
+    pub(crate) fn set_full(&mut self, is_full: bool) {
+        self.suspender.set_full(is_full);
     }
 
     /// Puts an operation into the queue of a die.
@@ -272,22 +283,15 @@ impl DieArray {
         Some((op.service, op.task.is_host_read()))
     }
 
-    /// Whether collections alone are suspended.
-    #[inline]
-    fn suspends_collections_only(&self) -> bool {
-        let only = |suspension: SuspensionConfig| suspension.what == Suspendable::Collection;
-        self.scheduling.suspension.is_some_and(only)
-    }
-
     /// Whether an operation that has joined the end of a queue may suspend what is in service.
     #[inline]
     pub(crate) fn suspends_in_order(&self, task: Task) -> bool {
-        task.is_host_read() && self.suspends_collections_only()
+        task.is_host_read() && self.suspender.suspends_collections_only()
     }
 
     /// Whether a read of the host waits for a die that goes before what is suspended there.
     pub(crate) fn read_goes_first(&self, die: u32) -> bool {
-        match self.suspends_collections_only() {
+        match self.suspender.suspends_collections_only() {
             // It has not overtaken the writes before it, so these go first as well.
             true => self.die(die).queue.iter(&self.ops).any(|op| op.task.is_host_read()),
             false => self.front(die).is_some_and(|(_, is_host_read)| is_host_read),
@@ -405,7 +409,7 @@ impl DieArray {
             return self.end_plane_step(now, source - self.len());
         }
         let target = &mut self.dies[die as usize];
-        if self.scheduling.suspension.is_some() && target.suspended.is_none() {
+        if self.suspender.is_on() && target.suspended.is_none() {
             target.suspensions = 0;
         }
         match target.state {
@@ -682,33 +686,21 @@ impl DieArray {
         }
     }
 
-    /// What it takes to interrupt the program or erase of a die for a read that has just arrived:
-    /// the time to suspend it. None if it cannot be interrupted, or nothing is gained by it.
-    pub(crate) fn suspension(&self, now: Instant, die: u32) -> Option<Duration> {
-        let suspension = self.scheduling.suspension?;
-        let target = self.die(die);
-        let cost = match target.state {
-            State::Serving(..) if suspension.what == Suspendable::Collection => return None,
-            State::Serving(_, Step::Program)
-            | State::Copying(_, Step::Program)
-            | State::Relocating(Step::Program) => suspension.program,
-            State::Erasing => suspension.erase,
-            _ => return None,
-        };
-        // Nothing is gained from interrupting what is over sooner.
-        let is_worth_it = target.suspensions < suspension.most && self.step_left(now, die) > cost;
-        is_worth_it.then_some(cost)
+    /// The suspension of what a die does, for a read that has just arrived; see [`Suspender`].
+    pub(crate) fn suspension(&self, now: Instant, die: u32) -> Option<Suspension> {
+        self.suspender.suspension_of(now, self.die(die), self.step_left(now, die))
     }
 
-    /// Interrupts the program or erase of a die, which takes `cost`.
-    pub(crate) fn suspend(&mut self, now: Instant, die: u32, cost: Duration) {
-        let left = self.step_left(now, die) + cost;
+    /// Interrupts the program or erase of a die.
+    pub(crate) fn suspend(&mut self, now: Instant, die: u32, suspension: Suspension) {
+        let Suspension { after, cost } = suspension;
+        let left = self.step_left(now, die).saturating_sub(after) + cost;
         let target = &mut self.dies[die as usize];
         target.suspensions += 1;
         let work = target.ledger.current();
         target.suspended = Some(Suspended { state: target.state, left, work });
         target.state = State::Suspending;
-        self.deadlines.set(die as usize, now + cost);
+        self.deadlines.set(die as usize, now + after + cost);
     }
 
     /// Goes on with what was suspended.
@@ -717,6 +709,7 @@ impl DieArray {
         let Some(suspended) = target.suspended.take() else { return };
         target.state = suspended.state;
         target.ledger.switch(now, suspended.work);
+        target.suspendable_from = self.suspender.next_after(now);
         self.deadlines.set(die as usize, now + suspended.left);
     }
 

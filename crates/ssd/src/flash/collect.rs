@@ -9,6 +9,7 @@ use crate::flash::collector::Urgency;
 use crate::flash::due::{Answer, Due, Request};
 use crate::flash::idle::IdleTimer;
 use crate::flash::journal::Journal;
+use crate::flash::pace::Pace;
 use crate::flash::relocator::Move;
 use crate::ftl::Allocated;
 use crate::media::Media;
@@ -100,6 +101,10 @@ impl<O: Observe> Flash<O> {
     /// window contract if need be.
     pub(crate) fn make_room(&mut self, now: Instant, range: u32) {
         self.collect_where_due(now, Urgency::Forced { range }, false);
+        // The host cannot use its turn.
+        if self.pace.as_mut().is_some_and(Pace::end_turn_of_host) {
+            self.go_on_everywhere(now);
+        }
     }
 
     /// Starts the collection that is due in a scope, in turn with others if the drive rotates.
@@ -325,6 +330,12 @@ impl<O: Observe> Flash<O> {
         let Some(&Job { first_page, cursor, .. }) = self.dies.job_on(die) else { return };
         if self.waits().yields_to_host(now, die) {
             self.journal.emit(now, || Event::Preempted { die, collection });
+            self.dies.interrupt_job(die);
+            let held = self.dispatch(now, die);
+            debug_assert_eq!(held, None, "a die that collects is held already");
+            return;
+        }
+        if self.waits_for_turn(now, die) {
             self.dies.interrupt_job(die);
             let held = self.dispatch(now, die);
             debug_assert_eq!(held, None, "a die that collects is held already");

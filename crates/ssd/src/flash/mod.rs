@@ -297,6 +297,12 @@ impl<O: Observe> Flash<O> {
         self.waits().collection_left(now, die)
     }
 
+    /// Writes wait for room in the buffer (`true`), or do not any more.
+    #[inline]
+    pub(crate) fn set_full(&mut self, is_full: bool) {
+        self.dies.set_full(is_full);
+    }
+
     /// Whether `die` has fewer than `most` programs, and one more keeps the pace of collections.
     pub(crate) fn takes_program(&self, die: u32, most: u32) -> bool {
         self.programs().takes_another(die, most)
@@ -481,7 +487,10 @@ impl<O: Observe> Flash<O> {
             if self.resume(now, die) {
                 return None;
             }
-        } else if self.dies.job_on(die).is_some() && !self.waits().yields_to_host(now, die) {
+        } else if self.dies.job_on(die).is_some()
+            && !self.waits().yields_to_host(now, die)
+            && !self.waits_for_turn(now, die)
+        {
             self.step_job(now, die);
             return None;
         }
@@ -648,6 +657,7 @@ impl<O: Observe> Flash<O> {
                 && self.dies.is_idle(die)
                 && self.dies.job_on(die).is_some()
                 && !self.waits().yields_to_channel(now, die)
+                && !self.waits_for_turn(now, die)
             {
                 self.step_job(now, die);
             }
@@ -680,8 +690,11 @@ impl<O: Observe> Flash<O> {
         flush_first: bool,
     ) -> bool {
         let is_cached = self.ftl.slc_at(place.page).is_some();
-        self.charge(place.die);
+        let ends_turn = self.charge(place.die);
         self.enqueue(now, place.die, task);
+        if ends_turn {
+            self.go_on_everywhere(now);
+        }
         let put_off = self.collect_if_low(now, place, flush_first);
         if is_cached && self.ftl.is_slc_low(place.die) {
             self.fold_where_due(now, flush_first);
@@ -689,14 +702,29 @@ impl<O: Observe> Flash<O> {
         put_off
     }
 
-    /// The host will program on `die`.
+    /// The host will program on `die`. Returns whether that ends its turn.
     #[inline]
-    fn charge(&mut self, die: u32) {
+    fn charge(&mut self, die: u32) -> bool {
         if self.pace.is_none() || self.programs().folds_at_leisure(die) {
-            return;
+            return false;
         }
-        if let Some(pace) = self.pace.as_mut().filter(|_| !self.collector.is_idle()) {
-            pace.programmed(die);
+        let pace = self.pace.as_mut().filter(|_| !self.collector.is_idle());
+        pace.is_some_and(|pace| pace.programmed(die))
+    }
+
+    /// Whether the collection on a die stands still because it is the turn of the host.
+    #[inline]
+    pub(super) fn waits_for_turn(&self, now: Instant, die: u32) -> bool {
+        self.pace.as_ref().is_some_and(Pace::is_turn_of_host) && self.waits().may_wait(now, die)
+    }
+
+    /// The turn of the host is over: collections go on.
+    pub(super) fn go_on_everywhere(&mut self, now: Instant) {
+        for die in 0..self.dies.len() {
+            if self.dies.is_idle(die) && self.dies.job_on(die).is_some() {
+                let held = self.dispatch(now, die);
+                debug_assert_eq!(held, None, "a die that collects is held already");
+            }
         }
     }
 
@@ -705,9 +733,10 @@ impl<O: Observe> Flash<O> {
     /// operation, so that it ends (IODA §6.2.5). It gives way where it would carry a collection
     /// past the end of its window.
     fn suspend_for_read(&mut self, now: Instant, die: u32) {
-        let Some(cost) = self.dies.suspension(now, die) else { return };
-        if self.waits().has_time_for(now, die, cost * 2 + self.dies.times().read_service) {
-            self.dies.suspend(now, die, cost);
+        let Some(suspension) = self.dies.suspension(now, die) else { return };
+        let length = suspension.cost * 2 + self.dies.times().read_service;
+        if self.waits().has_time_for(now, die, length) {
+            self.dies.suspend(now, die, suspension);
             self.counters_mut().suspensions += 1;
             self.journal.emit(now, || Event::Suspended { die });
         }

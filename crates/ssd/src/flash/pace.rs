@@ -13,10 +13,35 @@ use alloc::vec::Vec;
 /// Parts of a page that credit is counted in.
 const PARTS: i64 = 1 << 16;
 
+/// Whose turn it is on a drive whose dies all take turns at the same time.
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    /// Collections move pages, and programs of the host wait.
+    Collections {
+        /// Pages that were moved in this turn.
+        moved: u64,
+        /// Parts of pages that these gave back.
+        given_back: i64,
+    },
+    /// The host programs, and collections wait.
+    Host {
+        /// Parts of pages that the host may still program.
+        credit: i64,
+    },
+}
+
+impl Turn {
+    const FIRST: Self = Self::Collections { moved: 0, given_back: 0 };
+}
+
 /// The credit of the host on each die.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
     credit: Vec<i64>,
+    /// Whose turn it is; `None` if each die takes turns by itself, one program at a time.
+    turn: Option<Turn>,
+    /// Pages that collections move in a turn.
+    turn_pages: u64,
     /// Pages of a block.
     pages_per_block: u32,
     /// Pages that are programmed at a time.
@@ -27,6 +52,8 @@ impl Pace {
     pub(crate) fn new(config: &Config) -> Option<Self> {
         config.scheduling.paced_writes.then(|| Self {
             credit: vec![0; config.geometry.dies() as usize],
+            turn: (config.scheduling.turn_pages > 0).then_some(Turn::FIRST),
+            turn_pages: u64::from(config.scheduling.turn_pages) * u64::from(config.geometry.dies()),
             pages_per_block: config.geometry.pages_per_block,
             unit_pages: config.cells.map_or(1, |cells| cells.unit_pages()),
         })
@@ -50,23 +77,67 @@ impl Pace {
     /// The collection of a block with so many valid pages begins on a die.
     pub(crate) fn begin(&mut self, die: u32, valid: u32) {
         if valid == 0 {
-            self.credit[die as usize] += i64::from(self.pages_per_block) * PARTS;
+            self.give(die, 0, i64::from(self.pages_per_block) * PARTS);
+        }
+    }
+
+    /// A collection has moved pages on a die and given back parts of others.
+    fn give(&mut self, die: u32, pages: u32, parts: i64) {
+        match &mut self.turn {
+            None => self.credit[die as usize] += parts,
+            Some(Turn::Host { credit }) => *credit += parts,
+            Some(Turn::Collections { moved, given_back }) => {
+                *moved += u64::from(pages);
+                *given_back += parts;
+                if *moved >= self.turn_pages {
+                    self.turn = Some(Turn::Host { credit: *given_back });
+                }
+            }
         }
     }
 
     /// It has moved what is programmed at a time.
     pub(crate) fn moved(&mut self, die: u32, valid: u32) {
         let units = i64::from(valid.div_ceil(self.unit_pages).max(1));
-        self.credit[die as usize] += i64::from(self.given_back(valid)) * PARTS / units;
+        self.give(die, self.unit_pages, i64::from(self.given_back(valid)) * PARTS / units);
+    }
+
+    /// Ends the turn of the host, if it is its turn. Returns whether it was.
+    pub(crate) fn end_turn_of_host(&mut self) -> bool {
+        let Some(Turn::Host { credit }) = self.turn else { return false };
+        self.turn = Some(Turn::Collections { moved: 0, given_back: credit });
+        true
+    }
+
+    /// Whether collections wait for the end of the host's turn.
+    pub(crate) fn is_turn_of_host(&self) -> bool {
+        matches!(self.turn, Some(Turn::Host { .. }))
     }
 
     /// Whether the host may program on a die now.
     pub(crate) fn allows(&self, die: u32) -> bool {
-        self.credit[die as usize] >= 0
+        match self.turn {
+            None => self.credit[die as usize] >= 0,
+            Some(_) => self.is_turn_of_host(),
+        }
     }
 
-    /// The host programs on a die.
-    pub(crate) fn programmed(&mut self, die: u32) {
-        self.credit[die as usize] -= i64::from(self.unit_pages) * PARTS;
+    /// The host programs on a die. Returns whether that ends its turn.
+    pub(crate) fn programmed(&mut self, die: u32) -> bool {
+        let parts = i64::from(self.unit_pages) * PARTS;
+        let Some(turn) = &mut self.turn else {
+            self.credit[die as usize] -= parts;
+            return false;
+        };
+        match turn {
+            // What the host takes up in advance it owes.
+            Turn::Collections { given_back, .. } => *given_back -= parts,
+            Turn::Host { credit } if *credit > parts => *credit -= parts,
+            Turn::Host { credit } => {
+                *credit -= parts;
+                return self.end_turn_of_host();
+            }
+        }
+        false
     }
 }

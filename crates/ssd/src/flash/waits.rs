@@ -69,7 +69,7 @@ impl Waits<'_> {
             self.dies.job_on(die).is_none() || self.config.scheduling.preemptive_collection;
         // How long it waits, and what goes on afterwards and must be over in time.
         let (wait, afterwards, makes_room) = match self.dies.suspension(now, die) {
-            Some(cost) => (cost, cost, true),
+            Some(suspension) => (suspension.after + suspension.cost, suspension.cost, true),
             None if !left.is_zero() => (Duration::ZERO, Duration::ZERO, true),
             None => {
                 // Before the cells of what writes or moves can be interrupted, its data take their
@@ -164,6 +164,13 @@ impl Waits<'_> {
             Some((service, _)) => self.has_time_for(now, die, service),
             None => self.yields_to_channel(now, die),
         }
+    }
+
+    /// Whether the collection on `die` may stand still for as long as the host likes.
+    pub(super) fn may_wait(&self, now: Instant, die: u32) -> bool {
+        let collection = self.dies.collection_on(die).map(|id| self.collector.get(id));
+        collection.is_some_and(|collection| collection.until == Instant::NEVER)
+            && self.has_time_for(now, die, Duration::ZERO)
     }
 
     /// Whether the collection on `die`, for which nothing waits, lets other dies of its channel go

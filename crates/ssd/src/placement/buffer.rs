@@ -54,6 +54,10 @@ struct Page {
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer {
     config: WriteBufferConfig,
+    /// Slots in use at which a full buffer takes in writes again.
+    reopens: u32,
+    /// The buffer was full and takes in nothing yet.
+    closed: bool,
     /// Slots in use at which a free-running flush starts.
     high: u32,
     /// Dirty pages at which it stops.
@@ -85,6 +89,8 @@ impl Buffer {
         let share = |ratio: units::Ratio| ratio.of(u64::from(config.pages)) as u32;
         Self {
             config,
+            reopens: share(config.reopens),
+            closed: false,
             high: share(config.high).max(1),
             low: share(config.low),
             pages: BTreeMap::new(),
@@ -115,7 +121,9 @@ impl Buffer {
         if before.is_some_and(|page| page.dirty) {
             return Admitted::Coalesced;
         }
-        if self.occupied == self.config.pages {
+        self.closed &= self.occupied > self.reopens;
+        if self.closed || self.occupied == self.config.pages {
+            self.closed = self.reopens < self.config.pages;
             return Admitted::No;
         }
         self.occupied += 1;
@@ -238,6 +246,7 @@ impl Buffer {
                 self.answer(now, slot, false, link);
             }
         }
+        flash.set_full(!self.waiting.is_empty());
         self.peak = self.peak.max(self.occupied + self.waiting.len() as u32);
     }
 
@@ -253,7 +262,7 @@ impl Buffer {
 
     /// Whether a free-running flush takes the next page.
     pub(crate) fn drains(&mut self) -> bool {
-        self.draining |= self.occupied >= self.high;
+        self.draining |= self.occupied >= self.high || self.closed;
         self.draining &= self.ready > self.low;
         self.draining
     }

@@ -9,8 +9,8 @@
 use crate::cells::{CellConfig, PAGE_TYPES_MAX, PageTime};
 use crate::config::{
     Allocation, Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config,
-    ContractConfig, FlushRule, Geometry, PreemptionScope, RangeConfig, SchedulingConfig,
-    Suspendable, SuspensionConfig, Timing, WriteBufferConfig,
+    ContractConfig, FlushRule, Geometry, PreemptionScope, PulseConfig, RangeConfig,
+    SchedulingConfig, Suspendable, SuspensionConfig, Timing, WriteBufferConfig,
 };
 use crate::slc_config::{SlcCacheConfig, SlcOverflow};
 use alloc::string::String;
@@ -70,7 +70,7 @@ const fn rated(value: f64) -> Option<Figure> {
 
 /// A cache of SLC blocks.
 #[derive(Clone, Copy)]
-struct SlcRow {
+pub(super) struct SlcRow {
     /// Sensing a page of one bit, in µs.
     read: u64,
     /// MB/s that one die programs in SLC mode, transfers included.
@@ -82,45 +82,52 @@ struct SlcRow {
 }
 
 /// One drive; times in µs.
-struct Row {
-    name: &'static str,
-    source: &'static str,
-    sheet: DataSheet,
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) source: &'static str,
+    pub(super) sheet: DataSheet,
     /// Dies on each of eight channels.
-    dies_per_channel: u32,
+    pub(super) dies_per_channel: u32,
     /// Flash that is sold, of the flash that is there, in parts per million.
-    over_provisioning_ppm: u32,
-    planes: u32,
-    read_groups: u32,
-    blocks_per_plane: u32,
+    pub(super) over_provisioning_ppm: u32,
+    pub(super) planes: u32,
+    pub(super) read_groups: u32,
+    pub(super) blocks_per_plane: u32,
     /// Flash pages in a block of one plane of the product.
-    pages_per_plane_block: u32,
+    pub(super) pages_per_plane_block: u32,
     /// Sensing each page type; as many as there are bits in a cell, 0 for the rest.
-    reads: [u64; PAGE_TYPES_MAX],
-    one_shot: bool,
+    pub(super) reads: [u64; PAGE_TYPES_MAX],
+    pub(super) one_shot: bool,
     /// MB/s that one die programs in the drive, transfers included.
-    program_mb_per_second: f64,
-    erase: u64,
+    pub(super) program_mb_per_second: f64,
+    pub(super) erase: u64,
     /// MB/s of a channel.
-    channel_mb_per_second: f64,
+    pub(super) channel_mb_per_second: f64,
     /// Bandwidth of the link in MB/s.
-    link_mb_per_second: u64,
+    pub(super) link_mb_per_second: u64,
     /// Most commands in a second.
-    commands_per_second: f64,
+    pub(super) commands_per_second: f64,
     /// A read that is alone, in all; from the cache if there is one.
-    read_alone: u64,
+    pub(super) read_alone: u64,
     /// A write that is alone, in all.
-    write_alone: u64,
-    buffer_mib: u32,
-    drive_writes_per_day: f64,
-    slc: Option<SlcRow>,
+    pub(super) write_alone: u64,
+    pub(super) buffer_mib: u32,
+    pub(super) drive_writes_per_day: f64,
+    pub(super) slc: Option<SlcRow>,
+}
+
+impl Row {
+    /// Logical blocks in a block of the model, on all its planes.
+    pub(super) fn pages_per_block(&self) -> u32 {
+        self.pages_per_plane_block * BLOCKS_PER_PAGE * self.planes / BLOCK_SHARE
+    }
 }
 
 /// What the blocks of the model have of the pages of those of the product.
-const BLOCK_SHARE: u32 = 16;
+pub(super) const BLOCK_SHARE: u32 = 16;
 
-const CHANNELS: u32 = 8;
-const LOGICAL_BLOCK_BYTES: u32 = 4096;
+pub(super) const CHANNELS: u32 = 8;
+pub(super) const LOGICAL_BLOCK_BYTES: u32 = 4096;
 /// Logical blocks in a flash page of 16 KiB.
 const BLOCKS_PER_PAGE: u32 = 4;
 
@@ -128,7 +135,7 @@ const BLOCKS_PER_PAGE: u32 = 4;
 const NO_CACHE: CacheSheet =
     CacheSheet { write_behind: None, fill: None, random_write: None, read_alone: None };
 
-const TLC: Row = Row {
+pub(super) const TLC: Row = Row {
     name: "",
     source: "",
     sheet: DataSheet {
@@ -183,7 +190,7 @@ const TLC_176: Row = Row {
 };
 
 /// What the drives with QLC have in common.
-const QLC: Row = Row {
+pub(super) const QLC: Row = Row {
     planes: 4,
     read_groups: 4,
     // 1 Tbit: 32 GiB a plane, 144 layers of 4 strings and 4 bits in a block.
@@ -213,7 +220,7 @@ const CLIENT: Row = Row {
     ..TLC
 };
 
-const ROWS: [Row; 8] = [
+const ROWS: [Row; 12] = [
     Row {
         name: "pm9a3-960",
         source: "Samsung PM9A3 960 GB (PCIe 4, TLC of 128 layers): data sheet; sensing as at ISSCC 2019, programs as its sequential writes need; 80 and 20 us alone are our assumption",
@@ -275,6 +282,83 @@ const ROWS: [Row; 8] = [
         program_mb_per_second: 82.8,
         buffer_mib: 256,
         ..TLC_176
+    },
+    Row {
+        name: "p5520-1920",
+        source: "Solidigm D7-P5520 1.92 TB (PCIe 4, TLC of 144 layers): data sheet; dies of 512 Gbit in four planes and sensing of 45 us on average are our assumption",
+        sheet: DataSheet {
+            sequential_read: used(5_300.0),
+            sequential_write: used(1_900.0),
+            random_read: used(700_000.0),
+            random_write: rated(114_000.0),
+            read_alone: used(75.0),
+            write_alone: used(15.0),
+            ..TLC.sheet
+        },
+        dies_per_channel: 4,
+        planes: 4,
+        blocks_per_plane: 630,
+        pages_per_plane_block: 1728,
+        program_mb_per_second: 59.4,
+        link_mb_per_second: 5_300,
+        commands_per_second: 700_000.0,
+        read_alone: 75,
+        write_alone: 15,
+        buffer_mib: 128,
+        ..TLC
+    },
+    Row {
+        name: "pe8110-960",
+        source: "SK hynix PE8110 960 GB (PCIe 4, TLC of 128 layers): data sheet; dies, sensing and spare as pm9a3-960",
+        sheet: DataSheet {
+            sequential_read: used(6_500.0),
+            sequential_write: used(1_700.0),
+            random_read: used(900_000.0),
+            random_write: rated(70_000.0),
+            read_alone: used(75.0),
+            ..TLC.sheet
+        },
+        program_mb_per_second: 106.3,
+        link_mb_per_second: 6_500,
+        commands_per_second: 900_000.0,
+        read_alone: 75,
+        ..TLC
+    },
+    Row {
+        name: "wd-960",
+        source: "a WD data-centre drive of 960 GB (PCIe 3, TLC): data sheet; dies, sensing and spare as pm9a3-960",
+        sheet: DataSheet {
+            sequential_read: used(3_330.0),
+            sequential_write: used(1_190.0),
+            random_read: used(434_000.0),
+            random_write: rated(49_000.0),
+            read_alone: used(78.0),
+            ..TLC.sheet
+        },
+        program_mb_per_second: 74.4,
+        link_mb_per_second: 3_330,
+        commands_per_second: 434_000.0,
+        read_alone: 78,
+        drive_writes_per_day: 0.8,
+        ..TLC
+    },
+    Row {
+        name: "cm7r-3840",
+        source: "Kioxia CM7-R 3.84 TB (PCIe 5, TLC of 112 layers): data sheet; dies, sensing and spare as pm9a3-960",
+        sheet: DataSheet {
+            sequential_read: used(14_000.0),
+            sequential_write: used(6_750.0),
+            random_read: used(2_700_000.0),
+            random_write: rated(310_000.0),
+            ..TLC.sheet
+        },
+        dies_per_channel: 8,
+        program_mb_per_second: 105.5,
+        channel_mb_per_second: 2_400.0,
+        link_mb_per_second: 14_000,
+        commands_per_second: 2_700_000.0,
+        buffer_mib: 256,
+        ..TLC
     },
     Row {
         name: "p5430-7680",
@@ -374,7 +458,7 @@ pub(super) fn preset(name: &str) -> Option<Config> {
 }
 
 /// Time to move so many bytes at so many MB/s.
-fn at_rate(bytes: f64, mb_per_second: f64) -> Duration {
+pub(super) fn at_rate(bytes: f64, mb_per_second: f64) -> Duration {
     Duration::from_nanos(libm::round(bytes * 1e3 / mb_per_second) as u64)
 }
 
@@ -416,7 +500,7 @@ fn cells(row: &Row, transfer: Duration) -> CellConfig {
     cells
 }
 
-fn build(row: &Row) -> Config {
+pub(super) fn build(row: &Row) -> Config {
     let transfer = at_rate(f64::from(LOGICAL_BLOCK_BYTES), row.channel_mb_per_second);
     let cells = cells(row, transfer);
     let geometry = Geometry {
@@ -424,7 +508,7 @@ fn build(row: &Row) -> Config {
         chips_per_channel: row.dies_per_channel,
         planes_per_chip: 1,
         blocks_per_plane: row.blocks_per_plane,
-        pages_per_block: row.pages_per_plane_block * BLOCKS_PER_PAGE * row.planes / BLOCK_SHARE,
+        pages_per_block: row.pages_per_block(),
         page_bytes: LOGICAL_BLOCK_BYTES,
         scaled_down: BLOCK_SHARE,
     };
@@ -475,11 +559,14 @@ fn build(row: &Row) -> Config {
             preemptive_collection: true,
             preemption_scope: PreemptionScope::Die,
             paced_writes: true,
+            turn_pages: 0,
+            in_order_when_full: false,
             suspension: Some(SuspensionConfig {
                 what: Suspendable::Everything,
                 program: Duration::from_micros(20),
                 erase: Duration::from_micros(40),
                 most: 20,
+                pulses: PulseConfig::NONE,
             }),
         },
         queue: None,
@@ -503,6 +590,7 @@ fn build(row: &Row) -> Config {
             flush: FlushRule::WhenFull,
             high: percent(10),
             low: percent(2),
+            reopens: Ratio::ONE,
         }),
         rain: None,
     }

@@ -212,6 +212,7 @@ fn any_drive_with_a_buffer() -> impl Strategy<Value = Config> {
                 flush: [FlushRule::WhenFull, FlushRule::InWindow][rule],
                 high: Ratio::from_percent(high),
                 low: Ratio::from_parts_per_million(high * 100 * low),
+                reopens: Ratio::from_percent(if low % 2 == 0 { 100 } else { high }),
             });
             config
         },

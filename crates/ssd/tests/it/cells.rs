@@ -6,7 +6,8 @@
 use crate::common::{any_drive, come_to_rest, worn_out};
 use ioda_ssd::{
     Blocking, CellConfig, CollectionUnit, Config, FlushRule, PageTime, PreemptionScope,
-    RangeConfig, SchedulingConfig, Ssd, Suspendable, SuspensionConfig, WriteBufferConfig, presets,
+    PulseConfig, RangeConfig, SchedulingConfig, Ssd, Suspendable, SuspensionConfig,
+    WriteBufferConfig, presets,
 };
 use nvme::{Command, CommandId, Opcode, PlFlag};
 use proptest::prelude::*;
@@ -207,8 +208,12 @@ pub(crate) fn any_drive_with_cells() -> impl Strategy<Value = Config> {
             config.scheduling.paced_writes = paced
                 && config.scheduling.preemptive_collection
                 && config.collection.blocking == Blocking::Die;
+            if config.scheduling.paced_writes && low % 3 > 0 {
+                config.scheduling.turn_pages = cells.unit_pages() * (slots % 5);
+            }
             config.write_buffer = Some(WriteBufferConfig {
                 flush: [FlushRule::WhenFull, FlushRule::InWindow][rule],
+                reopens: Ratio::from_percent(if low % 2 == 0 { 100 } else { high.max(1) }),
                 high: Ratio::from_percent(high),
                 low: Ratio::from_parts_per_million(high * 100 * low),
                 ..WriteBufferConfig::new(cells.unit_pages() * slots)
@@ -251,11 +256,14 @@ pub(crate) fn modern() -> Config {
         read_priority: true,
         preemptive_collection: true,
         paced_writes: true,
+        turn_pages: 0,
+        in_order_when_full: false,
         suspension: Some(SuspensionConfig {
             what: Suspendable::Everything,
             program: Duration::from_micros(20),
             erase: Duration::from_micros(20),
             most: 8,
+            pulses: PulseConfig::NONE,
         }),
     };
     config
@@ -287,6 +295,58 @@ fn paced_writes_keep_free_space_where_it_is() {
     let (paced, alternating) = (run(true), run(false));
     assert!(paced.0 < 20, "{paced:?}");
     assert!(paced.1 * 3 < alternating.1 * 2, "{paced:?} and {alternating:?}");
+}
+
+/// In turns of many pages a write waits for a whole turn of collections, and free space stays where
+/// it is.
+#[test]
+fn turns_of_collections_stall_writes_and_lose_no_space() {
+    let run = |turn_pages| {
+        let mut config = modern();
+        config.scheduling.turn_pages = turn_pages;
+        let unit = config.cells.unwrap().longest_program();
+        let lines = f64::from(config.geometry.blocks_per_plane);
+        let mut drive = Ssd::new(config).unwrap();
+        drive.age(1);
+        let mut host = crate::common::Host::new(2, 32, 100);
+        let (mut last, mut longest) = (Instant::ZERO, Duration::ZERO);
+        let mut fewest = lines;
+        for _ in 0..100 {
+            host.run(&mut drive, 600, |at, _| {
+                longest = longest.max(at.since(last));
+                last = at;
+            });
+            fewest = fewest.min(lines * drive.free_share());
+            drive.check_invariants();
+        }
+        assert!(drive.counters().collections > 20 && fewest > 2.5, "{fewest} lines");
+        longest.as_secs_f64() / unit.as_secs_f64()
+    };
+    let (finely, in_turns) = (run(0), run(8 * 24));
+    assert!(in_turns > 6.0 && in_turns > 1.5 * finely, "{finely} and {in_turns} programs");
+}
+
+/// A buffer that was full takes in nothing until it has room for many: writes wait longer, and then
+/// many come at once.
+#[test]
+fn a_full_buffer_reopens_at_its_mark() {
+    let run = |percent| {
+        let mut config = modern();
+        config.write_buffer.as_mut().unwrap().reopens = Ratio::from_percent(percent);
+        let mut drive = Ssd::new(config).unwrap();
+        drive.age(1);
+        let mut host = crate::common::Host::new(2, 256, 100);
+        let mut batches = 0;
+        let mut last = Instant::ZERO;
+        host.run(&mut drive, 4_000, |at, _| {
+            batches += u32::from(at != last);
+            last = at;
+        });
+        drive.check_invariants();
+        batches
+    };
+    let (at_once, late) = (run(100), run(40));
+    assert!(at_once > 4 * late, "{at_once} and {late} batches");
 }
 
 /// A drive that collects without a pause, because what it gives back goes to the host at once, must

@@ -5,8 +5,8 @@
 
 use crate::common::Host;
 use ioda_ssd::{
-    CollectionUnit, Config, FlushRule, PreemptionScope, Promise, SchedulingConfig, Ssd,
-    Suspendable, SuspensionConfig, Verdict, WriteBufferConfig, presets,
+    CollectionUnit, Config, FlushRule, PreemptionScope, Promise, PulseConfig, SchedulingConfig,
+    Ssd, Suspendable, SuspensionConfig, Verdict, WriteBufferConfig, presets,
 };
 use nvme::{
     ArrayDescription, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag, Status,
@@ -27,12 +27,15 @@ fn config(channels: u32, suspensions: u32) -> Config {
         read_priority: true,
         preemptive_collection: true,
         paced_writes: false,
+        turn_pages: 0,
+        in_order_when_full: false,
         preemption_scope: PreemptionScope::Die,
         suspension: (suspensions > 0).then_some(SuspensionConfig {
             what: Suspendable::Everything,
             program: micros(10),
             erase: micros(20),
             most: suspensions,
+            pulses: PulseConfig::NONE,
         }),
     };
     config

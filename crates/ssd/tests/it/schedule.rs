@@ -4,7 +4,8 @@
 use crate::common::{Host, any_drive};
 use ioda_ssd::{
     Arbitration, Blocking, CollectionTrigger, CollectionUnit, Config, Event, PageOperation,
-    PreemptionScope, QueueConfig, SchedulingConfig, Ssd, Suspendable, SuspensionConfig, presets,
+    PreemptionScope, PulseConfig, QueueConfig, SchedulingConfig, Ssd, Suspendable,
+    SuspensionConfig, presets,
 };
 use nvme::{
     ArrayDescription, Blocked, Cause, CollectionRight, Command, CommandId, Opcode, PlFlag,
@@ -18,6 +19,7 @@ const SUSPENSION: SuspensionConfig = SuspensionConfig {
     program: Duration::from_micros(10),
     erase: Duration::from_micros(100),
     most: 3,
+    pulses: PulseConfig::NONE,
 };
 
 fn small(scheduling: SchedulingConfig) -> Config {
@@ -36,6 +38,8 @@ fn with(read_priority: bool, preemptive: bool, suspension: bool) -> SchedulingCo
         read_priority,
         preemptive_collection: preemptive,
         paced_writes: false,
+        turn_pages: 0,
+        in_order_when_full: false,
         preemption_scope: PreemptionScope::Die,
         suspension: suspension.then_some(SUSPENSION),
     }
@@ -83,6 +87,47 @@ fn reads_overtake_writes_and_interrupt_them() {
         Instant::ZERO + Duration::from_micros(200 + 10 + 40 + 10)
     );
     assert_eq!(drive.counters().suspensions, 1);
+}
+
+#[test]
+fn a_program_is_suspended_at_the_end_of_a_pulse() {
+    let suspending = |pulses| SchedulingConfig {
+        suspension: Some(SuspensionConfig { pulses, ..SUSPENSION }),
+        ..with(true, false, true)
+    };
+    let micros = Duration::from_micros;
+    // Four pulses of 50 us; the read comes at the end of the first, or 10 us before it.
+    let pulses = PulseConfig { program: micros(50), ..PulseConfig::NONE };
+    assert_eq!(read_among_writes(suspending(pulses)).0, micros(10 + 40));
+    let pulses = PulseConfig { program: micros(70), ..PulseConfig::NONE };
+    // Pulses are counted back from the end: they end at 60, 130 and 200 us.
+    assert_eq!(read_among_writes(suspending(pulses)).0, micros(10 + 10 + 40));
+    // A pulse that is as long as the program leaves nothing to suspend.
+    let pulses = PulseConfig { program: micros(200), ..PulseConfig::NONE };
+    let (late, drive) = read_among_writes(suspending(pulses));
+    assert_eq!((late, drive.counters().suspensions), (micros(150 + 40), 0));
+}
+
+#[test]
+fn a_die_goes_on_for_a_while_between_two_suspensions() {
+    let second_read = |apart| {
+        let pulses = PulseConfig { apart: Duration::from_micros(apart), ..PulseConfig::NONE };
+        let suspension = Some(SuspensionConfig { pulses, ..SUSPENSION });
+        let mut drive =
+            Ssd::new(small(SchedulingConfig { suspension, ..with(true, false, true) })).unwrap();
+        send(&mut drive, Instant::ZERO, 0, Opcode::Write);
+        let arrive = |drive: &mut Ssd, id, micros| {
+            let at = Instant::ZERO + Duration::from_micros(micros);
+            send(drive, at, id, Opcode::Read);
+            completion_of(drive, id).since(at)
+        };
+        let first = arrive(&mut drive, 8, 50);
+        assert_eq!(first, Duration::from_micros(10 + 40), "nothing was suspended before");
+        arrive(&mut drive, 9, 105)
+    };
+    // The program goes on from 100 us, and takes 10 us to resume.
+    assert_eq!(second_read(0), Duration::from_micros(10 + 40));
+    assert_eq!(second_read(60), Duration::from_micros(55 + 10 + 40));
 }
 
 #[test]
@@ -427,7 +472,9 @@ proptest! {
         let copy = timing.read + timing.transfer * 2 + timing.program;
         let bound = match config.scheduling.suspension {
             None => copy.max(timing.erase),
-            Some(SuspensionConfig { erase, .. }) => copy.max(erase),
+            Some(SuspensionConfig { erase, pulses, .. }) => {
+                copy.max(erase + pulses.erase + pulses.apart)
+            }
         };
         let mut drive = Ssd::new(config).unwrap();
         drive.age(seed);

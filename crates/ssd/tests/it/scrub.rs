@@ -4,8 +4,8 @@
 
 use crate::common::{Host, any_drive, any_rain_drive, worn_out};
 use ioda_ssd::{
-    CollectionUnit, Config, Counters, Media, PreemptionScope, SchedulingConfig, ScrubConfig, Ssd,
-    Suspendable, SuspensionConfig, presets,
+    CollectionUnit, Config, Counters, Media, PreemptionScope, PulseConfig, SchedulingConfig,
+    ScrubConfig, Ssd, Suspendable, SuspensionConfig, presets,
 };
 use nvme::{Cause, Command, CommandId, Opcode, PlFlag, Status};
 use proptest::prelude::*;
@@ -303,11 +303,14 @@ fn at_moderate_load_everything_is_checked_and_the_tail_stays() {
         program: Duration::from_micros(10),
         erase: Duration::from_micros(100),
         most: 10,
+        pulses: PulseConfig::NONE,
     };
     let in_turns = SchedulingConfig {
         read_priority: true,
         preemptive_collection: true,
         paced_writes: false,
+        turn_pages: 0,
+        in_order_when_full: false,
         preemption_scope: PreemptionScope::Die,
         suspension: Some(suspension),
     };

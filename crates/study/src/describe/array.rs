@@ -180,6 +180,8 @@ fn features(drive: &Config) -> String {
         preemptive_collection,
         preemption_scope,
         paced_writes,
+        turn_pages,
+        in_order_when_full,
         suspension,
     } = drive.scheduling;
     let scope = match drive.collection.blocking {
@@ -202,8 +204,10 @@ fn features(drive: &Config) -> String {
     let for_channel = preemption_scope == PreemptionScope::Channel;
     add(preemptive_collection && !for_channel, "preemptive collection");
     add(preemptive_collection && for_channel, "preemptive collection while its channel is idle");
-    add(paced_writes, "paced writes");
+    add(paced_writes && turn_pages == 0, "paced writes");
+    add(turn_pages > 0, &format!("turns of {turn_pages} pages on each die"));
     add(read_priority, "reads first");
+    add(in_order_when_full, "but not while the write buffer is full");
     let most = suspension.map_or(0, |suspension| suspension.most);
     let of = match suspension.map(|suspension| suspension.what) {
         Some(Suspendable::Collection) => "of a collection's program or erase",

@@ -1,7 +1,8 @@
-//! Drives in configuration files: a preset with changes, or everything spelt out.
+//! Drives in configuration files: a preset or a data sheet with changes, or everything spelt out.
 
 use crate::failure::Failure;
 use crate::settings::cells::CellSettings;
+use crate::settings::data_sheet::DataSheetSettings;
 use crate::settings::idle;
 use crate::settings::retry::RetrySettings;
 use crate::settings::slc::SlcSettings;
@@ -16,9 +17,10 @@ use crate::values::words::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ssd::{
-    Arbitration, Config, QueueConfig, RainConfig, ScrubConfig, Suspendable, SuspensionConfig,
-    WriteBufferConfig,
+    Arbitration, Config, PulseConfig, QueueConfig, RainConfig, ScrubConfig, Suspendable,
+    SuspensionConfig, WriteBufferConfig,
 };
+use std::collections::BTreeMap;
 use std::str::FromStr;
 use units::{Duration, Ratio};
 
@@ -29,12 +31,15 @@ pub(super) const DEFAULT_DRIVE: &str = "femu-artifact";
 const SUSPEND_PROGRAM: Duration = Duration::from_micros(10);
 const SUSPEND_ERASE: Duration = Duration::from_micros(100);
 
-/// The drives: `[drive]`. Whatever is left out is as in `base`.
+/// The drives: `[drive]`. Whatever is left out is as in `base` or as the data sheet has it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DriveSettings {
     /// The preset to start from.
     pub base: Option<String>,
+    /// Figures of a data sheet to make the drive from, in the place of `base`. The other keys
+    /// change what is made; `over_provisioning` then changes the flash and keeps the capacity.
+    pub data_sheet: Option<DataSheetSettings>,
     /// How the drive is called in reports.
     pub name: Option<String>,
     /// Whether the drive is on sale: reports mark policies that need firmware which it lacks.
@@ -102,6 +107,11 @@ pub struct DriveSettings {
     /// Programs of the host take turns with a collection in proportion to what it gives back; for
     /// drives with cells.
     pub paced_writes: Option<bool>,
+    /// Pages that each die moves for collections before programs of the host get their turn; 0 for
+    /// what is programmed at a time. For drives with paced writes.
+    pub turn_pages: Option<u32>,
+    /// While writes wait for room in the buffer, reads neither overtake nor suspend programs.
+    pub in_order_when_full: Option<bool>,
     /// Whose commands those are: what waits for its die, or for any die of its channel (die or
     /// channel).
     pub preemption_scope: Option<Text<Preempts>>,
@@ -114,6 +124,14 @@ pub struct DriveSettings {
     pub suspend_program: Option<Text<Span>>,
     /// Time to suspend an erase, and again to resume it [default: 100us].
     pub suspend_erase: Option<Text<Span>>,
+    /// Length of a pulse of a program, at whose end it can be suspended; 0 for at any time
+    /// [default: 0].
+    pub program_pulse: Option<Text<Span>>,
+    /// Length of a pulse of an erase, at whose end it can be suspended; 0 for at any time
+    /// [default: 0].
+    pub erase_pulse: Option<Text<Span>>,
+    /// Least time for which a die goes on between two suspensions [default: 0].
+    pub suspensions_apart: Option<Text<Span>>,
     /// Commands that the drive works on at a time; 0 for as many as come.
     pub queue_depth: Option<u32>,
     /// Which of the commands that wait for that comes next: one-queue, or with queues of reads and
@@ -147,6 +165,9 @@ pub struct DriveSettings {
     pub flush_high: Option<Text<Percent>>,
     /// Dirty share of the buffer at which it stops.
     pub flush_low: Option<Text<Percent>>,
+    /// Share of the buffer in use at which a full buffer takes in writes again; 100% for as soon as
+    /// one page is free [default: 100%].
+    pub buffer_reopens: Option<Text<Percent>>,
     /// Pages of a RAIN stripe within the drive, parity included; 0 for no RAIN.
     pub rain: Option<u32>,
     /// Pages on a die that collects are computed from the rest of their stripe [default: true].
@@ -185,6 +206,17 @@ impl DriveSettings {
         }
     }
 
+    /// These settings as a configuration file with a drive and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// If a value has no place in TOML, which is a bug.
+    pub fn to_file(&self) -> Result<String, Failure> {
+        let file = BTreeMap::from([("drive", self)]);
+        toml::to_string(&file)
+            .map_err(|error| Failure::internal(format!("cannot write the drive: {error}")))
+    }
+
     /// The preset called `name`, unchanged.
     pub fn preset(name: &str) -> Self {
         Self { base: Some(name.to_owned()), ..Self::default() }
@@ -198,10 +230,15 @@ impl DriveSettings {
             exact_size(u64::from(buffer.pages) * u64::from(g.page_bytes))
         };
         let buffer = write_buffer.as_ref();
+        let pulse = |length: fn(PulseConfig) -> Duration| {
+            let length = length(scheduling.suspension?.pulses);
+            (!length.is_zero()).then(|| text(&exact_duration(length)))?
+        };
         // Drives with cells have times there.
         let pages = config.cells.is_none().then_some(t);
         Self {
             base: None,
+            data_sheet: None,
             name: Some(name.clone()),
             on_sale: contract.is_assumed.then_some(true),
             scaled_down: (g.scaled_down > 1).then_some(g.scaled_down),
@@ -235,6 +272,8 @@ impl DriveSettings {
             read_priority: Some(scheduling.read_priority),
             preemptive_collection: Some(scheduling.preemptive_collection),
             paced_writes: Some(scheduling.paced_writes),
+            turn_pages: (scheduling.turn_pages > 0).then_some(scheduling.turn_pages),
+            in_order_when_full: scheduling.in_order_when_full.then_some(true),
             preemption_scope: text(&Preempts(scheduling.preemption_scope).to_string()),
             suspends: scheduling
                 .suspension
@@ -246,6 +285,9 @@ impl DriveSettings {
             suspend_erase: scheduling
                 .suspension
                 .and_then(|suspension| text(&exact_duration(suspension.erase))),
+            program_pulse: pulse(|pulses| pulses.program),
+            erase_pulse: pulse(|pulses| pulses.erase),
+            suspensions_apart: pulse(|pulses| pulses.apart),
             queue_depth: Some(config.queue.map_or(0, |queue| queue.depth)),
             queue_arbitration: config
                 .queue
@@ -266,6 +308,9 @@ impl DriveSettings {
             buffer_latency: buffer.and_then(|b| text(&exact_duration(b.latency))),
             flush_high: buffer.and_then(|b| text(&exact_percent(b.high))),
             flush_low: buffer.and_then(|b| text(&exact_percent(b.low))),
+            buffer_reopens: buffer
+                .filter(|b| b.reopens != Ratio::ONE)
+                .and_then(|b| text(&exact_percent(b.reopens))),
             rain: Some(rain.map_or(0, |rain| rain.width)),
             tolerant_reads: rain.map(|rain| rain.tolerant_reads),
             rotating_collection: rain.and_then(|rain| text(&Rotating(rain.rotation).to_string())),
@@ -276,9 +321,7 @@ impl DriveSettings {
 
     /// The drive that these settings describe.
     pub fn build(&self) -> Result<Config, Failure> {
-        let base = self.base.as_deref().unwrap_or(DEFAULT_DRIVE);
-        let mut config = ssd::presets::preset(base)
-            .ok_or_else(|| Failure::usage(Unknown::new("drive", base, ssd::presets::names())))?;
+        let mut config = self.beginning()?;
         let before = config.clone();
         let g = &mut config.geometry;
         put(&mut g.scaled_down, self.scaled_down);
@@ -334,15 +377,13 @@ impl DriveSettings {
         put(&mut config.scheduling.read_priority, self.read_priority);
         put(&mut config.scheduling.preemptive_collection, self.preemptive_collection);
         put(&mut config.scheduling.paced_writes, self.paced_writes);
+        put(&mut config.scheduling.turn_pages, self.turn_pages);
+        put(&mut config.scheduling.in_order_when_full, self.in_order_when_full);
         let scope = value(&self.preemption_scope).map(|Preempts(scope)| scope);
         put(&mut config.scheduling.preemption_scope, scope);
         let allocation = value(&self.allocation).map(|Allocates(allocation)| allocation);
         put(&mut config.allocation, allocation);
-        self.put_suspension(
-            &mut config,
-            length(&self.suspend_program),
-            length(&self.suspend_erase),
-        )?;
+        self.put_suspension(&mut config)?;
         config.queue = self.queue(config.queue)?;
         if let Some(retry) = &self.read_retry {
             config.retry = retry.build(config.retry);
@@ -363,10 +404,33 @@ impl DriveSettings {
         config.write_buffer = self.buffer(&config)?;
         config.rain = self.rain_stripes(config.rain)?;
         idle::refuse(self, &config)?;
-        if config != before {
-            config.name = self.name.clone().unwrap_or_else(|| format!("{base}, changed"));
+        let is_changed = config != before;
+        match &self.name {
+            Some(name) if is_changed || self.data_sheet.is_some() => config.name.clone_from(name),
+            None if is_changed => config.name += ", changed",
+            _ => {}
         }
         Ok(config)
+    }
+
+    /// The drive that the other keys change: a preset, or made from a data sheet.
+    fn beginning(&self) -> Result<Config, Failure> {
+        let Some(sheet) = &self.data_sheet else {
+            let base = self.base.as_deref().unwrap_or(DEFAULT_DRIVE);
+            return ssd::presets::preset(base)
+                .ok_or_else(|| Failure::usage(Unknown::new("drive", base, ssd::presets::names())));
+        };
+        if let Some(base) = &self.base {
+            return Err(Failure::usage(format!(
+                "base is {base:?} beside [drive.data_sheet], but a drive begins with one of them; \
+                 leave out base or that table"
+            )));
+        }
+        // A share that stands beside the table keeps the capacity, so the blocks depend on it.
+        let spare = value(&self.over_provisioning).map(|Percent(ratio)| ratio);
+        let figures = sheet.figures(spare)?;
+        ssd::presets::from_data_sheet(&figures)
+            .map_err(|error| Failure::usage(format!("data sheet: {error}")))
     }
 
     /// The slots for commands, of a drive that had `base`.
@@ -417,6 +481,7 @@ impl DriveSettings {
             put(&mut buffer.latency, value(&self.buffer_latency).map(|Span(length)| length));
             put(&mut buffer.high, value(&self.flush_high).map(|Percent(share)| share));
             put(&mut buffer.low, value(&self.flush_low).map(|Percent(share)| share));
+            put(&mut buffer.reopens, value(&self.buffer_reopens).map(|Percent(share)| share));
             return Ok(Some(*buffer));
         }
         let idle = [
@@ -424,6 +489,7 @@ impl DriveSettings {
             ("buffer_latency", self.buffer_latency.is_some()),
             ("flush_high", self.flush_high.is_some()),
             ("flush_low", self.flush_low.is_some()),
+            ("buffer_reopens", self.buffer_reopens.is_some()),
         ];
         match idle.into_iter().find(|(_, given)| *given) {
             Some((key, _)) => Err(Failure::usage(format!(
@@ -467,30 +533,43 @@ impl DriveSettings {
     }
 
     /// Programs and erases that may be interrupted.
-    fn put_suspension(
-        &self,
-        config: &mut Config,
-        program: Option<Duration>,
-        erase: Option<Duration>,
-    ) -> Result<(), Failure> {
+    fn put_suspension(&self, config: &mut Config) -> Result<(), Failure> {
         let before = config.scheduling.suspension;
         let most = self.suspensions.or(before.map(|suspension| suspension.most)).unwrap_or(0);
-        let what = value(&self.suspends).map(|Suspends(what)| what);
-        if most == 0 && (program.is_some() || erase.is_some() || what.is_some()) {
-            return Err(Failure::usage(
-                "suspend_program, suspend_erase and suspends are of no use while suspensions is 0; \
-                 set it to the most that one operation may suffer",
-            ));
+        if most == 0 {
+            let idle = [
+                ("suspends", self.suspends.is_some()),
+                ("suspend_program", self.suspend_program.is_some()),
+                ("suspend_erase", self.suspend_erase.is_some()),
+                ("program_pulse", self.program_pulse.is_some()),
+                ("erase_pulse", self.erase_pulse.is_some()),
+                ("suspensions_apart", self.suspensions_apart.is_some()),
+            ];
+            if let Some((key, _)) = idle.into_iter().find(|(_, given)| *given) {
+                return Err(Failure::usage(format!(
+                    "{key} is of no use while suspensions is 0; set suspensions to the most that \
+                     one operation may suffer, or leave {key} out"
+                )));
+            }
+            config.scheduling.suspension = None;
+            return Ok(());
         }
-        let cost = |given: Option<Duration>, before: Option<Duration>, usual| {
-            given.or(before).unwrap_or(usual)
-        };
-        config.scheduling.suspension = (most > 0).then(|| SuspensionConfig {
-            what: what.or(before.map(|s| s.what)).unwrap_or(Suspendable::Everything),
-            program: cost(program, before.map(|s| s.program), SUSPEND_PROGRAM),
-            erase: cost(erase, before.map(|s| s.erase), SUSPEND_ERASE),
+        let mut suspension = before.unwrap_or(SuspensionConfig {
+            what: Suspendable::Everything,
+            program: SUSPEND_PROGRAM,
+            erase: SUSPEND_ERASE,
             most,
+            pulses: PulseConfig::NONE,
         });
+        let length = |setting| value(setting).map(|Span(duration)| duration);
+        suspension.most = most;
+        put(&mut suspension.what, value(&self.suspends).map(|Suspends(what)| what));
+        put(&mut suspension.program, length(&self.suspend_program));
+        put(&mut suspension.erase, length(&self.suspend_erase));
+        put(&mut suspension.pulses.program, length(&self.program_pulse));
+        put(&mut suspension.pulses.erase, length(&self.erase_pulse));
+        put(&mut suspension.pulses.apart, length(&self.suspensions_apart));
+        config.scheduling.suspension = Some(suspension);
         Ok(())
     }
 
@@ -589,6 +668,57 @@ mod tests {
         let config = settings.build().unwrap();
         assert_eq!(config.collection.soft, Ratio::from_percent(5));
         assert_eq!(config.name, "femu-artifact, changed");
+    }
+
+    const SHEET: &str = "[data_sheet]\ncapacity = '0.96TB'\nsequential_read = '6.5GB/s'\n\
+                         sequential_write = '1500MB/s'\nrandom_read = 580000\n\
+                         read_latency = '75us'\n";
+
+    fn refused(text: &str) -> String {
+        toml::from_str::<DriveSettings>(text).unwrap().build().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_drive_with_a_data_sheet_survives_being_spelt_out() {
+        let settings = toml::from_str::<DriveSettings>(SHEET).unwrap();
+        let written = toml::to_string(&settings).unwrap();
+        assert_eq!(toml::from_str::<DriveSettings>(&written).unwrap(), settings, "{written}");
+        let config = settings.build().unwrap();
+        assert_eq!((config.name.as_str(), config.validate()), ("data sheet", Ok(())));
+        let full = toml::to_string(&DriveSettings::full(&config)).unwrap();
+        let again: DriveSettings = toml::from_str(&full).unwrap();
+        assert_eq!(again.build().unwrap(), config, "{full}");
+    }
+
+    #[test]
+    fn other_keys_change_a_drive_with_a_data_sheet() {
+        let of = |text: &str| {
+            let text = format!("{text}\n{SHEET}");
+            toml::from_str::<DriveSettings>(&text).unwrap().build().unwrap()
+        };
+        let usual = of("");
+        let slow = of("erase = '9ms'");
+        assert_eq!((slow.timing.erase, slow.geometry), (Duration::from_millis(9), usual.geometry));
+        assert_eq!(slow.name, "data sheet, changed");
+        assert_eq!(of("name = 'mine'").name, "mine");
+        // The capacity stays, and so do the superblocks between the watermarks.
+        let spare = of("over_provisioning = '27%'");
+        let ratio = spare.logical_bytes() as f64 / usual.logical_bytes() as f64;
+        assert!((ratio - 1.0).abs() < 0.01, "{ratio}");
+        assert_eq!(spare.soft_blocks(), usual.soft_blocks());
+    }
+
+    #[test]
+    fn data_sheets_that_make_no_drive_are_refused() {
+        let both = refused(&format!("base = 'femu'\n{SHEET}"));
+        assert!(both.starts_with("base is \"femu\" beside [drive.data_sheet], but"), "{both}");
+        let lacking = refused("[data_sheet]\ncapacity = '960GB'\n");
+        assert!(lacking.starts_with("data_sheet.sequential_read is missing; a drive"), "{lacking}");
+        let slow = refused(&SHEET.replace("1500MB/s", "1500"));
+        assert!(slow.starts_with("data sheet: sequential_write is 0.0015 MB/s; it"), "{slow}");
+        let word = format!("{SHEET}flash = 'slc'\n");
+        let error = toml::from_str::<DriveSettings>(&word).unwrap_err().to_string();
+        assert!(error.contains("flash \"slc\" is not one of tlc, qlc"), "{error}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! the manifest of a report writes it back. Flags lie over the file.
 
 mod cells;
+mod data_sheet;
 mod drive;
 mod file;
 mod hosts;
@@ -17,6 +18,7 @@ mod stage;
 mod windows;
 mod workload;
 
+pub use data_sheet::DataSheetSettings;
 pub use drive::DriveSettings;
 pub use file::{drive_from, load, parse};
 pub use hosts::HostSettings;

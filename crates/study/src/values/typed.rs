@@ -1,5 +1,6 @@
 //! What values that people type look like: the types in schemas and in the reference.
 
+use crate::values::decimal::{DecimalRate, DecimalSize};
 use crate::values::quantity::{
     Bandwidth, BufferSize, Factor, JournalUse, OnOff, Percent, PolicyName, Raid, Runtime,
     ScrubAfter, Size, Span, Text, TimeWindow,
@@ -61,6 +62,14 @@ impl Spelled for Runtime {
 
 impl Spelled for Size {
     const TYPE: &str = "size, such as `4k` or `1.5g`; a number alone is in bytes";
+}
+
+impl Spelled for DecimalSize {
+    const TYPE: &str = "size of a data sheet, such as `960GB` (10^9 bytes) or `894GiB`";
+}
+
+impl Spelled for DecimalRate {
+    const TYPE: &str = "rate of a data sheet, such as `6500MB/s` (10^6 bytes)";
 }
 
 impl Spelled for Percent {

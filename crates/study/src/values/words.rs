@@ -6,6 +6,7 @@ use crate::values::typed::Spelled;
 use array::policy::{BaseRule, ParityReads, QuietReads};
 use live::clock::Spin;
 use sim::Preparation;
+use ssd::presets::Flash;
 use ssd::{
     Allocation, Arbitration, Blocking, CollectionTrigger, CollectionUnit, FlushRule,
     PreemptionScope, RangePlacement, Rotation, SlcOverflow, Suspendable,
@@ -145,6 +146,15 @@ pub struct Overflow(pub SlcOverflow);
 spelled! { Overflow, "overflow":
     "bypass" => Overflow(SlcOverflow::Bypass),
     "wait" => Overflow(SlcOverflow::Wait),
+}
+
+/// Bits in a cell, as data sheets name them.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FlashName(pub Flash);
+
+spelled! { FlashName, "flash":
+    "tlc" => FlashName(Flash::Tlc),
+    "qlc" => FlashName(Flash::Qlc),
 }
 
 /// Whether the dies of a plane group take turns in collecting.

@@ -1,4 +1,5 @@
-//! Each key of `[drive]`, over its range and on each preset: it changes a result, or it is refused.
+//! Each key of `[drive]`, over its range, on each preset and on a drive with a data sheet: it changes
+//! a result, or it is refused.
 
 use array::policy::PolicyKind;
 use ioda_study::Silent;
@@ -44,11 +45,16 @@ const VALUES: &[(&str, &str)] = &[
     ("read_priority", "[true, false]"),
     ("preemptive_collection", "[true, false]"),
     ("paced_writes", "[true, false]"),
+    ("turn_pages", "[0, 96, 500]"),
+    ("in_order_when_full", "[true, false]"),
     ("preemption_scope", "['die', 'channel']"),
     ("suspensions", "[0, 1, 9]"),
     ("suspends", "['everything', 'collection']"),
     ("suspend_program", "['1us', '1ms']"),
     ("suspend_erase", "['1us', '1ms']"),
+    ("program_pulse", "['0', '50us', '10ms']"),
+    ("erase_pulse", "['0', '500us']"),
+    ("suspensions_apart", "['0', '300us']"),
     ("queue_depth", "[0, 1, 8]"),
     ("queue_arbitration", "['one-queue', 'round-robin', '4:1']"),
     ("scrub_after", "['none', '1ms', '10ms']"),
@@ -64,6 +70,7 @@ const VALUES: &[(&str, &str)] = &[
     ("buffer_latency", "['1us', '100us']"),
     ("flush_high", "['50%', '100%']"),
     ("flush_low", "['0%', '40%']"),
+    ("buffer_reopens", "['0%', '50%', '100%']"),
     ("rain", "[0, 4, 8]"),
     ("tolerant_reads", "[true, false]"),
     ("rotating_collection", "['off', 'on', 'forced']"),
@@ -89,6 +96,27 @@ const VALUES: &[(&str, &str)] = &[
     ("read_retry.age_share", "['0%', '5%']"),
     ("read_retry.age_months", "[0, 12]"),
     ("read_retry.most", "[0, 1, 20]"),
+    ("data_sheet.capacity", "['100GB', '480GB', '3.84TB']"),
+    ("data_sheet.sequential_read", "['3GB/s', '14GB/s']"),
+    ("data_sheet.sequential_write", "['800MB/s', '2.5GB/s']"),
+    ("data_sheet.random_read", "[100000, 1000000]"),
+    // Only the calibration reads it.
+    ("data_sheet.random_write", "[]"),
+    ("data_sheet.read_latency", "['20us', '60us', '200us']"),
+    ("data_sheet.write_latency", "['1us', '10us', '100us']"),
+    ("data_sheet.drive_writes_per_day", "[0.3, 10.0]"),
+    ("data_sheet.power_loss_protection", "[true, false]"),
+    ("data_sheet.flash", "['tlc', 'qlc']"),
+];
+
+/// A drive that is made from a data sheet.
+const SHEET: &str = "[data_sheet]\ncapacity = '960GB'\nsequential_read = '6500MB/s'\n\
+                     sequential_write = '1500MB/s'\nrandom_read = 580000\n";
+
+/// Keys that count only without another, which [`small`] sets.
+const WITHOUT: &[(&str, &str)] = &[
+    ("data_sheet.write_latency", "write_buffer"),
+    ("data_sheet.power_loss_protection", "write_buffer"),
 ];
 
 /// Keys that count beside others only, or not in a short run without them.
@@ -102,11 +130,18 @@ const WITH: &[(&str, &str)] = &[
     ("read_retry.most", "[read_retry]\nshare = '50%'"),
 ];
 
-/// A drive like the preset that is prepared in milliseconds.
-fn small(name: &str) -> DriveSettings {
+/// The presets and a drive with a data sheet, by their names.
+fn drives() -> Vec<(&'static str, DriveSettings)> {
+    let sheet = toml::from_str(SHEET).expect("SHEET has keys of [drive]");
+    let presets = ssd::presets::names().map(|name| (name, DriveSettings::preset(name)));
+    presets.chain([("data sheet", sheet)]).collect()
+}
+
+/// A drive like `whole` that is prepared in milliseconds.
+fn small(whole: &DriveSettings) -> DriveSettings {
     let is_possible =
         |drive: &DriveSettings| drive.build().is_ok_and(|config| config.validate().is_ok());
-    let mut drive = DriveSettings::preset(name);
+    let mut drive = whole.clone();
     let mut try_with = |change: &dyn Fn(&mut DriveSettings)| {
         let mut changed = drive.clone();
         change(&mut changed);
@@ -123,7 +158,7 @@ fn small(name: &str) -> DriveSettings {
             drive.chips_per_channel = Some(chips);
         })
     });
-    let preset = ssd::presets::preset(name).expect("a listed preset exists");
+    let preset = whole.build().expect("a listed drive exists");
     if preset.write_buffer.is_some() {
         try_with(&|drive| drive.write_buffer = "1m".parse().ok());
     }
@@ -145,11 +180,15 @@ fn small(name: &str) -> DriveSettings {
     drive
 }
 
-/// The preset with the keys of [`WITH`].
+/// The preset with the keys of [`WITH`], and without those of [`WITHOUT`].
 fn base(preset: &DriveSettings, key: &str) -> DriveSettings {
-    let Some((_, with)) = WITH.iter().find(|(of, _)| *of == key) else { return preset.clone() };
     let mut table = Table::try_from(preset).expect("settings are a table");
-    table.extend(toml::from_str::<Table>(with).expect("WITH is TOML"));
+    if let Some((_, with)) = WITH.iter().find(|(of, _)| *of == key) {
+        table.extend(toml::from_str::<Table>(with).expect("WITH is TOML"));
+    }
+    if let Some((_, without)) = WITHOUT.iter().find(|(of, _)| *of == key) {
+        table.remove(*without);
+    }
     table.try_into().expect("WITH has keys of [drive]")
 }
 
@@ -160,9 +199,12 @@ fn keys() -> Vec<String> {
         of["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
     };
     let mut keys = properties(schema.as_value());
-    for (table, definition) in
-        [("cells", "CellSettings"), ("slc_cache", "SlcSettings"), ("read_retry", "RetrySettings")]
-    {
+    for (table, definition) in [
+        ("cells", "CellSettings"),
+        ("slc_cache", "SlcSettings"),
+        ("read_retry", "RetrySettings"),
+        ("data_sheet", "DataSheetSettings"),
+    ] {
         keys.retain(|key| key != table);
         let inner = properties(&schema.as_value()["$defs"][definition]);
         keys.extend(inner.into_iter().map(|key| format!("{table}.{key}")));
@@ -253,8 +295,8 @@ fn every_key_changes_a_result_or_is_refused() {
     assert_eq!(keys.len(), values.len(), "each value is of a key");
     let mut idle = Vec::new();
     let (mut changed, mut refused) = (0, 0);
-    for name in ssd::presets::names() {
-        let preset = small(name);
+    for (name, whole) in drives() {
+        let preset = small(&whole);
         let usual = ASKED.map(|ask| ask(&preset));
         for (key, values) in &values {
             let base = base(&preset, key);

@@ -9,8 +9,8 @@ use array::policy::{
 use ioda_sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::{
     Allocation, Arbitration, Blocking, CellConfig, CollectionTrigger, CollectionUnit, FlushRule,
-    PageTime, PreemptionScope, QueueConfig, RainConfig, RangeConfig, RangePlacement, RetryConfig,
-    Rotation, SchedulingConfig, ScrubConfig, SlcCacheConfig, SlcOverflow, Suspendable,
+    PageTime, PreemptionScope, PulseConfig, QueueConfig, RainConfig, RangeConfig, RangePlacement,
+    RetryConfig, Rotation, SchedulingConfig, ScrubConfig, SlcCacheConfig, SlcOverflow, Suspendable,
     SuspensionConfig, WriteBufferConfig, presets,
 };
 use units::{Duration, Ratio, Rng};
@@ -55,6 +55,8 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
         let read_priority = rng.below(2) == 0;
         drive.scheduling = SchedulingConfig {
             paced_writes: false,
+            turn_pages: 0,
+            in_order_when_full: false,
             read_priority,
             preemptive_collection: rng.below(2) == 0,
             preemption_scope: PreemptionScope::Die,
@@ -63,6 +65,7 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
                 program,
                 erase,
                 most,
+                pulses: PulseConfig::NONE,
             }),
         };
     }

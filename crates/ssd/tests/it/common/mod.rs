@@ -8,9 +8,9 @@
 )]
 
 use ioda_ssd::{
-    Arbitration, Blocking, CollectionTrigger, CollectionUnit, Config, PreemptionScope, QueueConfig,
-    RainConfig, RangeConfig, RangePlacement, Rotation, SchedulingConfig, ScrubConfig, Ssd,
-    Suspendable, SuspensionConfig, WriteBufferConfig, presets,
+    Arbitration, Blocking, CollectionTrigger, CollectionUnit, Config, PreemptionScope, PulseConfig,
+    QueueConfig, RainConfig, RangeConfig, RangePlacement, Rotation, SchedulingConfig, ScrubConfig,
+    Ssd, Suspendable, SuspensionConfig, WriteBufferConfig, presets,
 };
 use nvme::{
     ArrayDescription, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag, Status,
@@ -154,11 +154,18 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                         program: Duration::from_micros(10),
                         erase: Duration::from_micros(100),
                         most,
+                        pulses: PulseConfig {
+                            program: Duration::from_micros(30 * scrub),
+                            erase: Duration::from_micros(700 * transfer),
+                            apart: Duration::from_micros(50 * u64::from(shares.3)),
+                        },
                     };
                     config.scheduling = SchedulingConfig {
                         read_priority,
                         preemptive_collection,
                         paced_writes: false,
+                        turn_pages: 0,
+                        in_order_when_full: read_priority && shares.4 % 2 == 0,
                         preemption_scope: match most % 2 {
                             0 => PreemptionScope::Die,
                             _ => PreemptionScope::Channel,

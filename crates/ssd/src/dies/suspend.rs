@@ -1,0 +1,102 @@
+//! The rules of suspension: which program or erase of a die can be interrupted for a read, and when.
+//!
+//! Knows: the limits of suspension, pulses, whether reads go in order for now. Does not know: queues,
+//! and whether a collection has time for it.
+
+use crate::config::{SchedulingConfig, Suspendable, SuspensionConfig};
+use crate::dies::die::{Die, State, Step};
+use units::{Duration, Instant};
+
+/// The interruption of a program or an erase.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Suspension {
+    /// Time for which the operation goes on until it can be interrupted.
+    pub(crate) after: Duration,
+    /// Time to suspend it, and again to resume it.
+    pub(crate) cost: Duration,
+}
+
+/// The rules of suspension on the dies of a drive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Suspender {
+    config: Option<SuspensionConfig>,
+    in_order_when_full: bool,
+    /// Reads neither overtake nor suspend programs, because writes wait for room in the buffer.
+    in_order: bool,
+}
+
+impl Suspender {
+    pub(super) fn new(scheduling: &SchedulingConfig) -> Self {
+        let SchedulingConfig { suspension: config, in_order_when_full, .. } = *scheduling;
+        Self { config, in_order_when_full, in_order: false }
+    }
+
+    /// The rules have changed.
+    pub(super) fn set_config(&mut self, scheduling: &SchedulingConfig) {
+        *self = Self { in_order: self.in_order, ..Self::new(scheduling) };
+    }
+
+    /// Whether anything is ever suspended.
+    #[inline]
+    pub(super) fn is_on(&self) -> bool {
+        self.config.is_some()
+    }
+
+    /// Writes wait for room in the buffer (`true`), or do not any more.
+    #[inline]
+    pub(super) fn set_full(&mut self, is_full: bool) {
+        self.in_order = is_full && self.in_order_when_full;
+    }
+
+    /// Whether reads go in order with programs for now.
+    #[inline]
+    pub(super) fn is_in_order(&self) -> bool {
+        self.in_order
+    }
+
+    /// Whether collections alone are suspended.
+    #[inline]
+    pub(super) fn suspends_collections_only(&self) -> bool {
+        self.config.is_some_and(|config| config.what == Suspendable::Collection)
+    }
+
+    /// The suspension of the operation in service on a die, which has `left` to go; `None` if it
+    /// cannot be interrupted, or nothing is gained by it.
+    pub(super) fn suspension_of(
+        &self,
+        now: Instant,
+        die: &Die,
+        left: Duration,
+    ) -> Option<Suspension> {
+        let config = self.config.filter(|_| !self.in_order)?;
+        let (cost, pulse) = match die.state {
+            State::Serving(..) if config.what == Suspendable::Collection => return None,
+            State::Serving(_, Step::Program)
+            | State::Copying(_, Step::Program)
+            | State::Relocating(Step::Program) => (config.program, config.pulses.program),
+            State::Erasing => (config.erase, config.pulses.erase),
+            _ => return None,
+        };
+        if die.suspensions >= config.most {
+            return None;
+        }
+        let after = end_of_pulse(left, die.suspendable_from.since(now), pulse);
+        // Nothing is gained from interrupting what is over sooner.
+        (left > after + cost).then_some(Suspension { after, cost })
+    }
+
+    /// The earliest next suspension of an operation that is resumed at `now`.
+    pub(super) fn next_after(&self, now: Instant) -> Instant {
+        self.config.map_or(now, |config| now + config.pulses.apart)
+    }
+}
+
+/// Time until the first end of a pulse at or behind `earliest`, of an operation with `left` to go.
+/// Pulses are counted back from the end of the operation.
+fn end_of_pulse(left: Duration, earliest: Duration, pulse: Duration) -> Duration {
+    let behind = left.saturating_sub(earliest);
+    match pulse.as_nanos() {
+        0 => earliest,
+        pulse => earliest + Duration::from_nanos(behind.as_nanos() % pulse),
+    }
+}

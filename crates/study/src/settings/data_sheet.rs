@@ -1,0 +1,81 @@
+//! Data sheets in configuration files: `[drive.data_sheet]`.
+
+use crate::failure::Failure;
+use crate::values::decimal::{DecimalRate, DecimalSize};
+use crate::values::quantity::{Span, Text};
+use crate::values::words::FlashName;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use ssd::presets::{Flash, SheetDrive};
+use units::{Duration, Ratio};
+
+/// The figures of a data sheet, from which a whole drive is made: `[drive.data_sheet]`. The table
+/// stands in the place of `base`. GB are 10^9 bytes here, GiB are 2^30.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DataSheetSettings {
+    /// Bytes that the host sees; always needed.
+    pub capacity: Option<Text<DecimalSize>>,
+    /// Sequential reads of 128 KiB, the rate of the link; always needed.
+    pub sequential_read: Option<Text<DecimalRate>>,
+    /// Sequential writes of 128 KiB, which all dies program together; always needed. For a drive
+    /// with an SLC cache, the rate behind the cache.
+    pub sequential_write: Option<Text<DecimalRate>>,
+    /// Random reads of 4 KiB per second, the most commands of the link; always needed.
+    pub random_read: Option<u64>,
+    /// Random writes of 4 KiB per second in steady state: compared with the model by `ioda presets
+    /// drives --calibration`, otherwise unused.
+    pub random_write: Option<u64>,
+    /// A read of 4 KiB alone [default: 80us, QLC 108us].
+    pub read_latency: Option<Text<Span>>,
+    /// A write of 4 KiB alone [default: 20us, QLC 13us].
+    pub write_latency: Option<Text<Span>>,
+    /// Drive writes per day over the warranty [default: 1, QLC 0.58].
+    pub drive_writes_per_day: Option<f64>,
+    /// The write buffer survives a power cut: 4 MiB for each die, else two programs of each die
+    /// [default: true].
+    pub power_loss_protection: Option<bool>,
+    /// Bits in a cell: three (tlc) or four (qlc) [default: tlc].
+    pub flash: Option<Text<FlashName>>,
+}
+
+/// The value of a key that a drive cannot be made without.
+fn needed<T: Copy>(key: &str, value: Option<T>) -> Result<T, Failure> {
+    value.ok_or_else(|| {
+        Failure::usage(format!(
+            "data_sheet.{key} is missing; a drive is made from capacity, sequential_read, \
+             sequential_write and random_read, so add it to [drive.data_sheet]"
+        ))
+    })
+}
+
+fn span(text: &Option<Text<Span>>) -> Option<Duration> {
+    text.as_ref().map(|text| text.value.0)
+}
+
+impl DataSheetSettings {
+    /// The figures, of a drive whose spare share is `over_provisioning` if that is set.
+    pub fn figures(&self, over_provisioning: Option<Ratio>) -> Result<SheetDrive, Failure> {
+        let rate = |text: &Option<Text<DecimalRate>>| text.as_ref().map(|text| text.value.0);
+        let capacity = self.capacity.as_ref().map(|text| text.value.0);
+        Ok(SheetDrive {
+            capacity_bytes: needed("capacity", capacity)?,
+            sequential_read_bytes_per_second: needed(
+                "sequential_read",
+                rate(&self.sequential_read),
+            )?,
+            sequential_write_bytes_per_second: needed(
+                "sequential_write",
+                rate(&self.sequential_write),
+            )?,
+            random_reads_per_second: needed("random_read", self.random_read)?,
+            random_writes_per_second: self.random_write,
+            read_latency: span(&self.read_latency),
+            write_latency: span(&self.write_latency),
+            drive_writes_per_day: self.drive_writes_per_day,
+            power_loss_protection: self.power_loss_protection.unwrap_or(true),
+            flash: self.flash.as_ref().map_or(Flash::default(), |text| text.value.0),
+            over_provisioning,
+        })
+    }
+}
