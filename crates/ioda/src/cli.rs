@@ -2,8 +2,8 @@
 
 use crate::arguments::SimulationArgs;
 use crate::commands::{
-    bench, completions, ctl, drive, explain, load, man, plan, presets, reproduce, schema, serve,
-    survey, sweep, torture, trace,
+    bench, completions, ctl, drive, explain, fit, load, man, plan, presets, reproduce, schema,
+    serve, survey, sweep, torture, trace,
 };
 use crate::driving::DriveArgs;
 use crate::log::LogArgs;
@@ -38,6 +38,7 @@ Start here:
   ioda run my.csv.zst              your own trace under IODA
   ioda explain --worst 5           the slowest reads, and why; --request N tells one life
   ioda plan                        which busy windows keep the contract, on paper
+  ioda fit                         a drive of your own, from a measurement with fio
   ioda reproduce                   the figures of the article, claim by claim
   ioda survey                      all policies, nine workloads, and what each policy costs
   ioda sweep --vary load=0.01,0.1  one parameter or two over a range, curves and heat maps
@@ -77,6 +78,9 @@ pub(crate) enum Command {
     /// List drives, workloads and policies
     #[command(after_help = presets::EXAMPLES)]
     Presets(presets::PresetsArgs),
+    /// Find the drive whose modelled latencies are nearest to measured ones
+    #[command(after_help = fit::EXAMPLES)]
+    Fit(Box<fit::FitArgs>),
     /// Measure how fast the simulator is here, and how punctual this machine is
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::BenchArgs),

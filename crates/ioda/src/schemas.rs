@@ -3,6 +3,7 @@
 use crate::commands::{bench, explain, plan, presets, reproduce, torture, trace};
 use crate::driving::Ready;
 use live::control::{ANSWER_SCHEMA, Answer, STATUS_SCHEMA, Status};
+use report::fit::FitReport;
 use report::schema::{self, Document};
 use report::{Comparison, story::Story, survey::Survey, sweep::Sweep};
 use schemars::JsonSchema;
@@ -22,7 +23,7 @@ pub(crate) struct Published {
 }
 
 /// What is written, in the order of the reference.
-pub(crate) const DOCUMENTS: [Published; 22] = [
+pub(crate) const DOCUMENTS: [Published; 23] = [
     document::<Comparison>("`ioda compare`, `run` and `load` with `--json`"),
     document::<Survey>("`survey.json` in the folder of `ioda survey`"),
     document::<Sweep>("`ioda sweep --json`, and `sweep.json` in its folder"),
@@ -33,6 +34,7 @@ pub(crate) const DOCUMENTS: [Published; 22] = [
     document::<reproduce::document::Reproduction>("`ioda reproduce --json`"),
     document::<reproduce::live::Clocks>("`ioda reproduce live --json`"),
     document::<reproduce::lab::Laboratory>("`ioda reproduce lab --json`"),
+    document::<FitReport>("`ioda fit --json`, and `fit.json` in its folder"),
     document::<presets::Presets>("`ioda presets --json`"),
     document::<presets::Calibrations>("`ioda presets drives --calibration --json`"),
     document::<trace::document::Inspected>("`ioda trace inspect --json`"),

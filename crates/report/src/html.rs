@@ -5,6 +5,7 @@
 //! and `data-plots` of its root element whether and how many it drew.
 
 mod escape;
+mod fit;
 mod lab;
 mod numbers;
 mod story;
@@ -19,6 +20,7 @@ use crate::{Comparison, Finding, Weight, findings};
 use escape::{script_json, text};
 use serde::Serialize;
 
+pub use fit::render as render_fit;
 pub use lab::render as render_lab;
 pub(crate) use numbers::nines;
 pub use story::render as render_story;

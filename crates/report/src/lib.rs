@@ -18,6 +18,7 @@ mod summary;
 mod windows;
 
 pub mod fio;
+pub mod fit;
 pub mod html;
 
 pub mod json;

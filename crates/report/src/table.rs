@@ -6,6 +6,7 @@
 mod causes;
 mod claims;
 mod costs;
+mod fit;
 mod intervals;
 mod latency;
 mod survey;
@@ -16,6 +17,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 use crate::layouts::layouts;
 use crate::{Comparison, FIRMWARE_MARK, Run, Weight, findings};
 
+pub use fit::{curve as render_curve, render as render_fit};
 pub use survey::{costs as render_costs, render as render_survey};
 pub use sweep::render as render_sweep;
 

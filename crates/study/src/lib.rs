@@ -13,6 +13,7 @@ pub mod describe;
 pub mod experiment;
 mod failure;
 pub mod files;
+pub mod fit;
 pub mod jobs;
 pub mod metric;
 pub mod requests_out;

@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod ctl;
 pub(crate) mod drive;
 pub(crate) mod explain;
+pub(crate) mod fit;
 pub(crate) mod load;
 pub(crate) mod man;
 pub(crate) mod merge;
@@ -36,6 +37,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Code, Failure> {
         Command::Trace(command) => trace::run(command, talk),
         Command::Plan(args) => plan::run(args, talk),
         Command::Presets(args) => presets::run(args),
+        Command::Fit(args) => fit::run(args, talk),
         Command::Bench(args) => bench::run(args, talk),
         Command::Reproduce(args) => reproduce::run(args, talk),
         Command::Survey(args) => survey::run(args, talk),

@@ -1,3 +1,4 @@
 //! Whole settings, whole runs.
 
 mod every_key;
+mod fit;

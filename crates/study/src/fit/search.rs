@@ -1,0 +1,404 @@
+//! The search for the parameters of a drive whose modelled curve is nearest to a measured one.
+//!
+//! A stage sets what one part of the curve determines. Constant latencies come first, from the
+//! lowest load. The rate at saturation gives the program, reads give suspension, and writes that
+//! stall give turns of collections. The last stage moves all of them. Each stage is a grid whose best point a Nelder–Mead search
+//! improves (the crate `argmin`). The same curve, drive and seed give the same result.
+
+use crate::failure::Failure;
+use crate::fit::curve::{MeasuredCurve, MeasuredLoad};
+use crate::fit::distance::{Setting, distance};
+use crate::fit::model::{ModelPoint, Modelling, model_rates};
+use crate::fit::parameter::Parameter;
+use crate::watch::Count;
+use argmin::core::{CostFunction, Error, Executor};
+use argmin::solver::neldermead::NelderMead;
+use ssd::Config;
+use std::cell::{Cell, RefCell};
+
+/// Percentile of writes by which stalls are known: its index, 99.9.
+const STALL_INDEX: usize = 3;
+/// Latency in µs from which such a write has stalled.
+const STALL_MICROS: f64 = 300.0;
+/// Share of the rate at saturation below which writes should not stall.
+const STALL_SHARE: f64 = 0.85;
+/// Steps of the search for constant latencies.
+const ALIGN_STEPS: u32 = 2;
+/// Steps of the search for the program.
+const PROGRAM_STEPS: u32 = 3;
+/// Program units of a die in a turn of collections, in the grid.
+const TURN_UNITS: [f64; 4] = [2.0, 4.0, 6.0, 10.0];
+/// Program units of the buffer, in the grid.
+const BUFFER_UNITS: [f64; 4] = [8.0, 12.0, 24.0, 48.0];
+/// Most suspensions, in the grid.
+const SUSPENSIONS: [f64; 4] = [1.0, 2.0, 3.0, 6.0];
+/// Lengths of a pulse, as shares of a program.
+const PULSE_SHARES: [f64; 3] = [0.05, 0.12, 0.25];
+/// Least times between suspensions, as shares of a program.
+const APART_SHARES: [f64; 3] = [0.02, 0.25, 0.6];
+
+/// How long each stage searches: evaluations of Nelder–Mead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Effort {
+    /// Of suspension.
+    pub reads: u64,
+    /// Of turns.
+    pub writes: u64,
+    /// Of all together.
+    pub together: u64,
+}
+
+impl Effort {
+    /// About ten minutes on two processors for a drive of 960 GB and five loads.
+    pub const USUAL: Self = Self { reads: 15, writes: 20, together: 30 };
+}
+
+impl Effort {
+    /// Most curves that a search models.
+    pub(super) fn most_evaluations(self) -> u64 {
+        let grids = SUSPENSIONS.len() * PULSE_SHARES.len() * APART_SHARES.len()
+            + TURN_UNITS.len() * BUFFER_UNITS.len()
+            + 1;
+        let constant = 2 * ALIGN_STEPS + PROGRAM_STEPS;
+        grids as u64 + u64::from(constant) + self.reads + self.writes + self.together
+    }
+}
+
+/// Loads that a stage models.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Loads {
+    All,
+    BelowSaturation,
+    /// The lowest, the middle and the highest below saturation.
+    Three,
+    Lowest,
+}
+
+/// The search.
+pub(super) struct Search<'a> {
+    curve: &'a MeasuredCurve,
+    setting: Setting,
+    modelling: Modelling,
+    /// The drive before the search.
+    start: Config,
+    best: Config,
+    best_distance: f64,
+    evaluations: Cell<u64>,
+    count: &'a dyn Count,
+    /// What the current stage looks for.
+    stage: Cell<&'static str>,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(
+        curve: &'a MeasuredCurve,
+        start: &Config,
+        (setting, modelling): (Setting, Modelling),
+        count: &'a dyn Count,
+    ) -> Self {
+        let best = start.clone();
+        let evaluations = Cell::new(0);
+        let best_distance = f64::INFINITY;
+        let start = start.clone();
+        let stage = Cell::new("");
+        Self { curve, setting, modelling, start, best, best_distance, evaluations, count, stage }
+    }
+
+    /// Curves that were modelled.
+    pub(super) fn evaluations(&self) -> u64 {
+        self.evaluations.get()
+    }
+
+    /// Does all stages. Returns the drive and its distance.
+    pub(super) fn run(mut self, effort: Effort) -> Result<Found, Failure> {
+        self.stage.set("constant latencies");
+        self.align()?;
+        self.stage.set("programs");
+        self.saturate()?;
+        self.stage.set("suspension");
+        let all = Loads::All;
+        let reads = [Parameter::ProgramPulse, Parameter::SuspensionsApart];
+        self.try_grid(&self.grid_of_suspension(), Loads::Three)?;
+        self.improve(&reads, effort.reads, Loads::BelowSaturation)?;
+        self.align()?;
+        let stalls = self.stalls();
+        if stalls {
+            self.stage.set("turns of collections");
+            let writes = [Parameter::TurnPages, Parameter::BufferPages, Parameter::Program];
+            self.try_grid(&self.grid_of_turns(), all)?;
+            self.improve(&writes, effort.writes, all)?;
+        }
+        let mut together = vec![Parameter::ReadOverhead, Parameter::Program];
+        together.extend(reads);
+        if stalls {
+            together.extend([Parameter::TurnPages, Parameter::BufferPages]);
+        }
+        self.stage.set("all together");
+        self.improve(&together, effort.together, all)?;
+        self.count.end();
+        let evaluations = self.evaluations();
+        Ok(Found { drive: self.best, evaluations, set: together })
+    }
+
+    /// Whether a stage models a load.
+    fn takes(&self, loads: Loads, load: &MeasuredLoad) -> bool {
+        match loads {
+            Loads::All => true,
+            Loads::BelowSaturation => {
+                !self.curve.is_saturated(load, self.setting.probe_writes_per_second)
+            }
+            Loads::Three => {
+                let probe = self.setting.probe_writes_per_second;
+                let below = |load: &&MeasuredLoad| !self.curve.is_saturated(load, probe);
+                let below: Vec<&MeasuredLoad> = self.curve.loads().iter().filter(below).collect();
+                let three = [0, below.len() / 2, below.len().saturating_sub(1)];
+                let rate = |index: usize| below.get(index).map(|load| load.writes_per_second);
+                three.into_iter().any(|index| rate(index) == Some(load.writes_per_second))
+            }
+            Loads::Lowest => {
+                self.curve.loads().first().map(|first| first.writes_per_second)
+                    == Some(load.writes_per_second)
+            }
+        }
+    }
+
+    /// Whether writes stall at loads well below saturation.
+    fn stalls(&self) -> bool {
+        let probe = self.setting.probe_writes_per_second;
+        let saturation = self.curve.saturation(self.setting.in_flight, probe);
+        let limit = saturation.estimate.unwrap_or(saturation.above) * STALL_SHARE;
+        let low = self.curve.loads().iter().filter(|load| load.writes_per_second + probe < limit);
+        low.filter_map(|load| load.writes.0[STALL_INDEX]).any(|latency| latency > STALL_MICROS)
+    }
+
+    /// One more curve is modelled.
+    fn begin(&self) {
+        if self.evaluations.get() > 0 {
+            self.count.end();
+        }
+        self.evaluations.set(self.evaluations.get() + 1);
+        self.count.begin(self.stage.get());
+    }
+
+    fn model(&self, drive: &Config, loads: Loads) -> Result<Vec<ModelPoint>, Failure> {
+        self.begin();
+        let taken = self.curve.loads().iter().filter(|load| self.takes(loads, load));
+        let rates: Vec<f64> = taken.map(|load| load.writes_per_second).collect();
+        model_rates(drive, &rates, self.modelling)
+    }
+
+    /// The distance of a drive; as good as infinite for one that cannot exist.
+    fn distance_of(&self, drive: &Config, loads: Loads) -> Result<f64, Failure> {
+        if drive.validate().is_err() {
+            return Ok(f64::MAX.sqrt());
+        }
+        Ok(distance(self.curve, &self.model(drive, loads)?, self.setting))
+    }
+
+    /// Constant latencies as the medians of the lowest load need them.
+    fn align(&mut self) -> Result<(), Failure> {
+        let Some(lowest) = self.curve.loads().first().copied() else { return Ok(()) };
+        for _ in 0..ALIGN_STEPS {
+            let points = self.model(&self.best, Loads::Lowest)?;
+            let Some(point) = points.first() else { return Ok(()) };
+            let medians = [
+                (Parameter::ReadOverhead, lowest.reads.0[0], point.reads.0[0]),
+                (Parameter::BufferLatency, lowest.writes.0[0], point.writes.0[0]),
+            ];
+            for (parameter, measured, modelled) in medians {
+                if let (Some(measured), Some(modelled), Some(value)) =
+                    (measured, modelled, parameter.get(&self.best))
+                {
+                    let (least, most) = parameter.bounds(&self.start);
+                    let value = (value + measured - modelled).clamp(least, most);
+                    parameter.set(&mut self.best, value);
+                }
+            }
+        }
+        self.best_distance = f64::INFINITY;
+        Ok(())
+    }
+
+    /// The program as the rate at saturation needs it.
+    fn saturate(&mut self) -> Result<(), Failure> {
+        let probe = self.setting.probe_writes_per_second;
+        let saturation = self.curve.saturation(self.setting.in_flight, probe);
+        let Some(last) = self.curve.loads().last() else { return Ok(()) };
+        let wanted = saturation.estimate.unwrap_or(saturation.above);
+        let (least, most) = Parameter::Program.bounds(&self.start);
+        for _ in 0..PROGRAM_STEPS {
+            self.begin();
+            // Well beyond the limit, so that the drive is saturated.
+            let rates = [last.writes_per_second.max(wanted * 1.2)];
+            let points = model_rates(&self.best, &rates, self.modelling)?;
+            let Some(point) = points.first() else { return Ok(()) };
+            let reached = point.writes_per_second / wanted;
+            let enough = saturation.estimate.is_none() && reached > 1.0;
+            if enough || (reached - 1.0).abs() < 0.01 {
+                break;
+            }
+            let Some(value) = Parameter::Program.get(&self.best) else { break };
+            Parameter::Program.set(&mut self.best, (value * reached).clamp(least, most));
+        }
+        Ok(())
+    }
+
+    fn grid_of_suspension(&self) -> Vec<Vec<(Parameter, f64)>> {
+        let program = Parameter::Program.get(&self.best).unwrap_or(1_000.0);
+        let mut grid = Vec::new();
+        for most in SUSPENSIONS {
+            // A single suspension has no distance to another.
+            let aparts = if most == 1.0 { &APART_SHARES[..1] } else { &APART_SHARES[..] };
+            for pulse in PULSE_SHARES {
+                for apart in aparts {
+                    grid.push(vec![
+                        (Parameter::Suspensions, most),
+                        (Parameter::ProgramPulse, pulse * program),
+                        (Parameter::SuspensionsApart, apart * program),
+                    ]);
+                }
+            }
+        }
+        grid
+    }
+
+    fn grid_of_turns(&self) -> Vec<Vec<(Parameter, f64)>> {
+        let unit = self.best.cells.map_or(1.0, |cells| f64::from(cells.unit_pages()));
+        let mut grid = vec![Vec::new()];
+        for turn in TURN_UNITS {
+            for buffer in BUFFER_UNITS {
+                grid.push(vec![
+                    (Parameter::TurnPages, turn * unit),
+                    (Parameter::BufferPages, buffer * unit),
+                ]);
+            }
+        }
+        grid
+    }
+
+    /// Keeps the nearest drive of a grid.
+    fn try_grid(&mut self, grid: &[Vec<(Parameter, f64)>], loads: Loads) -> Result<(), Failure> {
+        let base = self.best.clone();
+        let mut nearest = (f64::INFINITY, base.clone());
+        for point in grid {
+            let mut drive = base.clone();
+            for (parameter, value) in point {
+                parameter.set(&mut drive, *value);
+            }
+            let distance = self.distance_of(&drive, loads)?;
+            if distance < nearest.0 {
+                nearest = (distance, drive);
+            }
+        }
+        (self.best_distance, self.best) = nearest;
+        Ok(())
+    }
+
+    /// Improves the best drive by `parameters` in about `evaluations`.
+    fn improve(
+        &mut self,
+        parameters: &[Parameter],
+        evaluations: u64,
+        loads: Loads,
+    ) -> Result<(), Failure> {
+        let present: Vec<Parameter> =
+            parameters.iter().copied().filter(|one| one.get(&self.best).is_some()).collect();
+        let bounds: Vec<_> = present.iter().map(|one| one.bounds(&self.start)).collect();
+        let first: Vec<f64> = present
+            .iter()
+            .zip(&bounds)
+            .map(|(one, bounds)| {
+                let value = one.get(&self.best).unwrap_or(bounds.0);
+                value.clamp(bounds.0, bounds.1).ln()
+            })
+            .collect();
+        let mut simplex = vec![first.clone()];
+        for index in 0..first.len() {
+            let mut corner = first.clone();
+            // A fifth more, or less where that is beyond the bounds.
+            let step = if corner[index] + 0.2 > bounds[index].1.ln() { -0.2 } else { 0.2 };
+            corner[index] += step;
+            simplex.push(corner);
+        }
+        let nearest = {
+            let problem = Problem {
+                search: self,
+                parameters: &present,
+                bounds: &bounds,
+                loads,
+                nearest: RefCell::new((f64::INFINITY, self.best.clone())),
+                left: Cell::new(evaluations),
+                failure: RefCell::new(None),
+            };
+            let solver = NelderMead::new(simplex)
+                .with_sd_tolerance(1e-4)
+                .map_err(|error| Failure::internal(format!("the search cannot begin: {error}")))?;
+            let ended = Executor::new(&problem, solver)
+                .configure(|state| state.max_iters(evaluations))
+                .run()
+                .map(drop)
+                .map_err(|error| Failure::internal(format!("the search ended early: {error}")));
+            problem.failure.into_inner().map_or(ended, Err)?;
+            problem.nearest.into_inner()
+        };
+        (self.best_distance, self.best) = nearest;
+        Ok(())
+    }
+}
+
+/// The result of a search.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) drive: Config,
+    pub(super) evaluations: u64,
+    /// Parameters of the last stage.
+    pub(super) set: Vec<Parameter>,
+}
+
+/// A stage, as the optimiser sees it: natural logarithms of parameters in, a distance out.
+struct Problem<'a, 'b> {
+    search: &'a Search<'b>,
+    parameters: &'a [Parameter],
+    bounds: &'a [(f64, f64)],
+    loads: Loads,
+    nearest: RefCell<(f64, Config)>,
+    /// Curves that the stage may still model.
+    left: Cell<u64>,
+    failure: RefCell<Option<Failure>>,
+}
+
+impl CostFunction for &Problem<'_, '_> {
+    type Param = Vec<f64>;
+    type Output = f64;
+
+    fn cost(&self, logarithms: &Vec<f64>) -> Result<f64, Error> {
+        // An iteration models several curves, and the limit is in curves.
+        if self.left.get() == 0 {
+            return Ok(f64::MAX.sqrt());
+        }
+        self.left.set(self.left.get() - 1);
+        let mut drive = self.search.best.clone();
+        let mut outside = 0.0;
+        for ((parameter, bounds), value) in self.parameters.iter().zip(self.bounds).zip(logarithms)
+        {
+            let (least, most) = (bounds.0.ln(), bounds.1.ln());
+            let inside = value.clamp(least, most);
+            outside += (value - inside).abs();
+            parameter.set(&mut drive, inside.exp());
+        }
+        match self.search.distance_of(&drive, self.loads) {
+            Ok(distance) => {
+                let mut nearest = self.nearest.borrow_mut();
+                if distance < nearest.0 {
+                    *nearest = (distance, drive);
+                }
+                Ok(distance + outside)
+            }
+            Err(failure) => {
+                let error = Error::msg(failure.to_string());
+                *self.failure.borrow_mut() = Some(failure);
+                Err(error)
+            }
+        }
+    }
+}
