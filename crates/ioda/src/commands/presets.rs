@@ -30,6 +30,8 @@ Examples:
       a file to change and to use with `ioda compare --drive my-drive.toml`
   ioda presets drives --calibration
       data sheets of the drives of today and what the model makes of them; takes a few minutes
+  ioda presets drives --calibration=my-drive.toml
+      the same of a drive made from a data sheet ([drive.data_sheet])
   ioda presets workloads --json
   ioda presets policies
       every policy with the paper or product it is from and what it needs of the drives
@@ -61,8 +63,8 @@ pub(crate) struct PresetsArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     toml: Option<String>,
     /// Measure the drives of today as data sheets are, and print both side by side; with names such
-    /// as 7450-960, those drives
-    #[arg(long, value_name = "NAME", num_args = 0.., value_delimiter = ',', require_equals = true,
+    /// as 7450-960 or files such as my-drive.toml, those drives
+    #[arg(long, value_name = "NAME|FILE", num_args = 0.., value_delimiter = ',', require_equals = true,
         conflicts_with = "toml")]
     calibration: Option<Vec<String>>,
     /// Width of the array for which busy windows are computed, 3 to 64
@@ -103,16 +105,9 @@ fn window(config: &Config, args: &PresetsArgs) -> Option<Duration> {
     config.whole().burst_window(ArrayDescription { width: args.drives, parities: 1 })
 }
 
-/// A configuration file with a drive and nothing else.
-#[derive(Serialize)]
-struct DriveFile {
-    drive: DriveSettings,
-}
-
 fn drive_toml(name: &str) -> Result<String, Failure> {
     let config = DriveSettings::preset(name).build()?;
-    let text = toml::to_string(&DriveFile { drive: DriveSettings::full(&config) })
-        .map_err(|error| Failure::internal(format!("cannot write the drive: {error}")))?;
+    let text = DriveSettings::full(&config).to_file()?;
     let part = match config.geometry.scaled_down {
         1 => String::new(),
         parts => format!(

@@ -8,16 +8,19 @@ use report::schema::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sim::Calibration;
+use ssd::Config;
 use ssd::presets::{DataSheet, Figure, data_sheet, names, preset};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use study::Failure;
+use study::settings::drive_from;
 use study::table;
 use study::values::names::Unknown;
 
 /// Random addresses of the measurement.
 const SEED: u64 = 1;
 
-/// Drives of today, measured.
+/// Drives with data sheets, measured.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Calibrations {
     /// The drives.
@@ -34,7 +37,7 @@ struct Measured {
     /// The name people type.
     name: String,
     /// Where its figures come from.
-    source: &'static str,
+    source: String,
     /// Figures of the data sheet and of the model.
     figures: Vec<Compared>,
     /// Pages programmed per page written at random in steady state.
@@ -105,26 +108,65 @@ fn compare(sheet: &DataSheet, model: &Calibration) -> Vec<Compared> {
     rows
 }
 
-/// The drives to measure.
-fn chosen(wanted: &[String]) -> Result<Vec<&'static str>, Failure> {
-    let all: Vec<&'static str> = names().filter(|name| data_sheet(name).is_some()).collect();
-    let one = |name: &String| {
-        let found = all.iter().copied().find(|known| known == name);
-        found.ok_or_else(|| {
-            Failure::usage(Unknown::new("drive with a data sheet", name, all.iter().copied()))
-        })
-    };
-    if wanted.is_empty() { Ok(all.clone()) } else { wanted.iter().map(one).collect() }
+/// A drive to measure.
+struct Chosen {
+    config: Config,
+    /// Where its figures come from.
+    source: String,
+    /// The figures to compare with.
+    sheet: DataSheet,
 }
 
-fn measure(name: &'static str) -> Result<Measured, Failure> {
-    let config = preset(name).unwrap_or_else(|| unreachable!("{name} is the name of a preset"));
-    let model = sim::calibrate(&config, SEED)
+impl Chosen {
+    /// The drive of today called `name`.
+    fn preset(name: &str) -> Option<Self> {
+        let source = ssd::presets::source(name).unwrap_or_default().to_owned();
+        Some(Self { config: preset(name)?, source, sheet: data_sheet(name)? })
+    }
+
+    /// The drive in the configuration file at `path`.
+    fn file(path: &Path) -> Result<Self, Failure> {
+        let settings = drive_from(path)?;
+        let config = settings.build()?;
+        config.validate().map_err(Failure::usage)?;
+        let shown = path.display();
+        let (sheet, source) = match &settings.data_sheet {
+            Some(sheet) => {
+                (sheet.figures(None)?.figures(), format!("made from the data sheet in {shown}"))
+            }
+            None => (DataSheet::default(), format!("{shown}, which has no [drive.data_sheet]")),
+        };
+        Ok(Self { config, source, sheet })
+    }
+}
+
+/// The drives to measure.
+fn chosen(wanted: &[String]) -> Result<Vec<Chosen>, Failure> {
+    let known = || names().filter(|name| data_sheet(name).is_some());
+    if wanted.is_empty() {
+        return Ok(known().filter_map(Chosen::preset).collect());
+    }
+    let one = |name: &String| match Chosen::preset(name) {
+        Some(drive) => Ok(drive),
+        None if name.ends_with(".toml") || Path::new(name).exists() => {
+            Chosen::file(Path::new(name))
+        }
+        None => Err(Failure::usage(format!(
+            "{}; nor is it a file",
+            Unknown::new("drive with a data sheet", name, known())
+        ))),
+    };
+    wanted.iter().map(one).collect()
+}
+
+fn measure(drive: &Chosen) -> Result<Measured, Failure> {
+    let name = drive.config.name.clone();
+    let model = sim::calibrate(&drive.config, SEED)
         .map_err(|error| Failure::internal(format!("drive {name} cannot work: {error}")))?;
     Ok(Measured {
-        name: name.to_owned(),
-        source: ssd::presets::source(name).unwrap_or_default(),
-        figures: compare(&data_sheet(name).unwrap_or_default(), &model),
+        name,
+        source: drive.source.clone(),
+        figures: compare(&drive.sheet, &model),
         write_amplification: model.write_amplification,
         mixed_read_p99_us: model.mixed_read_p99.as_micros_f64(),
         folding_mb_per_second: model.cache.map(|cache| cache.folding / 1e6),
@@ -133,22 +175,22 @@ fn measure(name: &'static str) -> Result<Measured, Failure> {
 }
 
 /// Measures the drives on all cores.
-fn measure_all(names: &[&'static str]) -> Result<Vec<Measured>, Failure> {
+fn measure_all(drives: &[Chosen]) -> Result<Vec<Measured>, Failure> {
     let done = AtomicU64::new(0);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let work = || {
-        let measured = sim::side_by_side(cores, names.len(), |index| {
-            let measured = measure(names[index]);
+        let measured = sim::side_by_side(cores, drives.len(), |index| {
+            let measured = measure(&drives[index]);
             done.fetch_add(1, Ordering::Relaxed);
             measured
         });
         measured.into_iter().collect()
     };
-    let total = Some(names.len() as u64);
+    let total = Some(drives.len() as u64);
     progress::counting_all(Show::new(false, false), "measuring:", "drives", total, &done, work)
 }
 
-/// Measures the drives called `names`, or all, and prints them.
+/// Measures the drives called `names` or in files of these names, or all, and prints them.
 pub(super) fn run(names: &[String], json: &JsonArgs) -> Result<Code, Failure> {
     let drives = measure_all(&chosen(names)?)?;
     let calibrations = Calibrations { drives };

@@ -53,7 +53,9 @@ const STATE: &str = "is said in a state that must be brought about first";
 const SOURCE: &str = "is a line of the program's source";
 
 const README: &str = "README.md";
+const SHEET: &str = "docs/data-sheet.md";
 const DRIVES: &str = "docs/drives.md";
+const FIT: &str = "docs/fit.md";
 const TODAY: &str = "docs/drives-of-today.md";
 const DURABILITY: &str = "docs/durability.md";
 const EXPLAIN: &str = "docs/explain.md";
@@ -124,6 +126,8 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         ReadAll,
         "is written by the program, and compared there",
     ),
+    on(FIT, "sh measure.sh", Read, "destroys a drive"),
+    on(FIT, "ioda fit ioda-measured", Read, "takes minutes, of a measurement of the reader's own"),
     on(README, "make demo", Typed("make -C $ROOT -n demo"), BUILDS),
     on(README, "make test", Typed("make -C $ROOT -n test"), "is what runs this"),
     on(README, "make python", Typed("make -C $ROOT -n python"), BUILDS),
@@ -154,6 +158,8 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     on(README, "ioda load azure", Options("--requests 1000"), LONG),
     on(TODAY, "ioda presets drives --calibration", Read, LONG),
     on(TODAY, "ioda compare azure --drive 7450-960", Read, LONG),
+    on(SHEET, "[drive]\n", File("my-drive.toml"), OWN),
+    on(SHEET, "[drive]  ", File("plain.toml"), OWN),
     on(DRIVES, "ioda compare dtrs", Options("--requests 1000"), LONG),
     on(DRIVES, "ioda reproduce ttflash-5", Options("--quick"), LONG),
     on(DRIVES, "ioda reproduce figure-10h", Options("--quick"), LONG),
