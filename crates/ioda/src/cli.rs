@@ -38,7 +38,7 @@ Start here:
   ioda run my.csv.zst              your own trace under IODA
   ioda explain --worst 5           the slowest reads, and why; --request N tells one life
   ioda plan                        which busy windows keep the contract, on paper
-  ioda fit                         a drive of your own, from a measurement with fio
+  ioda fit pm9a3-960               a drive of your own, from a measurement with fio
   ioda reproduce                   the figures of the article, claim by claim
   ioda survey                      all policies, nine workloads, and what each policy costs
   ioda sweep --vary load=0.01,0.1  one parameter or two over a range, curves and heat maps

@@ -40,20 +40,21 @@ const SECONDS: u64 = 2;
 /// Options of `ioda fit`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FitArgs {
-    /// Folder of fio's JSON files, CSV file of percentiles, or name of a published measurement
+    /// Folder of fio's JSON files, CSV file of percentiles, or a published measurement such as
+    /// pm9a3-960
     #[arg(required_unless_present_any = ["script", "curve"], conflicts_with_all = ["script", "curve"])]
     results: Option<PathBuf>,
     /// Drive that the search begins with: a preset or a TOML file [default: the preset of the
     /// published measurement, or pm9a3-960]
     #[arg(long, value_name = "DRIVE")]
     like: Option<String>,
-    /// Loads that are kept from the fit and predicted, in writes per second
+    /// Loads that are kept from the fit and predicted, in writes per second, such as 30000,70000
     #[arg(long, value_name = "RATE", value_delimiter = ',')]
     hold_out: Vec<u32>,
     /// Seconds of each modelled load, 1 to 60
     #[arg(long, value_name = "SECONDS", default_value_t = SECONDS, value_parser = clap::value_parser!(u64).range(1..=60))]
     seconds: u64,
-    /// Seed of arrivals and addresses
+    /// Seed of arrivals and addresses, any whole number
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Folder of the fitted drive, the document and the page
@@ -65,10 +66,11 @@ pub(crate) struct FitArgs {
     /// Print a shell script that measures a drive with fio and destroys its data
     #[arg(long, requires = "loads", conflicts_with = "curve")]
     script: bool,
-    /// Print the percentiles of a modelled drive as a CSV file
+    /// Print the percentiles of a modelled drive as a CSV file: of a preset such as 7450-960, or of a
+    /// TOML file
     #[arg(long, value_name = "DRIVE", requires = "loads")]
     curve: Option<String>,
-    /// Loads of --script or --curve in writes per second
+    /// Loads of --script or --curve in writes per second, such as 10000,50000,80000
     #[arg(long, value_name = "RATE", value_delimiter = ',')]
     loads: Vec<u32>,
 }
