@@ -31,6 +31,7 @@ const COMMANDS: [(&str, bool, bool); 21] = [
         false,
     ),
     ("sweep exch.csv --config tiny.toml --vary width=4,5 --policy base", true, true),
+    ("fit --script --loads 1000,2000,3000", false, true),
     ("torture --seeds 2 --steps 20", false, false),
     ("ctl status --control array.ctl", false, false),
     ("schema", false, true),
