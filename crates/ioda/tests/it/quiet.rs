@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// For each command one that ends soon, whether it says more than its results without `--quiet`,
 /// and whether its results are the same each time.
-const COMMANDS: [(&str, bool, bool); 21] = [
+const COMMANDS: [(&str, bool, bool); 22] = [
     ("compare exch.csv --config tiny.toml --policy base,ioda --html=page.html", true, true),
     ("run exch.csv --config tiny.toml --json=run.json", true, true),
     ("explain exch.csv --config tiny.toml --worst 3", false, true),
