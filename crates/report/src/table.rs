@@ -161,12 +161,12 @@ fn plain(header: &[String]) -> Table {
 
 /// The title above the table, without blanks at the ends of lines.
 fn titled(title: &str, table: &Table) -> String {
-    let mut text = format!("{title}\n");
-    for line in table.lines() {
-        text += line.trim_end();
-        text.push('\n');
-    }
-    text
+    format!("{title}\n{}", lines(table))
+}
+
+/// The table without blanks at the ends of lines.
+fn lines(table: &Table) -> String {
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 /// `text` in lines of at most [`WIDTH`] characters, the first of which starts with `bullet`.

@@ -69,7 +69,7 @@ pub use intervals::{
 pub use latency::{LatencySummary, PERCENTILES, percentile_of_each};
 pub use load_curve::{CurveLoad, CurvePoint, measure_load};
 pub use plan::{Measured, Plan, PlanError, Preparation};
-pub use pool::{each_side_by_side, side_by_side};
+pub use pool::{cores, each_side_by_side, side_by_side};
 pub use prepare::prepare_drives;
 pub use progress::{Progress, RunProgress};
 pub use requests::{REQUESTS_AT_ONCE, RequestColumns, RequestRecord};

@@ -9,7 +9,7 @@
 use crate::latency::LatencySummary;
 use nvme::{Command, CommandId, Opcode, PlFlag};
 use ssd::Ssd;
-use units::{Duration, Instant, Lba, Rng};
+use units::{Duration, Instant, Lba, Rng, Slab};
 
 /// A measurement of one load.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -31,8 +31,8 @@ pub struct CurveLoad {
 }
 
 impl CurveLoad {
-    /// The published protocol at `writes_per_second` on a drive of `pages` logical blocks: six
-    /// writers of depth 64 beside 10 thousand requests per second.
+    /// The published protocol at `writes_per_second`: six writers of depth 64 beside 10 thousand
+    /// requests per second, without a warm-up.
     #[must_use]
     pub fn new(writes_per_second: f64, measured: Duration, seed: u64) -> Self {
         Self {
@@ -73,8 +73,7 @@ struct Hosts<'drive> {
     load: CurveLoad,
     rng: Rng,
     /// Commands in flight, by their number: sender, operation, submission.
-    sent: Vec<(Sender, Opcode, Instant)>,
-    free: Vec<u32>,
+    sent: Slab<(Sender, Opcode, Instant)>,
     /// Writes in flight of each writer, and those that are due but exceed its depth.
     in_flight: Vec<u32>,
     due: Vec<u64>,
@@ -85,11 +84,7 @@ impl Hosts<'_> {
     fn send(&mut self, now: Instant, sender: Sender, opcode: Opcode) {
         let blocks = self.blocks_per_command;
         let first = self.rng.below(self.drive.logical_blocks() / u64::from(blocks));
-        let slot = self.free.pop().unwrap_or(self.sent.len() as u32);
-        if slot as usize == self.sent.len() {
-            self.sent.push((sender, opcode, now));
-        }
-        self.sent[slot as usize] = (sender, opcode, now);
+        let slot = self.sent.insert((sender, opcode, now));
         let (id, lba, pl) = (CommandId(slot), Lba(first * u64::from(blocks)), PlFlag::Off);
         self.drive.handle_command(now, &Command { id, opcode, lba, blocks, pl });
     }
@@ -105,8 +100,8 @@ impl Hosts<'_> {
     }
 
     fn complete(&mut self, now: Instant, slot: u32) -> (Sender, Opcode, Duration) {
-        let (sender, opcode, sent) = self.sent[slot as usize];
-        self.free.push(slot);
+        let (sender, opcode, sent) = *self.sent.get(slot);
+        self.sent.release(slot);
         if let Sender::Writer(writer) = sender {
             let index = writer as usize;
             self.in_flight[index] -= 1;
@@ -135,8 +130,7 @@ pub fn measure_load(drive: &mut Ssd, load: CurveLoad) -> CurvePoint {
     let page_bytes = drive.config().geometry.page_bytes;
     let mut hosts = Hosts {
         rng: Rng::stream(load.seed, "load curve"),
-        sent: Vec::new(),
-        free: Vec::new(),
+        sent: Slab::new(),
         in_flight: vec![0; load.writers as usize],
         due: vec![0; load.writers as usize],
         blocks_per_command: (4096 / page_bytes).max(1),

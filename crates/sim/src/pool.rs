@@ -5,6 +5,12 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
+/// Processors of this machine; 1 if it does not tell.
+#[must_use]
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Does `work` for every number below `count` on up to `threads` threads. `take` gets each result
 /// with its number, on the calling thread and in the order in which the results come. No number
 /// begins after `take` has failed. The numbers that had begun are handed over as well.

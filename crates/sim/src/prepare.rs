@@ -2,7 +2,7 @@
 
 use crate::overwrite::overwrite;
 use crate::plan::{Plan, PlanError, Preparation};
-use crate::pool::side_by_side;
+use crate::pool::{cores, side_by_side};
 use ssd::Ssd;
 use units::{Lba, Rng};
 
@@ -19,8 +19,7 @@ const SIDE_BY_SIDE: usize = 8;
 ///
 /// If the drive is impossible.
 pub fn prepare_drives(plan: &Plan) -> Result<Vec<Ssd>, PlanError> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let prepared = prepare_unless(plan, cores, || false)?;
+    let prepared = prepare_unless(plan, cores(), || false)?;
     Ok(prepared.unwrap_or_else(|| unreachable!("nobody stops it")))
 }
 

@@ -9,6 +9,7 @@ use report::fit::{FitReport, FittedParameter};
 use ssd::Config;
 use std::path::{Path, PathBuf};
 use study::settings::DriveSettings;
+use study::setup::drive_called;
 use study::{Failure, files, fit};
 use units::Duration;
 
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &FitArgs, talk: Talk) -> Result<Code, Failure> {
     }
     if let Some(drive) = &args.curve {
         let rates: Vec<f64> = args.loads.iter().copied().map(f64::from).collect();
-        let points = fit::model_rates(&drive_named(drive)?, &rates, modelling(args))?;
+        let points = fit::model_rates(&drive_called(drive)?.build()?, &rates, modelling(args))?;
         output::print(&fit::to_csv(&points))?;
         return Ok(Code::Ok);
     }
@@ -109,14 +110,20 @@ pub(crate) fn run(args: &FitArgs, talk: Talk) -> Result<Code, Failure> {
     let known = |index: usize| !is_held_out(measured.loads()[index].writes_per_second);
     let request = fit::FitRequest {
         curve: measured.filtered(known)?,
-        start: drive_named(&like)?,
+        start: drive_called(&like)?.build()?,
         setting: fit::Setting::PUBLISHED,
         modelling: modelling(args),
         effort: fit::Effort::USUAL,
     };
     let mut fitted = fit::fit(&request, &talk)?;
     fitted.drive.name.clone_from(&name);
-    let points = fit::model_curve(&fitted.drive, &measured, |_| true, request.modelling)?;
+    let mut points = std::mem::take(&mut fitted.points);
+    let rates = measured.loads().iter().map(|load| load.writes_per_second);
+    let held_out: Vec<f64> = rates.filter(|rate| is_held_out(*rate)).collect();
+    if !held_out.is_empty() {
+        points.extend(fit::model_rates(&fitted.drive, &held_out, request.modelling)?);
+        points.sort_by(|a, b| a.offered_per_second.total_cmp(&b.offered_per_second));
+    }
     let report = FitReport {
         drive: name,
         like,
@@ -140,7 +147,7 @@ fn modelling(args: &FitArgs) -> fit::Modelling {
     fit::Modelling {
         measured: Duration::from_secs(args.seconds),
         seed: args.seed,
-        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        threads: sim::cores(),
     }
 }
 
@@ -154,14 +161,6 @@ fn parameter(interval: &fit::ParameterInterval, start: &Config) -> FittedParamet
         least,
         most,
     }
-}
-
-/// A preset, or the drive of a TOML file.
-fn drive_named(name: &str) -> Result<Config, Failure> {
-    if Path::new(name).extension().is_some_and(|ending| ending == "toml") {
-        return study::settings::drive_from(Path::new(name))?.build();
-    }
-    DriveSettings::preset(name).build()
 }
 
 /// The measurement in `results`, and its name.

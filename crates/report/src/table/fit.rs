@@ -1,6 +1,6 @@
 //! Measured and modelled loads of a drive, for the terminal.
 
-use super::plain;
+use super::{lines, plain};
 use crate::fit::{ComparedLoad, ComparedPercentile, CurveReport, FitReport};
 use crate::format::three_digits;
 use comfy_table::CellAlignment;
@@ -32,7 +32,7 @@ fn parameters(report: &FitReport) -> String {
             (if parameter.is_pinned() { "" } else { "left open" }).to_owned(),
         ]
     });
-    lines(&header, rows.collect(), 1..3)
+    numbers(&header, rows.collect(), 1..3)
 }
 
 /// Measured and modelled percentiles of each load as text.
@@ -48,7 +48,7 @@ pub fn curve(curve: &CurveReport) -> String {
             rows.push(row);
         }
     }
-    let table = lines(&names.map(str::to_owned), rows, 2..8);
+    let table = numbers(&names.map(str::to_owned), rows, 2..8);
     let saturation = curve.measured_saturation_per_second.map_or_else(
         || "no load saturated the drive".to_owned(),
         |rate| {
@@ -75,14 +75,13 @@ fn cell(latency: &ComparedPercentile) -> String {
     format!("{}/{}", number(latency.measured_us), number(latency.model_us))
 }
 
-fn lines(header: &[String], rows: Vec<Vec<String>>, numbers: std::ops::Range<usize>) -> String {
+fn numbers(header: &[String], rows: Vec<Vec<String>>, columns: std::ops::Range<usize>) -> String {
     let mut table = plain(header);
     table.add_rows(rows);
-    for index in numbers {
+    for index in columns {
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let text = table.to_string();
-    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    lines(&table)
 }

@@ -328,14 +328,11 @@ impl<O: Observe> Flash<O> {
     pub(super) fn step_job(&mut self, now: Instant, die: u32) {
         let Some(collection) = self.dies.collection_on(die) else { return };
         let Some(&Job { first_page, cursor, .. }) = self.dies.job_on(die) else { return };
-        if self.waits().yields_to_host(now, die) {
-            self.journal.emit(now, || Event::Preempted { die, collection });
-            self.dies.interrupt_job(die);
-            let held = self.dispatch(now, die);
-            debug_assert_eq!(held, None, "a die that collects is held already");
-            return;
-        }
-        if self.waits_for_turn(now, die) {
+        let yields = self.waits().yields_to_host(now, die);
+        if yields || self.waits_for_turn(now, die) {
+            if yields {
+                self.journal.emit(now, || Event::Preempted { die, collection });
+            }
             self.dies.interrupt_job(die);
             let held = self.dispatch(now, die);
             debug_assert_eq!(held, None, "a die that collects is held already");

@@ -301,8 +301,7 @@ pub(super) fn run(
         }
         kept.say_found(keys.into_iter(), watch);
     }
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let workers = threads.unwrap_or_else(cores).clamp(1, orders.len().max(1));
+    let workers = threads.unwrap_or_else(sim::cores).clamp(1, orders.len().max(1));
     let told = watch::Told(watch);
     let watch = if workers > 1 { &told } else { watch };
     let inner = if workers > 1 { Some(1) } else { threads };

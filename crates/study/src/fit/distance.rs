@@ -11,7 +11,7 @@ const READ_WEIGHTS: [f64; PERCENTILES.len()] = [1.0, 1.0, 1.0, 1.0, 0.25, 0.0];
 /// Weights of the percentiles of writes.
 const WRITE_WEIGHTS: [f64; PERCENTILES.len()] = [0.5, 0.5, 0.5, 0.5, 0.1, 0.0];
 /// Latency of a write in µs below which no host notices a difference: the buffer has it.
-pub(super) const BUFFERED_MICROS: f64 = 50.0;
+const BUFFERED_MICROS: f64 = 50.0;
 /// Weight of the latencies of a saturated drive: they depend on the depth of its queues.
 const SATURATED_WEIGHT: f64 = 0.1;
 /// Weight of the rate at saturation.
@@ -33,7 +33,7 @@ impl Squares {
 }
 
 /// Ratio of a modelled to a measured write. Below [`BUFFERED_MICROS`] all are alike.
-pub(super) fn write_ratio(measured: f64, modelled: f64) -> f64 {
+fn write_ratio(measured: f64, modelled: f64) -> f64 {
     modelled.max(BUFFERED_MICROS) / measured.max(BUFFERED_MICROS)
 }
 

@@ -60,7 +60,7 @@ impl Neighbourhood<'_> {
         }
         self.count.begin("intervals");
         let modelling = Modelling { seed, ..self.modelling };
-        let points = model_curve(drive, self.curve, |_| true, modelling)?;
+        let points = model_curve(drive, self.curve, modelling)?;
         self.count.end();
         Ok(distance(self.curve, &points, self.setting))
     }

@@ -80,7 +80,7 @@ pub fn fit(request: &FitRequest, watch: &dyn Watch) -> Result<Fit, Failure> {
     let most = effort.most_evaluations() + interval::most_evaluations(Parameter::ALL.len());
     let count = watch.count("fitting", most as usize);
     let found = Search::new(curve, start, (*setting, *modelling), &*count).run(*effort)?;
-    let points = model_curve(&found.drive, curve, |_| true, *modelling)?;
+    let points = model_curve(&found.drive, curve, *modelling)?;
     let mut parameters = found.set;
     parameters.extend([Parameter::BufferLatency, Parameter::Suspensions]);
     parameters.sort_unstable();

@@ -52,7 +52,7 @@ fn quantiles(latencies: &LatencySummary) -> Quantiles {
     quantiles
 }
 
-/// Models `config` at each load of a curve that `wanted` takes, in their order.
+/// Models `config` at each load of a curve, in their order.
 ///
 /// # Errors
 ///
@@ -60,11 +60,9 @@ fn quantiles(latencies: &LatencySummary) -> Quantiles {
 pub fn model_curve(
     config: &Config,
     curve: &MeasuredCurve,
-    wanted: impl Fn(f64) -> bool,
     modelling: Modelling,
 ) -> Result<Vec<ModelPoint>, Failure> {
-    let rates = curve.loads().iter().map(|load| load.writes_per_second);
-    let rates: Vec<f64> = rates.filter(|rate| wanted(*rate)).collect();
+    let rates: Vec<f64> = curve.loads().iter().map(|load| load.writes_per_second).collect();
     model_rates(config, &rates, modelling)
 }
 

@@ -121,7 +121,6 @@ impl Parameter {
         match self {
             Self::ReadOverhead => (0.1, 500.0),
             Self::BufferLatency => (0.5, 500.0),
-            // A program pulse is at least a tenth and at most half of a program (ATC 2019, §2.2).
             Self::Program => (program * 0.4, program * 2.5),
             Self::ProgramPulse => (5.0, program * 0.5),
             Self::SuspensionsApart => (5.0, program * 2.0),

@@ -2,8 +2,9 @@
 //!
 //! A stage sets what one part of the curve determines. Constant latencies come first, from the
 //! lowest load. The rate at saturation gives the program, reads give suspension, and writes that
-//! stall give turns of collections. The last stage moves all of them. Each stage is a grid whose best point a Nelder–Mead search
-//! improves (the crate `argmin`). The same curve, drive and seed give the same result.
+//! stall give turns of collections. The last stage moves all of them. A Nelder–Mead search (the
+//! crate `argmin`) improves the best drive of each stage, after a grid where one is needed. The same
+//! curve, drive and seed give the same result.
 
 use crate::failure::Failure;
 use crate::fit::curve::{MeasuredCurve, MeasuredLoad};
@@ -49,11 +50,9 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// About ten minutes on two processors for a drive of 960 GB and five loads.
+    /// The effort of `ioda fit`.
     pub const USUAL: Self = Self { reads: 15, writes: 20, together: 30 };
-}
 
-impl Effort {
     /// Most curves that a search models.
     pub(super) fn most_evaluations(self) -> u64 {
         let grids = SUSPENSIONS.len() * PULSE_SHARES.len() * APART_SHARES.len()
@@ -82,7 +81,6 @@ pub(super) struct Search<'a> {
     /// The drive before the search.
     start: Config,
     best: Config,
-    best_distance: f64,
     evaluations: Cell<u64>,
     count: &'a dyn Count,
     /// What the current stage looks for.
@@ -96,27 +94,18 @@ impl<'a> Search<'a> {
         (setting, modelling): (Setting, Modelling),
         count: &'a dyn Count,
     ) -> Self {
-        let best = start.clone();
-        let evaluations = Cell::new(0);
-        let best_distance = f64::INFINITY;
-        let start = start.clone();
-        let stage = Cell::new("");
-        Self { curve, setting, modelling, start, best, best_distance, evaluations, count, stage }
+        let (start, best) = (start.clone(), start.clone());
+        let (evaluations, stage) = (Cell::new(0), Cell::new(""));
+        Self { curve, setting, modelling, start, best, evaluations, count, stage }
     }
 
-    /// Curves that were modelled.
-    pub(super) fn evaluations(&self) -> u64 {
-        self.evaluations.get()
-    }
-
-    /// Does all stages. Returns the drive and its distance.
+    /// Does all stages.
     pub(super) fn run(mut self, effort: Effort) -> Result<Found, Failure> {
         self.stage.set("constant latencies");
         self.align()?;
         self.stage.set("programs");
         self.saturate()?;
         self.stage.set("suspension");
-        let all = Loads::All;
         let reads = [Parameter::ProgramPulse, Parameter::SuspensionsApart];
         self.try_grid(&self.grid_of_suspension(), Loads::Three)?;
         self.improve(&reads, effort.reads, Loads::BelowSaturation)?;
@@ -125,8 +114,8 @@ impl<'a> Search<'a> {
         if stalls {
             self.stage.set("turns of collections");
             let writes = [Parameter::TurnPages, Parameter::BufferPages, Parameter::Program];
-            self.try_grid(&self.grid_of_turns(), all)?;
-            self.improve(&writes, effort.writes, all)?;
+            self.try_grid(&self.grid_of_turns(), Loads::All)?;
+            self.improve(&writes, effort.writes, Loads::All)?;
         }
         let mut together = vec![Parameter::ReadOverhead, Parameter::Program];
         together.extend(reads);
@@ -134,9 +123,9 @@ impl<'a> Search<'a> {
             together.extend([Parameter::TurnPages, Parameter::BufferPages]);
         }
         self.stage.set("all together");
-        self.improve(&together, effort.together, all)?;
+        self.improve(&together, effort.together, Loads::All)?;
         self.count.end();
-        let evaluations = self.evaluations();
+        let evaluations = self.evaluations.get();
         Ok(Found { drive: self.best, evaluations, set: together })
     }
 
@@ -215,7 +204,6 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        self.best_distance = f64::INFINITY;
         Ok(())
     }
 
@@ -290,11 +278,11 @@ impl<'a> Search<'a> {
                 nearest = (distance, drive);
             }
         }
-        (self.best_distance, self.best) = nearest;
+        self.best = nearest.1;
         Ok(())
     }
 
-    /// Improves the best drive by `parameters` in about `evaluations`.
+    /// Improves the best drive by `parameters` in at most `evaluations`.
     fn improve(
         &mut self,
         parameters: &[Parameter],
@@ -320,7 +308,7 @@ impl<'a> Search<'a> {
             corner[index] += step;
             simplex.push(corner);
         }
-        let nearest = {
+        let (_, nearest) = {
             let problem = Problem {
                 search: self,
                 parameters: &present,
@@ -341,7 +329,7 @@ impl<'a> Search<'a> {
             problem.failure.into_inner().map_or(ended, Err)?;
             problem.nearest.into_inner()
         };
-        (self.best_distance, self.best) = nearest;
+        self.best = nearest;
         Ok(())
     }
 }

@@ -63,18 +63,29 @@ pub struct Setup {
     pub requests: Option<u64>,
 }
 
+/// The drive called `name`: a preset, or the drive of a configuration file.
+///
+/// # Errors
+///
+/// If it is neither, or the file cannot be used.
+pub fn drive_called(name: &str) -> Result<DriveSettings, Failure> {
+    if ssd::presets::preset(name).is_some() {
+        return Ok(DriveSettings::preset(name));
+    }
+    if Path::new(name).exists() {
+        return crate::settings::drive_from(Path::new(name));
+    }
+    Err(Failure::usage(format!(
+        "{}; nor is it a file",
+        Unknown::new("drive", name, ssd::presets::names())
+    )))
+}
+
 /// The drive that flags and file describe.
 pub fn drive_settings(flags: &DriveFlags, file: &DriveSettings) -> Result<DriveSettings, Failure> {
     let mut settings = match flags.drive.as_deref() {
         None => file.clone(),
-        Some(name) if ssd::presets::preset(name).is_some() => DriveSettings::preset(name),
-        Some(path) if Path::new(path).exists() => crate::settings::drive_from(Path::new(path))?,
-        Some(name) => {
-            return Err(Failure::usage(format!(
-                "{}; nor is it a file",
-                Unknown::new("drive", name, ssd::presets::names())
-            )));
-        }
+        Some(name) => drive_called(name)?,
     };
     settings.blocks_per_plane = flags.blocks_per_plane.or(settings.blocks_per_plane);
     if let Some(share) = &flags.over_provisioning {
@@ -260,8 +271,7 @@ pub fn threads(run: &RunSettings) -> Result<usize, Failure> {
 
 /// Threads that were asked for with `--threads`, or one for each core.
 pub fn threads_or_cores(asked: Option<usize>) -> Result<usize, Failure> {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = asked.unwrap_or_else(cores);
+    let threads = asked.unwrap_or_else(sim::cores);
     if !(1..=1024).contains(&threads) {
         return Err(Failure::usage(format!("--threads is {threads}; it must be 1 to 1024")));
     }

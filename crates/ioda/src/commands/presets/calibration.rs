@@ -177,9 +177,8 @@ fn measure(drive: &Chosen) -> Result<Measured, Failure> {
 /// Measures the drives on all cores.
 fn measure_all(drives: &[Chosen]) -> Result<Vec<Measured>, Failure> {
     let done = AtomicU64::new(0);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let work = || {
-        let measured = sim::side_by_side(cores, drives.len(), |index| {
+        let measured = sim::side_by_side(sim::cores(), drives.len(), |index| {
             let measured = measure(&drives[index]);
             done.fetch_add(1, Ordering::Relaxed);
             measured

@@ -154,7 +154,7 @@ fn scripts(experiments: &[Experiment]) -> Vec<&str> {
 
 /// How many runs are made side by side: one for each core as far as memory reaches.
 fn side_by_side(jobs: &Jobs, is_told: bool) -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = sim::cores();
     let room = headroom_bytes().map(|free_bytes| room(free_bytes, jobs.memory_mib()));
     let Some(room) = room.filter(|room| *room < cores) else { return cores };
     if is_told {
