@@ -44,7 +44,7 @@ pub fn with_every_feature(config: &Config) -> Config {
         read_priority: true,
         preemptive_collection: true,
         paced_writes: false,
-        turn_pages: 0,
+        turns: None,
         in_order_when_full: false,
         preemption_scope: PreemptionScope::Die,
         suspension: Some(SUSPENSION),

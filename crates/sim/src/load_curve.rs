@@ -86,7 +86,12 @@ impl Hosts<'_> {
         let first = self.rng.below(self.drive.logical_blocks() / u64::from(blocks));
         let slot = self.sent.insert((sender, opcode, now));
         let (id, lba, pl) = (CommandId(slot), Lba(first * u64::from(blocks)), PlFlag::Off);
-        self.drive.handle_command(now, &Command { id, opcode, lba, blocks, pl });
+        let submitter = match sender {
+            Sender::Writer(writer) => writer,
+            Sender::Probe => self.load.writers,
+        };
+        let command = Command { id, opcode, lba, blocks, pl };
+        self.drive.handle_command_from(now, submitter, &command);
     }
 
     fn arrive(&mut self, now: Instant, writer: u32) {

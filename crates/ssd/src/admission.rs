@@ -8,6 +8,8 @@
 use crate::config::{Arbitration, QueueConfig};
 use crate::link::Waited;
 use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
 use nvme::{Command, Opcode};
 use units::Instant;
 
@@ -24,8 +26,10 @@ struct Waiting {
 pub(crate) struct Admission {
     slots: usize,
     in_service: usize,
-    /// Commands of each submission queue: of all, or of reads and of writes.
-    waiting: [VecDeque<Waiting>; 2],
+    /// Commands of each submission queue: of all, of reads and of writes, or of each submitter.
+    queues: Vec<VecDeque<Waiting>>,
+    /// Commands in all these queues.
+    waiting: usize,
     arbitration: Arbitration,
     /// The queue whose turn it is, and how many commands it may still send in it.
     turn: (usize, u32),
@@ -37,40 +41,60 @@ impl Admission {
         Self {
             slots: config.depth as usize,
             in_service: 0,
-            waiting: [VecDeque::new(), VecDeque::new()],
+            queues: vec![VecDeque::new(); 2],
+            waiting: 0,
             arbitration: config.arbitration,
             turn: (0, config.arbitration.weights()[0]),
         }
     }
 
-    fn queue_of(&self, command: &Command) -> usize {
+    /// The queue for a command of a submitter.
+    fn queue_of(&self, submitter: u32, command: &Command) -> usize {
         match (self.arbitration, command.opcode) {
+            (Arbitration::Submitters, _) => submitter as usize,
             (Arbitration::OneQueue, _) | (_, Opcode::Read) => 0,
             _ => 1,
         }
     }
 
-    /// The queue that sends the next command: the one whose turn it is, unless it is empty.
+    /// The queue that sends the next command: the one whose turn it is, unless it is empty. One of
+    /// the queues is not.
     fn take_turn(&mut self) -> usize {
-        let (queue, left) = self.turn;
-        let other = 1 - queue;
-        let goes_on =
-            (left > 0 && !self.waiting[queue].is_empty()) || self.waiting[other].is_empty();
-        let (queue, left) =
-            if goes_on { (queue, left) } else { (other, self.arbitration.weights()[other]) };
+        let (before, left) = self.turn;
+        let queues = self.queues.len();
+        let goes_on = left > 0 && !self.queues[before].is_empty();
+        let queue = match goes_on {
+            true => before,
+            false => (1..=queues)
+                .map(|step| (before + step) % queues)
+                .find(|&queue| !self.queues[queue].is_empty())
+                .unwrap_or(before),
+        };
+        let weight = self.arbitration.weights().get(queue).copied().unwrap_or(1);
+        let left = if queue == before { left } else { weight };
         self.turn = (queue, left.saturating_sub(1));
         queue
     }
 
-    /// A command arrives; `held_up` says whether a collection holds up one of those that have the
-    /// slots. Returns whether it begins at once.
-    pub(crate) fn arrive(&mut self, now: Instant, command: &Command, held_up: bool) -> bool {
+    /// A command of a submitter arrives; `held_up` says whether a collection holds up one of those
+    /// that have the slots. Returns whether it begins at once.
+    pub(crate) fn arrive(
+        &mut self,
+        now: Instant,
+        submitter: u32,
+        command: &Command,
+        held_up: bool,
+    ) -> bool {
         let begins = self.in_service < self.slots;
         if begins {
             self.in_service += 1;
         } else {
-            let queue = self.queue_of(command);
-            self.waiting[queue].push_back(Waiting { arrived: now, command: *command, held_up });
+            let queue = self.queue_of(submitter, command);
+            if queue >= self.queues.len() {
+                self.queues.resize_with(queue + 1, VecDeque::new);
+            }
+            self.queues[queue].push_back(Waiting { arrived: now, command: *command, held_up });
+            self.waiting += 1;
         }
         begins
     }
@@ -82,24 +106,27 @@ impl Admission {
 
     /// The next command that begins, if a slot is free, and how it has waited.
     pub(crate) fn begin_next(&mut self, now: Instant) -> Option<(Command, Waited)> {
-        if self.in_service == self.slots || self.waiting() == 0 {
+        if self.in_service == self.slots || self.waiting == 0 {
             return None;
         }
         let queue = self.take_turn();
-        let Waiting { arrived, command, held_up } = self.waiting[queue].pop_front()?;
+        let Waiting { arrived, command, held_up } = self.queues[queue].pop_front()?;
+        self.waiting -= 1;
         self.in_service += 1;
         Some((command, Waited { time: now.since(arrived), held_up }))
     }
 
     /// Commands that have not begun.
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.iter().map(VecDeque::len).sum()
+        self.waiting
     }
 
     /// Checks that a command waits only if no slot is free, `in_service` being in the drive.
     pub(crate) fn check_invariants(&self, in_service: usize) {
         assert_eq!(self.in_service, in_service, "slots that are taken");
-        assert!(self.waiting() == 0 || self.in_service == self.slots, "a slot that idles");
+        assert!(self.waiting == 0 || self.in_service == self.slots, "a slot that idles");
+        let waiting: usize = self.queues.iter().map(VecDeque::len).sum();
+        assert_eq!(self.waiting, waiting, "commands in queues");
     }
 }
 
@@ -116,7 +143,8 @@ mod tests {
         for id in 0..13 {
             let opcode = if id <= 6 { Opcode::Write } else { Opcode::Read };
             let (id, lba, pl) = (CommandId(id), Lba(0), PlFlag::Off);
-            admission.arrive(Instant::ZERO, &Command { id, opcode, lba, blocks: 1, pl }, false);
+            let command = Command { id, opcode, lba, blocks: 1, pl };
+            admission.arrive(Instant::ZERO, id.0 / 3, &command, false);
         }
         let mut order = String::new();
         for _ in 0..12 {
@@ -133,5 +161,7 @@ mod tests {
         assert_eq!(order(Arbitration::OneQueue), "wwwwwwrrrrrr");
         assert_eq!(order(Arbitration::RoundRobin), "rwrwrwrwrwrw");
         assert_eq!(order(Arbitration::Weighted { reads: 4, writes: 1 }), "rrrrwrrwwwww");
+        // Submitters have three commands each: writes, then reads from the seventh on.
+        assert_eq!(order(Arbitration::Submitters), "wwwrrwwrrwrr");
     }
 }

@@ -315,13 +315,24 @@ impl<O: Observe> Ssd<O> {
         self.link.poll_completion()
     }
 
-    /// Takes a command.
+    /// Takes a command of the first submitter: see [`Ssd::handle_command_from`].
+    ///
+    /// # Panics
+    ///
+    /// As there.
+    #[inline]
+    pub fn handle_command(&mut self, now: Instant, command: &Command) {
+        self.handle_command_from(now, 0, command);
+    }
+
+    /// Takes a command of a submitter, which has a queue of its own if the drive arbitrates among
+    /// submitters. Submitters are numbered from 0.
     ///
     /// # Panics
     ///
     /// If the command has no blocks or reaches past the end of the drive: the host knows the size.
     #[inline]
-    pub fn handle_command(&mut self, now: Instant, command: &Command) {
+    pub fn handle_command_from(&mut self, now: Instant, submitter: u32, command: &Command) {
         self.handle_deadline(now);
         let end = command.lba.0 + u64::from(command.blocks);
         assert!(
@@ -335,7 +346,7 @@ impl<O: Observe> Ssd<O> {
         self.flash.journal_mut().emit(now, || Event::Accepted { id, opcode, lba, blocks, pl });
         let begins = match &mut self.admission {
             None => true,
-            Some(admission) => admission.arrive(now, command, self.link.is_any_stuck()),
+            Some(admission) => admission.arrive(now, submitter, command, self.link.is_any_stuck()),
         };
         if begins {
             self.begin(now, command);

@@ -67,7 +67,7 @@ pub use config::{
     Allocation, Arbitration, Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config,
     ConfigError, ContractConfig, FlushRule, Geometry, PreemptionScope, PulseConfig, QueueConfig,
     RangeConfig, RangePlacement, SchedulingConfig, ScrubConfig, Suspendable, SuspensionConfig,
-    Timing, WriteBufferConfig,
+    Timing, TurnConfig, WriteBufferConfig,
 };
 pub use counters::Counters;
 pub use device::Ssd;

@@ -86,6 +86,8 @@ struct Times {
     one_block: Option<Duration>,
     /// Added to each command's time on the link.
     command: Duration,
+    /// Added to each write behind that.
+    write_command: Duration,
     /// Added to each read of flash.
     read_overhead: Duration,
     /// Whether anything in the drive has ever taken something else.
@@ -98,6 +100,7 @@ impl Times {
             rate: config.timing.pcie_bytes_per_second,
             one_block: None,
             command: config.timing.command,
+            write_command: config.timing.write_command,
             read_overhead: config.timing.read_overhead,
             has_changed: false,
         }
@@ -293,7 +296,10 @@ impl HostLink {
     /// Takes in a write. Returns whether its data is there already.
     #[inline]
     pub(crate) fn receive(&mut self, now: Instant, command: u32) -> bool {
-        let Some(crossing) = self.crossing(self.blocks_of(command)) else { return true };
+        let crossing = match self.crossing(self.blocks_of(command)) {
+            None if self.times.write_command.is_zero() => return true,
+            crossing => crossing.unwrap_or_default() + self.times.write_command,
+        };
         self.arriving_until = self.arriving_until.max(now) + crossing;
         self.arriving.push_back((self.arriving_until, command));
         self.next = self.next.min(self.arriving_until);

@@ -313,6 +313,7 @@ fn build(row: &Row) -> Config {
         fail_fast: Duration::from_micros(1),
         read_overhead: Duration::ZERO,
         command: Duration::ZERO,
+        write_command: Duration::ZERO,
     };
     // IODA writes MB for MiB throughout Table 2.
     let channel_burst = f64::from(geometry.channels) * f64::from(geometry.page_bytes)

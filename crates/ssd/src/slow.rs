@@ -20,6 +20,7 @@ pub(crate) fn slowed(config: &Config, factor: u32) -> Config {
         &mut timing.fail_fast,
         &mut timing.read_overhead,
         &mut timing.command,
+        &mut timing.write_command,
     ] {
         take_longer(time);
     }

@@ -1,7 +1,9 @@
 //! Measured and modelled loads of a drive, for the terminal.
 
 use super::{lines, plain};
-use crate::fit::{ComparedLoad, ComparedPercentile, CurveReport, FitReport};
+use crate::fit::{
+    BUFFERED_US, ComparedLoad, ComparedPercentile, CurveReport, FitReport, PercentileError,
+};
 use crate::format::three_digits;
 use comfy_table::CellAlignment;
 
@@ -48,9 +50,15 @@ pub fn curve(curve: &CurveReport) -> String {
             rows.push(row);
         }
     }
+    let mut name = "error".to_owned();
+    for (what, errors) in [("reads", &curve.read_errors), ("writes", &curve.write_errors)] {
+        let mut row = vec![std::mem::take(&mut name), what.to_owned()];
+        row.extend(errors.iter().map(error));
+        rows.push(row);
+    }
     let table = numbers(&names.map(str::to_owned), rows, 2..8);
     let saturation = curve.measured_saturation_per_second.map_or_else(
-        || "no load saturated the drive".to_owned(),
+        || "saturation is not known from the measurement".to_owned(),
         |rate| {
             format!(
                 "saturation: measured {:.0}, model {:.0} writes per second",
@@ -60,7 +68,9 @@ pub fn curve(curve: &CurveReport) -> String {
     );
     format!(
         "{table}  Measured / modelled latencies in us. * saturated; + predicted, the fit did not \
-         know this load.\n  {saturation}\n"
+         know this load.\n  Errors: the larger latency divided by the smaller, median of the loads \
+         below saturation / largest of all.\n  Writes below {BUFFERED_US} us count as equal.\n  \
+         {saturation}\n"
     )
 }
 
@@ -73,6 +83,11 @@ fn load_name(load: &ComparedLoad) -> String {
 fn cell(latency: &ComparedPercentile) -> String {
     let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.0}"));
     format!("{}/{}", number(latency.measured_us), number(latency.model_us))
+}
+
+fn error(of: &PercentileError) -> String {
+    let factor = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
+    format!("{}/{}", factor(of.median_below_saturation), factor(of.largest))
 }
 
 fn numbers(header: &[String], rows: Vec<Vec<String>>, columns: std::ops::Range<usize>) -> String {

@@ -81,6 +81,8 @@ pub struct Timing {
     /// For how long a command keeps the link to the host busy besides its data, in its direction:
     /// the inverse of the most commands per second. Needs a PCIe bandwidth.
     pub command: Duration,
+    /// For how long the firmware takes in a write, one after the other.
+    pub write_command: Duration,
 }
 
 /// What is collected at a time.
@@ -216,7 +218,7 @@ pub struct SuspensionConfig {
 
 /// Pulses of programs and erases. Flash programs by a staircase of voltage pulses with a check
 /// behind each, and suspends between two of them (Kim et al., "Practical erase suspension for modern
-/// low-latency SSDs", ATC 2019, §2.2).
+/// low-latency SSDs", ATC 2019).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PulseConfig {
     /// Length of a pulse of a program, its check included; zero if a program stops at once.
@@ -243,6 +245,17 @@ pub enum PreemptionScope {
     Channel,
 }
 
+/// Collections and the host in turns of many pages, on all dies at the same time. In the turn of the
+/// host collections stand still until it has programmed what they gave back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TurnConfig {
+    /// Most pages that each die moves in a turn of collections.
+    pub most_pages: u32,
+    /// Least of these pages. A turn of the host that ends while writes wait for room in the buffer
+    /// halves the turn of collections after it; one that ends otherwise makes it longer by a quarter.
+    pub least_pages: u32,
+}
+
 /// What may overtake what on a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SchedulingConfig {
@@ -254,10 +267,9 @@ pub struct SchedulingConfig {
     /// back, so that neither free space nor the host runs dry; without it they wait for its end, or
     /// go first if collection is preemptive. Reads are not affected.
     pub paced_writes: bool,
-    /// Pages that each die moves for collections before programs of the host get their turn, of a
-    /// drive with paced writes; 0 for what is programmed at a time. In the turn of the host
-    /// collections stand still until it has programmed what they gave back.
-    pub turn_pages: u32,
+    /// Turns of many pages, of a drive with paced writes; `None` if each die takes turns by itself,
+    /// one program at a time.
+    pub turns: Option<TurnConfig>,
     /// While writes wait for room in the buffer, reads neither overtake nor suspend programs.
     pub in_order_when_full: bool,
     /// Whose commands those are.
@@ -273,7 +285,7 @@ impl SchedulingConfig {
         preemptive_collection: false,
         preemption_scope: PreemptionScope::Die,
         paced_writes: false,
-        turn_pages: 0,
+        turns: None,
         in_order_when_full: false,
         suspension: None,
     };
@@ -286,6 +298,9 @@ pub enum Arbitration {
     OneQueue,
     /// Reads and writes have queues of their own, which take turns.
     RoundRobin,
+    /// Each submitter has a queue of its own, for reads and writes; the queues take turns. Linux
+    /// gives each CPU a queue.
+    Submitters,
     /// Reads and writes have queues of their own, which send so many in their turn.
     Weighted {
         /// Commands of the queue of reads.
@@ -300,7 +315,7 @@ impl Arbitration {
     #[must_use]
     pub fn weights(self) -> [u32; 2] {
         match self {
-            Self::OneQueue | Self::RoundRobin => [1, 1],
+            Self::OneQueue | Self::RoundRobin | Self::Submitters => [1, 1],
             Self::Weighted { reads, writes } => [reads, writes],
         }
     }

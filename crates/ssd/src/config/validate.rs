@@ -2,7 +2,7 @@
 
 use super::{
     Allocation, Blocking, CollectionUnit, Config, ConfigError, DIES_MAX, PAGES_PER_BLOCK_MAX,
-    RangeConfig, RangePlacement, SchedulingConfig, ScrubConfig, Suspendable, refuse,
+    RangeConfig, RangePlacement, SchedulingConfig, ScrubConfig, Suspendable, TurnConfig, refuse,
 };
 use alloc::format;
 use alloc::string::String;
@@ -128,18 +128,23 @@ fn scheduling(config: &Config) -> Result<(), ConfigError> {
             "paced_writes lets programs of many pages in between those of a collection; set preemptive_collection to true and describe the cells, or leave it out",
         ));
     }
-    if config.scheduling.turn_pages > 0 && !paced_writes {
-        return refuse(format!(
-            "turn_pages is {}; collections and the host take turns with paced writes, so set paced_writes to true or turn_pages to 0",
-            config.scheduling.turn_pages
-        ));
-    }
     let folds = config.cells.is_some_and(|cells| cells.slc.is_some());
-    if config.scheduling.turn_pages > 0 && folds {
-        return refuse(format!(
-            "turn_pages is {}, but a cache of SLC blocks is folded whenever the host leaves time; set turn_pages to 0 or leave out slc_cache",
-            config.scheduling.turn_pages
-        ));
+    if let Some(TurnConfig { most_pages, least_pages }) = config.scheduling.turns {
+        if !paced_writes {
+            return refuse(format!(
+                "turn_pages is {most_pages}; collections and the host take turns with paced writes, so set paced_writes to true or turn_pages to 0"
+            ));
+        }
+        if least_pages == 0 || least_pages > most_pages {
+            return refuse(format!(
+                "least_turn_pages is {least_pages}; it must be between 1 and turn_pages, which is {most_pages}"
+            ));
+        }
+        if folds {
+            return refuse(format!(
+                "turn_pages is {most_pages}, but a cache of SLC blocks is folded whenever the host leaves time; set turn_pages to 0 or leave out slc_cache"
+            ));
+        }
     }
     if config.scheduling.in_order_when_full && !(read_priority && config.write_buffer.is_some()) {
         return refuse(String::from(

@@ -60,7 +60,7 @@ pub(crate) fn check_invariants(dies: &DieArray) {
                 assert!(die.queue.front().is_none(), "die {index} idles while work waits");
                 // A collection may stand back for others on its channel, or for the host's turn.
                 let stands_back = dies.scheduling.preemption_scope == PreemptionScope::Channel
-                    || dies.scheduling.turn_pages > 0;
+                    || dies.scheduling.turns.is_some();
                 assert!((die.job.is_none() || stands_back) && die.suspended.is_none());
                 continue;
             }

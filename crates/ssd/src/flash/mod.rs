@@ -301,6 +301,9 @@ impl<O: Observe> Flash<O> {
     #[inline]
     pub(crate) fn set_full(&mut self, is_full: bool) {
         self.dies.set_full(is_full);
+        if let Some(pace) = &mut self.pace {
+            pace.set_full(is_full);
+        }
     }
 
     /// Whether `die` has fewer than `most` programs, and one more keeps the pace of collections.

@@ -40,8 +40,12 @@ pub(crate) struct Pace {
     credit: Vec<i64>,
     /// Whose turn it is; `None` if each die takes turns by itself, one program at a time.
     turn: Option<Turn>,
-    /// Pages that collections move in a turn.
+    /// Pages that collections move in a turn: now, at least and at most.
     turn_pages: u64,
+    least_turn_pages: u64,
+    most_turn_pages: u64,
+    /// Writes wait for room in the buffer.
+    is_full: bool,
     /// Pages of a block.
     pages_per_block: u32,
     /// Pages that are programmed at a time.
@@ -50,10 +54,16 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub(crate) fn new(config: &Config) -> Option<Self> {
+        let turns = config.scheduling.turns;
+        let on_all_dies = |pages: u32| u64::from(pages) * u64::from(config.geometry.dies());
+        let most_turn_pages = turns.map_or(0, |turns| on_all_dies(turns.most_pages));
         config.scheduling.paced_writes.then(|| Self {
             credit: vec![0; config.geometry.dies() as usize],
-            turn: (config.scheduling.turn_pages > 0).then_some(Turn::FIRST),
-            turn_pages: u64::from(config.scheduling.turn_pages) * u64::from(config.geometry.dies()),
+            turn: turns.map(|_| Turn::FIRST),
+            turn_pages: most_turn_pages,
+            least_turn_pages: turns.map_or(0, |turns| on_all_dies(turns.least_pages)),
+            most_turn_pages,
+            is_full: false,
             pages_per_block: config.geometry.pages_per_block,
             unit_pages: config.cells.map_or(1, |cells| cells.unit_pages()),
         })
@@ -106,7 +116,17 @@ impl Pace {
     pub(crate) fn end_turn_of_host(&mut self) -> bool {
         let Some(Turn::Host { credit }) = self.turn else { return false };
         self.turn = Some(Turn::Collections { moved: 0, given_back: credit });
+        self.turn_pages = match self.is_full {
+            true => (self.turn_pages / 2).max(self.least_turn_pages),
+            false => (self.turn_pages * 5 / 4 + 1).min(self.most_turn_pages),
+        };
         true
+    }
+
+    /// Writes wait for room in the buffer (`true`), or do not any more.
+    #[inline]
+    pub(crate) fn set_full(&mut self, is_full: bool) {
+        self.is_full = is_full;
     }
 
     /// Whether collections wait for the end of the host's turn.

@@ -528,6 +528,7 @@ pub(super) fn build(row: &Row) -> Config {
         fail_fast: Duration::from_micros(1),
         read_overhead: Duration::from_micros(row.read_alone).saturating_sub(read),
         command,
+        write_command: Duration::ZERO,
     };
     let percent = Ratio::from_percent;
     let superblocks = |count: u32| {
@@ -559,7 +560,7 @@ pub(super) fn build(row: &Row) -> Config {
             preemptive_collection: true,
             preemption_scope: PreemptionScope::Die,
             paced_writes: true,
-            turn_pages: 0,
+            turns: None,
             in_order_when_full: false,
             suspension: Some(SuspensionConfig {
                 what: Suspendable::Everything,

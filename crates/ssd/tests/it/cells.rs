@@ -6,7 +6,7 @@
 use crate::common::{any_drive, come_to_rest, worn_out};
 use ioda_ssd::{
     Blocking, CellConfig, CollectionUnit, Config, FlushRule, PageTime, PreemptionScope,
-    PulseConfig, RangeConfig, SchedulingConfig, Ssd, Suspendable, SuspensionConfig,
+    PulseConfig, RangeConfig, SchedulingConfig, Ssd, Suspendable, SuspensionConfig, TurnConfig,
     WriteBufferConfig, presets,
 };
 use nvme::{Command, CommandId, Opcode, PlFlag};
@@ -209,7 +209,10 @@ pub(crate) fn any_drive_with_cells() -> impl Strategy<Value = Config> {
                 && config.scheduling.preemptive_collection
                 && config.collection.blocking == Blocking::Die;
             if config.scheduling.paced_writes && low % 3 > 0 {
-                config.scheduling.turn_pages = cells.unit_pages() * (slots % 5);
+                let most_pages = cells.unit_pages() * (slots % 5);
+                let least_pages = most_pages.min(1 + slots * 7 % 40);
+                config.scheduling.turns =
+                    (most_pages > 0).then_some(TurnConfig { most_pages, least_pages });
             }
             config.write_buffer = Some(WriteBufferConfig {
                 flush: [FlushRule::WhenFull, FlushRule::InWindow][rule],
@@ -256,7 +259,7 @@ pub(crate) fn modern() -> Config {
         read_priority: true,
         preemptive_collection: true,
         paced_writes: true,
-        turn_pages: 0,
+        turns: None,
         in_order_when_full: false,
         suspension: Some(SuspensionConfig {
             what: Suspendable::Everything,
@@ -298,12 +301,13 @@ fn paced_writes_keep_free_space_where_it_is() {
 }
 
 /// In turns of many pages a write waits for a whole turn of collections, and free space stays where
-/// it is.
+/// it is. A host that always waits shortens turns that can be shorter.
 #[test]
 fn turns_of_collections_stall_writes_and_lose_no_space() {
-    let run = |turn_pages| {
+    let run = |most_pages: u32, least_pages: u32| {
         let mut config = modern();
-        config.scheduling.turn_pages = turn_pages;
+        config.scheduling.turns =
+            (most_pages > 0).then_some(TurnConfig { most_pages, least_pages });
         let unit = config.cells.unwrap().longest_program();
         let lines = f64::from(config.geometry.blocks_per_plane);
         let mut drive = Ssd::new(config).unwrap();
@@ -322,8 +326,10 @@ fn turns_of_collections_stall_writes_and_lose_no_space() {
         assert!(drive.counters().collections > 20 && fewest > 2.5, "{fewest} lines");
         longest.as_secs_f64() / unit.as_secs_f64()
     };
-    let (finely, in_turns) = (run(0), run(8 * 24));
+    let (finely, in_turns, shrinking) = (run(0, 0), run(8 * 24, 8 * 24), run(8 * 24, 24));
     assert!(in_turns > 6.0 && in_turns > 1.5 * finely, "{finely} and {in_turns} programs");
+    // The host always waits, so that turns soon have one program of each die.
+    assert!(shrinking < 0.8 * in_turns, "{shrinking} and {in_turns} programs");
 }
 
 /// A buffer that was full takes in nothing until it has room for many: writes wait longer, and then

@@ -27,7 +27,7 @@ fn config(channels: u32, suspensions: u32) -> Config {
         read_priority: true,
         preemptive_collection: true,
         paced_writes: false,
-        turn_pages: 0,
+        turns: None,
         in_order_when_full: false,
         preemption_scope: PreemptionScope::Die,
         suspension: (suspensions > 0).then_some(SuspensionConfig {

@@ -5,7 +5,7 @@ use crate::common::{Host, any_drive};
 use ioda_ssd::{
     Arbitration, Blocking, CollectionTrigger, CollectionUnit, Config, Event, PageOperation,
     PreemptionScope, PulseConfig, QueueConfig, SchedulingConfig, Ssd, Suspendable,
-    SuspensionConfig, presets,
+    SuspensionConfig, WriteBufferConfig, presets,
 };
 use nvme::{
     ArrayDescription, Blocked, Cause, CollectionRight, Command, CommandId, Opcode, PlFlag,
@@ -38,7 +38,7 @@ fn with(read_priority: bool, preemptive: bool, suspension: bool) -> SchedulingCo
         read_priority,
         preemptive_collection: preemptive,
         paced_writes: false,
-        turn_pages: 0,
+        turns: None,
         in_order_when_full: false,
         preemption_scope: PreemptionScope::Die,
         suspension: suspension.then_some(SUSPENSION),
@@ -287,6 +287,49 @@ fn commands_beyond_the_depth_of_the_queue_wait_for_a_slot() {
     assert_eq!(ends, [(0, 40, 0), (1, 40, 0), (2, 80, 40), (3, 80, 40)]);
     config.queue = Some(QueueConfig { depth: 0, arbitration: Arbitration::OneQueue });
     assert!(Ssd::new(config).unwrap_err().to_string().contains("queue_depth is 0"));
+}
+
+#[test]
+fn submitters_take_turns_for_slots() {
+    let mut config = small(SchedulingConfig::FIRST_COME);
+    config.queue = Some(QueueConfig { depth: 1, arbitration: Arbitration::Submitters });
+    let mut drive = Ssd::new(config).unwrap();
+    // Three reads of submitter 0 arrive before two of submitter 9.
+    for (id, submitter) in [(0, 0), (1, 0), (2, 0), (3, 9), (4, 9)] {
+        let (id, pl) = (CommandId(id), PlFlag::Off);
+        let command = Command { id, opcode: Opcode::Read, lba: Lba(0), blocks: 1, pl };
+        drive.handle_command_from(Instant::ZERO, submitter, &command);
+    }
+    let mut order = Vec::new();
+    while drive.commands_in_flight() > 0 {
+        drive.check_invariants();
+        drive.handle_deadline(drive.next_deadline());
+        while let Some(completed) = drive.poll_completion() {
+            order.push(completed.completion.id.0);
+        }
+    }
+    assert_eq!(order, [0, 1, 3, 2, 4]);
+}
+
+#[test]
+fn firmware_takes_in_writes_one_after_the_other() {
+    let mut config = small(SchedulingConfig::FIRST_COME);
+    config.write_buffer = Some(WriteBufferConfig::new(16));
+    config.timing.write_command = Duration::from_micros(7);
+    let latency = config.write_buffer.unwrap().latency.as_nanos();
+    let mut drive = Ssd::new(config).unwrap();
+    (0..3).for_each(|id| send(&mut drive, Instant::ZERO, id, Opcode::Write));
+    send(&mut drive, Instant::ZERO, 3, Opcode::Read);
+    let mut written = Vec::new();
+    while drive.commands_in_flight() > 0 {
+        drive.handle_deadline(drive.next_deadline());
+        while let Some(completed) = drive.poll_completion() {
+            if completed.completion.id.0 < 3 {
+                written.push((completed.at.as_nanos() - latency) / 1_000);
+            }
+        }
+    }
+    assert_eq!(written, [7, 14, 21]);
 }
 
 #[test]

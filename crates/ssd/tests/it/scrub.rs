@@ -309,7 +309,7 @@ fn at_moderate_load_everything_is_checked_and_the_tail_stays() {
         read_priority: true,
         preemptive_collection: true,
         paced_writes: false,
-        turn_pages: 0,
+        turns: None,
         in_order_when_full: false,
         preemption_scope: PreemptionScope::Die,
         suspension: Some(suspension),

@@ -6,7 +6,7 @@ use crate::values::words::Flush;
 use sim::{Coordinate, Plan, Preparation};
 use ssd::{
     Allocation, Arbitration, Blocking, CellConfig, CollectionTrigger, Config, PreemptionScope,
-    QueueConfig, RainConfig, Rotation, SchedulingConfig, Suspendable,
+    QueueConfig, RainConfig, Rotation, SchedulingConfig, Suspendable, TurnConfig,
 };
 use units::{Bytes, Duration, Ratio};
 use workload::Replayed;
@@ -180,7 +180,7 @@ fn features(drive: &Config) -> String {
         preemptive_collection,
         preemption_scope,
         paced_writes,
-        turn_pages,
+        turns,
         in_order_when_full,
         suspension,
     } = drive.scheduling;
@@ -204,8 +204,15 @@ fn features(drive: &Config) -> String {
     let for_channel = preemption_scope == PreemptionScope::Channel;
     add(preemptive_collection && !for_channel, "preemptive collection");
     add(preemptive_collection && for_channel, "preemptive collection while its channel is idle");
-    add(paced_writes && turn_pages == 0, "paced writes");
-    add(turn_pages > 0, &format!("turns of {turn_pages} pages on each die"));
+    match turns {
+        None => add(paced_writes, "paced writes"),
+        Some(TurnConfig { most_pages, least_pages }) if most_pages == least_pages => {
+            add(true, &format!("turns of {most_pages} pages on each die"));
+        }
+        Some(TurnConfig { most_pages, least_pages }) => {
+            add(true, &format!("turns of {least_pages} to {most_pages} pages on each die"));
+        }
+    }
     add(read_priority, "reads first");
     add(in_order_when_full, "but not while the write buffer is full");
     let most = suspension.map_or(0, |suspension| suspension.most);
@@ -218,6 +225,7 @@ fn features(drive: &Config) -> String {
         let queues = match arbitration {
             Arbitration::OneQueue => String::new(),
             Arbitration::RoundRobin => String::from(", reads and writes in turn"),
+            Arbitration::Submitters => String::from(", those of submitters in turn"),
             Arbitration::Weighted { reads, writes } => {
                 format!(", {reads} reads to {writes} writes")
             }

@@ -13,6 +13,9 @@ const SATURATED_FACTOR: f64 = 20.0;
 /// queue.
 const SATURATED_SPREAD: f64 = 3.0;
 
+/// Most times by which the median write of the highest load exceeds that of a saturated one.
+const SATURATED_GROWTH: f64 = 1.3;
+
 /// Latencies at [`PERCENTILES`] in µs; `None` where a percentile is not known.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Quantiles(pub [Option<f64>; PERCENTILES.len()]);
@@ -41,7 +44,7 @@ pub struct MeasuredCurve {
 pub struct Saturation {
     /// Writes per second of the highest load that did not saturate the drive.
     pub above: f64,
-    /// Estimate; `None` if no load saturated the drive.
+    /// Estimate; `None` if no load saturated the drive, or latencies do not give it.
     pub estimate: Option<f64>,
 }
 
@@ -163,7 +166,7 @@ impl MeasuredCurve {
     }
 
     /// Whether a load saturated the drive: less ended than was offered, or all writes waited for a
-    /// full queue.
+    /// full queue, which no higher load makes longer.
     #[must_use]
     pub fn is_saturated(&self, load: &MeasuredLoad, probe_writes_per_second: f64) -> bool {
         if let Some(achieved) = load.achieved_per_second {
@@ -172,7 +175,10 @@ impl MeasuredCurve {
         let median = load.writes.0[0].unwrap_or(0.0);
         let lowest = self.loads[0].writes.0[0].unwrap_or(median);
         let spread = load.writes.0[1].unwrap_or(f64::MAX) / median;
-        median > SATURATED_FACTOR * lowest && spread < SATURATED_SPREAD
+        let highest = self.loads[self.loads.len() - 1].writes.0[0].unwrap_or(median);
+        median > SATURATED_FACTOR * lowest
+            && spread < SATURATED_SPREAD
+            && highest < SATURATED_GROWTH * median
     }
 
     /// Writes per second at saturation. A closed loop of `in_flight` writes gives it by Little's
@@ -183,15 +189,10 @@ impl MeasuredCurve {
         let saturated = |load: &&MeasuredLoad| self.is_saturated(load, probe_writes_per_second);
         let above = self.loads.iter().filter(|load| !saturated(load)).map(offered);
         let above = above.fold(0.0, f64::max);
-        let estimate = self.loads.iter().find(saturated).map(|load| {
-            if let Some(achieved) = load.achieved_per_second {
-                return achieved;
-            }
+        let estimate = self.loads.iter().find(saturated).and_then(|load| {
             let by_latency = in_flight * 1e6 / load.writes.mean().unwrap_or(1.0);
-            match by_latency {
-                rate if rate > above && rate < offered(load) => rate,
-                _ => (above.max(1.0) * offered(load)).sqrt(),
-            }
+            let is_possible = by_latency > above && by_latency < offered(load);
+            load.achieved_per_second.or_else(|| is_possible.then_some(by_latency))
         });
         Saturation { above, estimate }
     }
@@ -270,8 +271,11 @@ mod tests {
         assert!(curve.is_saturated(last, 5_000.0) && !curve.is_saturated(second, 5_000.0));
         let saturation = curve.saturation(384.0, 5_000.0);
         assert_eq!(saturation.above, 35_000.0);
-        let estimate = saturation.estimate.unwrap();
-        assert!((35_000.0..85_000.0).contains(&estimate), "{estimate}");
+        // 384 writes in flight of 3.4 ms each are more than were offered.
+        assert_eq!(saturation.estimate, None);
+        let slower = MeasuredCurve::from_csv(&TABLE.replace("3377,3712,4039", "5377,5712,6039"));
+        let estimate = slower.unwrap().saturation(384.0, 5_000.0).estimate.unwrap();
+        assert!((65_000.0..75_000.0).contains(&estimate), "{estimate}");
     }
 
     #[test]

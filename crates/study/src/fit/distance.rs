@@ -5,17 +5,17 @@
 
 use crate::fit::curve::{MeasuredCurve, PERCENTILES, Quantiles};
 use crate::fit::model::ModelPoint;
+use report::fit::BUFFERED_US;
 
 /// Weights of the percentiles of reads.
 const READ_WEIGHTS: [f64; PERCENTILES.len()] = [1.0, 1.0, 1.0, 1.0, 0.25, 0.0];
 /// Weights of the percentiles of writes.
 const WRITE_WEIGHTS: [f64; PERCENTILES.len()] = [0.5, 0.5, 0.5, 0.5, 0.1, 0.0];
-/// Latency of a write in µs below which no host notices a difference: the buffer has it.
-const BUFFERED_MICROS: f64 = 50.0;
-/// Weight of the latencies of a saturated drive: they depend on the depth of its queues.
-const SATURATED_WEIGHT: f64 = 0.1;
-/// Weight of the rate at saturation.
-const RATE_WEIGHT: f64 = 6.0;
+/// Weight of the latencies of a saturated drive, where few hosts are for long.
+const SATURATED_WEIGHT: f64 = 0.4;
+/// Weight of the rate at saturation: a tenth too much is as bad as a percentile that is off by a
+/// factor of 1.7.
+const RATE_WEIGHT: f64 = 30.0;
 
 /// A sum of weighted squares.
 #[derive(Clone, Copy, Default, Debug)]
@@ -32,9 +32,9 @@ impl Squares {
     }
 }
 
-/// Ratio of a modelled to a measured write. Below [`BUFFERED_MICROS`] all are alike.
+/// Ratio of a modelled to a measured write. Below [`BUFFERED_US`] all are alike.
 fn write_ratio(measured: f64, modelled: f64) -> f64 {
-    modelled.max(BUFFERED_MICROS) / measured.max(BUFFERED_MICROS)
+    modelled.max(BUFFERED_US) / measured.max(BUFFERED_US)
 }
 
 fn add_quantiles(

@@ -20,8 +20,8 @@ pub use curve::{MeasuredCurve, MeasuredLoad, PERCENTILES, Quantiles, Saturation}
 pub use distance::{Setting, distance};
 pub use fio::load_of_fio;
 pub use interval::ParameterInterval;
-pub use measured::{measured_curve, measured_drives};
-pub use model::{ModelPoint, Modelling, model_curve, model_rates, to_csv};
+pub use measured::{MEASURED_FILLS, MeasuredFills, measured_curve, measured_drives};
+pub use model::{ModelPoint, Modelling, amplification_at, model_curve, model_rates, to_csv};
 pub use parameter::Parameter;
 pub use script::script;
 pub use search::Effort;

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::fit::curve::{MeasuredCurve, PERCENTILES, Quantiles};
 use sim::{CurveLoad, LatencySummary, measure_load, side_by_side};
 use ssd::{Config, Ssd};
-use units::Duration;
+use units::{Duration, Ratio};
 
 /// Fewest samples above a percentile that is compared.
 const FEWEST_ABOVE: f64 = 5.0;
@@ -84,6 +84,22 @@ pub fn to_csv(points: &[ModelPoint]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Writes per second while write amplification is modelled: a load far from saturation.
+const FILL_RATE: f64 = 30_000.0;
+
+/// Pages programmed per page written at random to `bytes` of a drive, which holds nothing else.
+///
+/// # Errors
+///
+/// If the drive has too little flash for these bytes.
+pub fn amplification_at(config: &Config, bytes: u64, modelling: Modelling) -> Result<f64, Failure> {
+    let mut filled = config.clone();
+    let share = bytes as f64 / config.whole().geometry.raw_bytes() as f64;
+    filled.over_provisioning = Ratio::from_f64(1.0 - share);
+    let points = model_rates(&filled, &[FILL_RATE], modelling)?;
+    Ok(points.first().map_or(0.0, |point| point.write_amplification))
 }
 
 /// Models `config` at each of `rates` writes per second.

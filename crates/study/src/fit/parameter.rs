@@ -1,6 +1,6 @@
 //! Parameters of a drive that a fit may set.
 
-use ssd::{Config, SuspensionConfig, WriteBufferConfig};
+use ssd::{Config, QueueConfig, SuspensionConfig, TurnConfig, WriteBufferConfig};
 use units::Duration;
 
 /// A parameter.
@@ -18,15 +18,22 @@ pub enum Parameter {
     SuspensionsApart,
     /// Most suspensions of one program or erase.
     Suspensions,
-    /// Pages that a die moves in the turn of collections.
+    /// Most pages that a die moves in the turn of collections.
     TurnPages,
+    /// Least of these pages, while writes wait for room in the buffer.
+    LeastTurnPages,
     /// Pages of the write buffer.
     BufferPages,
+    /// Time for which the firmware takes in a write, one after the other. The constant latency of a
+    /// write stays as it is: what is added here leaves the buffer latency.
+    WriteCommand,
+    /// Commands that the drive works on at a time.
+    QueueDepth,
 }
 
 impl Parameter {
     /// All parameters.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::ReadOverhead,
         Self::BufferLatency,
         Self::Program,
@@ -34,7 +41,10 @@ impl Parameter {
         Self::SuspensionsApart,
         Self::Suspensions,
         Self::TurnPages,
+        Self::LeastTurnPages,
         Self::BufferPages,
+        Self::WriteCommand,
+        Self::QueueDepth,
     ];
 
     /// Its key in `[drive]`.
@@ -48,7 +58,10 @@ impl Parameter {
             Self::SuspensionsApart => "suspensions_apart",
             Self::Suspensions => "suspensions",
             Self::TurnPages => "turn_pages",
+            Self::LeastTurnPages => "least_turn_pages",
             Self::BufferPages => "write_buffer",
+            Self::WriteCommand => "write_command_time",
+            Self::QueueDepth => "queue_depth",
         }
     }
 
@@ -57,17 +70,23 @@ impl Parameter {
     pub fn unit(self) -> &'static str {
         match self {
             Self::Suspensions => "",
-            Self::TurnPages | Self::BufferPages => "pages",
+            Self::QueueDepth => "commands",
+            Self::TurnPages | Self::LeastTurnPages | Self::BufferPages => "pages",
             _ => "us",
         }
     }
 
-    /// Its value in a drive, in its unit; `None` if the drive has no such part.
+    /// Its value in a drive, in its unit: 0 for turns and slots that the drive does without. `None`
+    /// if the drive has no such part.
     #[must_use]
     pub fn get(self, drive: &Config) -> Option<f64> {
         let suspension = drive.scheduling.suspension;
         let buffer = drive.write_buffer;
         let micros = Duration::as_micros_f64;
+        let turn = |pages: fn(TurnConfig) -> u32| {
+            let scheduling = drive.scheduling;
+            scheduling.paced_writes.then(|| f64::from(scheduling.turns.map_or(0, pages)))
+        };
         match self {
             Self::ReadOverhead => Some(micros(drive.timing.read_overhead)),
             Self::BufferLatency => buffer.map(|buffer| micros(buffer.latency)),
@@ -75,14 +94,16 @@ impl Parameter {
             Self::ProgramPulse => suspension.map(|suspension| micros(suspension.pulses.program)),
             Self::SuspensionsApart => suspension.map(|suspension| micros(suspension.pulses.apart)),
             Self::Suspensions => suspension.map(|suspension| f64::from(suspension.most)),
-            Self::TurnPages => {
-                drive.scheduling.paced_writes.then_some(f64::from(drive.scheduling.turn_pages))
-            }
+            Self::TurnPages => turn(|turns| turns.most_pages),
+            Self::LeastTurnPages => turn(|turns| turns.least_pages),
             Self::BufferPages => buffer.map(|buffer| f64::from(buffer.pages)),
+            Self::WriteCommand => buffer.map(|_| micros(drive.timing.write_command)),
+            Self::QueueDepth => Some(drive.queue.map_or(0.0, |queue| f64::from(queue.depth))),
         }
     }
 
-    /// Sets it; nothing if the drive has no such part.
+    /// Sets it; nothing if the drive has no such part. A drive without turns has no least turn, and
+    /// one that works on all its commands no depth.
     pub fn set(self, drive: &mut Config, value: f64) {
         let value = value.max(0.0);
         let micros = Duration::from_nanos((value * 1e3).round() as u64);
@@ -108,8 +129,30 @@ impl Parameter {
             Self::ProgramPulse => suspension(drive, |s, length, _| s.pulses.program = length),
             Self::SuspensionsApart => suspension(drive, |s, length, _| s.pulses.apart = length),
             Self::Suspensions => suspension(drive, |s, _, most| s.most = most.max(1)),
-            Self::TurnPages => drive.scheduling.turn_pages = whole,
+            Self::TurnPages => {
+                let least = drive.scheduling.turns.map_or(whole, |turns| turns.least_pages);
+                let turns = TurnConfig { most_pages: whole, least_pages: least.min(whole) };
+                drive.scheduling.turns = (whole > 0).then_some(turns);
+            }
+            Self::LeastTurnPages => {
+                if let Some(turns) = &mut drive.scheduling.turns {
+                    turns.least_pages = whole.clamp(1, turns.most_pages);
+                }
+            }
             Self::BufferPages => buffer(drive, |buffer, _, pages| buffer.pages = pages.max(1)),
+            Self::WriteCommand => {
+                let before = drive.timing.write_command;
+                if let Some(buffer) = &mut drive.write_buffer {
+                    let constant = buffer.latency + before;
+                    buffer.latency = constant.saturating_sub(micros).max(Duration::from_nanos(1));
+                    drive.timing.write_command = micros;
+                }
+            }
+            Self::QueueDepth => {
+                if let Some(QueueConfig { depth, .. }) = &mut drive.queue {
+                    *depth = whole.max(1);
+                }
+            }
         }
     }
 
@@ -126,7 +169,10 @@ impl Parameter {
             Self::SuspensionsApart => (5.0, program * 2.0),
             Self::Suspensions => (1.0, 20.0),
             Self::TurnPages => (unit, unit * 32.0),
-            Self::BufferPages => (unit, unit * 1_024.0),
+            Self::LeastTurnPages => (unit / 8.0, unit * 32.0),
+            Self::BufferPages => (unit * 2.0, unit * 1_024.0),
+            Self::WriteCommand => (0.1, 100.0),
+            Self::QueueDepth => (8.0, 4_096.0),
         }
     }
 }
@@ -145,10 +191,12 @@ fn set_program(drive: &mut Config, micros: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ssd::Arbitration;
 
     #[test]
     fn values_survive_being_set() {
         let mut drive = ssd::presets::preset("7450-960").unwrap();
+        drive.queue = Some(QueueConfig { depth: 1, arbitration: Arbitration::OneQueue });
         for parameter in Parameter::ALL {
             let (least, most) = parameter.bounds(&drive);
             let middle = (least * most).sqrt();

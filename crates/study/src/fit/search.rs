@@ -1,10 +1,11 @@
 //! The search for the parameters of a drive whose modelled curve is nearest to a measured one.
 //!
 //! A stage sets what one part of the curve determines. Constant latencies come first, from the
-//! lowest load. The rate at saturation gives the program, reads give suspension, and writes that
-//! stall give turns of collections. The last stage moves all of them. A Nelder–Mead search (the
-//! crate `argmin`) improves the best drive of each stage, after a grid where one is needed. The same
-//! curve, drive and seed give the same result.
+//! lowest load. The rate at saturation gives the program, and reads give suspension. Writes that
+//! stall give turns of collections; others give the buffer and the time to take in a write. Latencies
+//! at saturation give the slots for commands. The last stage moves all parameters. A Nelder–Mead
+//! search (the crate `argmin`) improves the best drive of a stage, after a grid where one is needed.
+//! The same curve, drive and seed give the same result.
 
 use crate::failure::Failure;
 use crate::fit::curve::{MeasuredCurve, MeasuredLoad};
@@ -14,11 +15,12 @@ use crate::fit::parameter::Parameter;
 use crate::watch::Count;
 use argmin::core::{CostFunction, Error, Executor};
 use argmin::solver::neldermead::NelderMead;
-use ssd::Config;
+use report::fit::BUFFERED_US;
+use ssd::{Arbitration, Config, QueueConfig};
 use std::cell::{Cell, RefCell};
 
-/// Percentile of writes by which stalls are known: its index, 99.9.
-const STALL_INDEX: usize = 3;
+/// Percentile of writes by which stalls are known: its index, 99.
+const STALL_INDEX: usize = 2;
 /// Latency in µs from which such a write has stalled.
 const STALL_MICROS: f64 = 300.0;
 /// Share of the rate at saturation below which writes should not stall.
@@ -27,16 +29,28 @@ const STALL_SHARE: f64 = 0.85;
 const ALIGN_STEPS: u32 = 2;
 /// Steps of the search for the program.
 const PROGRAM_STEPS: u32 = 3;
-/// Program units of a die in a turn of collections, in the grid.
-const TURN_UNITS: [f64; 4] = [2.0, 4.0, 6.0, 10.0];
-/// Program units of the buffer, in the grid.
-const BUFFER_UNITS: [f64; 4] = [8.0, 12.0, 24.0, 48.0];
 /// Most suspensions, in the grid.
-const SUSPENSIONS: [f64; 4] = [1.0, 2.0, 3.0, 6.0];
+const SUSPENSIONS: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 /// Lengths of a pulse, as shares of a program.
-const PULSE_SHARES: [f64; 3] = [0.05, 0.12, 0.25];
+const PULSE_SHARES: [f64; 3] = [0.04, 0.1, 0.25];
 /// Least times between suspensions, as shares of a program.
-const APART_SHARES: [f64; 3] = [0.02, 0.25, 0.6];
+const APART_SHARES: [f64; 3] = [0.03, 0.12, 0.35];
+/// Program units of a die in a turn of collections, in the grid.
+const TURN_UNITS: [f64; 4] = [2.0, 3.0, 5.0, 8.0];
+/// Least turns in the grid, as shares of the longest.
+const LEAST_TURN_SHARES: [f64; 3] = [1.0, 0.3, 0.1];
+/// Pages of the buffer for each die, in the grid for drives with turns.
+const STALLING_BUFFERS: [f64; 4] = [12.0, 20.0, 32.0, 64.0];
+/// Pages of the buffer for each die, in the grid for drives without turns.
+const BUFFERS: [f64; 5] = [30.0, 36.0, 42.0, 56.0, 96.0];
+/// Times to take in a write, as shares of the constant latency of a write.
+const WRITE_SHARES: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
+/// Slots of a drive that takes commands in their order, in the grid.
+const DEPTHS: [u32; 5] = [24, 48, 96, 192, 384];
+/// The same, as shares of the writes in flight at saturation: a few more than all.
+const DEPTH_SHARES: [f64; 2] = [1.12, 1.16];
+/// Slots of a drive that takes commands of submitters in turn, in the grid.
+const SUBMITTERS_DEPTHS: [u32; 3] = [96, 160, 256];
 
 /// How long each stage searches: evaluations of Nelder–Mead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,14 +65,18 @@ pub struct Effort {
 
 impl Effort {
     /// The effort of `ioda fit`.
-    pub const USUAL: Self = Self { reads: 15, writes: 20, together: 30 };
+    pub const USUAL: Self = Self { reads: 15, writes: 15, together: 30 };
 
     /// Most curves that a search models.
     pub(super) fn most_evaluations(self) -> u64 {
+        let turns = TURN_UNITS.len() * STALLING_BUFFERS.len() + LEAST_TURN_SHARES.len();
+        let without_turns = BUFFERS.len() + WRITE_SHARES.len();
+        let queues = DEPTHS.len() + DEPTH_SHARES.len() + SUBMITTERS_DEPTHS.len();
         let grids = SUSPENSIONS.len() * PULSE_SHARES.len() * APART_SHARES.len()
-            + TURN_UNITS.len() * BUFFER_UNITS.len()
-            + 1;
-        let constant = 2 * ALIGN_STEPS + PROGRAM_STEPS;
+            + turns.max(without_turns)
+            + queues
+            + 4;
+        let constant = 2 * ALIGN_STEPS + 2 * PROGRAM_STEPS;
         grids as u64 + u64::from(constant) + self.reads + self.writes + self.together
     }
 }
@@ -67,10 +85,31 @@ impl Effort {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Loads {
     All,
-    BelowSaturation,
-    /// The lowest, the middle and the highest below saturation.
+    /// Those where the buffer has at least half of the writes: reads wait for flash there, and not for
+    /// writes.
+    Calm,
+    /// The lowest, the middle and the highest of these.
     Three,
     Lowest,
+    /// The highest below saturation.
+    Highest,
+    Saturated,
+}
+
+/// A step from one drive of a grid to another.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Change {
+    Set(Parameter, f64),
+    Queue(QueueConfig),
+}
+
+impl Change {
+    fn apply(self, drive: &mut Config) {
+        match self {
+            Self::Set(parameter, value) => parameter.set(drive, value),
+            Self::Queue(queue) => drive.queue = Some(queue),
+        }
+    }
 }
 
 /// The search.
@@ -108,19 +147,34 @@ impl<'a> Search<'a> {
         self.stage.set("suspension");
         let reads = [Parameter::ProgramPulse, Parameter::SuspensionsApart];
         self.try_grid(&self.grid_of_suspension(), Loads::Three)?;
-        self.improve(&reads, effort.reads, Loads::BelowSaturation)?;
+        self.improve(&reads, effort.reads, Loads::Calm)?;
         self.align()?;
+        self.stage.set("programs");
+        self.saturate()?;
         let stalls = self.stalls();
+        let mut together = vec![Parameter::ReadOverhead, Parameter::Program];
+        together.extend(reads);
         if stalls {
             self.stage.set("turns of collections");
             let writes = [Parameter::TurnPages, Parameter::BufferPages, Parameter::Program];
             self.try_grid(&self.grid_of_turns(), Loads::All)?;
+            self.try_grid(&self.grid_of_queues(), Loads::All)?;
+            self.try_grid(&self.grid_of_least_turns(), Loads::All)?;
             self.improve(&writes, effort.writes, Loads::All)?;
-        }
-        let mut together = vec![Parameter::ReadOverhead, Parameter::Program];
-        together.extend(reads);
-        if stalls {
             together.extend([Parameter::TurnPages, Parameter::BufferPages]);
+            if Parameter::LeastTurnPages.get(&self.best) < Parameter::TurnPages.get(&self.best) {
+                together.push(Parameter::LeastTurnPages);
+            }
+        } else {
+            self.stage.set("writes");
+            self.try_grid(&self.grid_of_buffers(), Loads::Highest)?;
+            self.try_grid(&self.grid_of_write_times(), Loads::Calm)?;
+            self.stage.set("slots for commands");
+            self.try_grid(&self.grid_of_queues(), Loads::Saturated)?;
+            together.extend([Parameter::BufferPages, Parameter::WriteCommand]);
+        }
+        if self.best.queue.is_some() {
+            together.push(Parameter::QueueDepth);
         }
         self.stage.set("all together");
         self.improve(&together, effort.together, Loads::All)?;
@@ -131,23 +185,32 @@ impl<'a> Search<'a> {
 
     /// Whether a stage models a load.
     fn takes(&self, loads: Loads, load: &MeasuredLoad) -> bool {
+        let probe = self.setting.probe_writes_per_second;
+        let is_saturated = |load: &MeasuredLoad| self.curve.is_saturated(load, probe);
+        let is_calm = |load: &MeasuredLoad| {
+            !is_saturated(load) && load.writes.0[0].is_none_or(|median| median < BUFFERED_US)
+        };
         match loads {
             Loads::All => true,
-            Loads::BelowSaturation => {
-                !self.curve.is_saturated(load, self.setting.probe_writes_per_second)
-            }
+            Loads::Calm => is_calm(load),
             Loads::Three => {
-                let probe = self.setting.probe_writes_per_second;
-                let below = |load: &&MeasuredLoad| !self.curve.is_saturated(load, probe);
-                let below: Vec<&MeasuredLoad> = self.curve.loads().iter().filter(below).collect();
-                let three = [0, below.len() / 2, below.len().saturating_sub(1)];
-                let rate = |index: usize| below.get(index).map(|load| load.writes_per_second);
+                let calm = self.curve.loads().iter().filter(|load| is_calm(load));
+                let calm: Vec<&MeasuredLoad> = calm.collect();
+                let three = [0, calm.len() / 2, calm.len().saturating_sub(1)];
+                let rate = |index: usize| calm.get(index).map(|load| load.writes_per_second);
                 three.into_iter().any(|index| rate(index) == Some(load.writes_per_second))
             }
             Loads::Lowest => {
                 self.curve.loads().first().map(|first| first.writes_per_second)
                     == Some(load.writes_per_second)
             }
+            Loads::Highest => {
+                let higher = self.curve.loads().iter();
+                let mut higher =
+                    higher.filter(|other| other.writes_per_second > load.writes_per_second);
+                !is_saturated(load) && higher.all(is_saturated)
+            }
+            Loads::Saturated => is_saturated(load),
         }
     }
 
@@ -231,7 +294,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn grid_of_suspension(&self) -> Vec<Vec<(Parameter, f64)>> {
+    fn grid_of_suspension(&self) -> Vec<Vec<Change>> {
         let program = Parameter::Program.get(&self.best).unwrap_or(1_000.0);
         let mut grid = Vec::new();
         for most in SUSPENSIONS {
@@ -240,9 +303,9 @@ impl<'a> Search<'a> {
             for pulse in PULSE_SHARES {
                 for apart in aparts {
                     grid.push(vec![
-                        (Parameter::Suspensions, most),
-                        (Parameter::ProgramPulse, pulse * program),
-                        (Parameter::SuspensionsApart, apart * program),
+                        Change::Set(Parameter::Suspensions, most),
+                        Change::Set(Parameter::ProgramPulse, pulse * program),
+                        Change::Set(Parameter::SuspensionsApart, apart * program),
                     ]);
                 }
             }
@@ -250,28 +313,56 @@ impl<'a> Search<'a> {
         grid
     }
 
-    fn grid_of_turns(&self) -> Vec<Vec<(Parameter, f64)>> {
+    fn grid_of_turns(&self) -> Vec<Vec<Change>> {
         let unit = self.best.cells.map_or(1.0, |cells| f64::from(cells.unit_pages()));
+        let dies = f64::from(self.best.geometry.dies());
         let mut grid = vec![Vec::new()];
         for turn in TURN_UNITS {
-            for buffer in BUFFER_UNITS {
+            for buffer in STALLING_BUFFERS {
                 grid.push(vec![
-                    (Parameter::TurnPages, turn * unit),
-                    (Parameter::BufferPages, buffer * unit),
+                    Change::Set(Parameter::TurnPages, turn * unit),
+                    Change::Set(Parameter::BufferPages, buffer * dies),
                 ]);
             }
         }
         grid
     }
 
+    fn grid_of_least_turns(&self) -> Vec<Vec<Change>> {
+        let most = Parameter::TurnPages.get(&self.best).unwrap_or(0.0);
+        let least = |share: f64| vec![Change::Set(Parameter::LeastTurnPages, share * most)];
+        LEAST_TURN_SHARES.into_iter().map(least).collect()
+    }
+
+    fn grid_of_buffers(&self) -> Vec<Vec<Change>> {
+        let dies = f64::from(self.best.geometry.dies());
+        let buffer = |pages: f64| vec![Change::Set(Parameter::BufferPages, pages * dies)];
+        std::iter::once(Vec::new()).chain(BUFFERS.into_iter().map(buffer)).collect()
+    }
+
+    fn grid_of_write_times(&self) -> Vec<Vec<Change>> {
+        let constant = Parameter::BufferLatency.get(&self.best).unwrap_or(0.0);
+        let time = |share: f64| vec![Change::Set(Parameter::WriteCommand, share * constant)];
+        std::iter::once(Vec::new()).chain(WRITE_SHARES.into_iter().map(time)).collect()
+    }
+
+    fn grid_of_queues(&self) -> Vec<Vec<Change>> {
+        let queue = |depth, arbitration| vec![Change::Queue(QueueConfig { depth, arbitration })];
+        let shares = DEPTH_SHARES.map(|share| (share * self.setting.in_flight) as u32);
+        let in_order = DEPTHS.into_iter().chain(shares);
+        let in_order = in_order.map(|depth| queue(depth, Arbitration::OneQueue));
+        let in_turn = SUBMITTERS_DEPTHS.map(|depth| queue(depth, Arbitration::Submitters));
+        std::iter::once(Vec::new()).chain(in_order).chain(in_turn).collect()
+    }
+
     /// Keeps the nearest drive of a grid.
-    fn try_grid(&mut self, grid: &[Vec<(Parameter, f64)>], loads: Loads) -> Result<(), Failure> {
+    fn try_grid(&mut self, grid: &[Vec<Change>], loads: Loads) -> Result<(), Failure> {
         let base = self.best.clone();
         let mut nearest = (f64::INFINITY, base.clone());
         for point in grid {
             let mut drive = base.clone();
-            for (parameter, value) in point {
-                parameter.set(&mut drive, *value);
+            for change in point {
+                change.apply(&mut drive);
             }
             let distance = self.distance_of(&drive, loads)?;
             if distance < nearest.0 {

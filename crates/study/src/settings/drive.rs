@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ssd::{
     Arbitration, Config, PulseConfig, QueueConfig, RainConfig, ScrubConfig, Suspendable,
-    SuspensionConfig, WriteBufferConfig,
+    SuspensionConfig, TurnConfig, WriteBufferConfig,
 };
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -78,6 +78,8 @@ pub struct DriveSettings {
     /// Time of a command on the link to the host besides its data: the inverse of the most commands
     /// per second.
     pub command_time: Option<Text<Span>>,
+    /// Time for which the firmware takes in a write, one after the other.
+    pub write_command_time: Option<Text<Span>>,
     /// Pages that share cells and planes, if many are programmed at a time.
     pub cells: Option<CellSettings>,
     /// Blocks that are programmed with one bit in a cell first, if the drive has such a cache.
@@ -107,9 +109,13 @@ pub struct DriveSettings {
     /// Programs of the host take turns with a collection in proportion to what it gives back; for
     /// drives with cells.
     pub paced_writes: Option<bool>,
-    /// Pages that each die moves for collections before programs of the host get their turn; 0 for
-    /// what is programmed at a time. For drives with paced writes.
+    /// Most pages that each die moves for collections before programs of the host get their turn; 0
+    /// if each die takes turns by itself, one program at a time. For drives with paced writes.
     pub turn_pages: Option<u32>,
+    /// Least of these pages, from 1 to `turn_pages`, which is the default. A turn of the host that
+    /// ends while writes wait for room in the buffer halves the turn of collections after it; one
+    /// that ends otherwise makes it longer by a quarter.
+    pub least_turn_pages: Option<u32>,
     /// While writes wait for room in the buffer, reads neither overtake nor suspend programs.
     pub in_order_when_full: Option<bool>,
     /// Whose commands those are: what waits for its die, or for any die of its channel (die or
@@ -258,6 +264,10 @@ impl DriveSettings {
             fail_fast: text(&exact_duration(t.fail_fast)),
             read_overhead: text(&exact_duration(t.read_overhead)),
             command_time: text(&exact_duration(t.command)),
+            write_command_time: match t.write_command {
+                Duration::ZERO => None,
+                length => text(&exact_duration(length)),
+            },
             cells: config.cells.as_ref().map(CellSettings::full),
             slc_cache: config.cells.and_then(|cells| cells.slc).as_ref().map(SlcSettings::full),
             over_provisioning: text(&exact_percent(*over_provisioning)),
@@ -272,7 +282,8 @@ impl DriveSettings {
             read_priority: Some(scheduling.read_priority),
             preemptive_collection: Some(scheduling.preemptive_collection),
             paced_writes: Some(scheduling.paced_writes),
-            turn_pages: (scheduling.turn_pages > 0).then_some(scheduling.turn_pages),
+            turn_pages: scheduling.turns.map(|turns| turns.most_pages),
+            least_turn_pages: scheduling.turns.map(|turns| turns.least_pages),
             in_order_when_full: scheduling.in_order_when_full.then_some(true),
             preemption_scope: text(&Preempts(scheduling.preemption_scope).to_string()),
             suspends: scheduling
@@ -341,6 +352,7 @@ impl DriveSettings {
         put(&mut t.fail_fast, length(&self.fail_fast));
         put(&mut t.read_overhead, length(&self.read_overhead));
         put(&mut t.command, length(&self.command_time));
+        put(&mut t.write_command, length(&self.write_command_time));
         if let Some(cells) = &self.cells {
             config.cells = cells.build(config.cells)?;
         }
@@ -377,7 +389,7 @@ impl DriveSettings {
         put(&mut config.scheduling.read_priority, self.read_priority);
         put(&mut config.scheduling.preemptive_collection, self.preemptive_collection);
         put(&mut config.scheduling.paced_writes, self.paced_writes);
-        put(&mut config.scheduling.turn_pages, self.turn_pages);
+        config.scheduling.turns = self.turns(config.scheduling.turns)?;
         put(&mut config.scheduling.in_order_when_full, self.in_order_when_full);
         let scope = value(&self.preemption_scope).map(|Preempts(scope)| scope);
         put(&mut config.scheduling.preemption_scope, scope);
@@ -431,6 +443,23 @@ impl DriveSettings {
         let figures = sheet.figures(spare)?;
         ssd::presets::from_data_sheet(&figures)
             .map_err(|error| Failure::usage(format!("data sheet: {error}")))
+    }
+
+    /// The turns of collections and the host, of a drive that had `base`.
+    fn turns(&self, base: Option<TurnConfig>) -> Result<Option<TurnConfig>, Failure> {
+        let most_pages = self.turn_pages.or(base.map(|turns| turns.most_pages)).unwrap_or(0);
+        if most_pages == 0 {
+            return match self.least_turn_pages {
+                None => Ok(None),
+                Some(_) => Err(Failure::usage(
+                    "least_turn_pages is the least of turn_pages, which is 0; set turn_pages, or leave out least_turn_pages",
+                )),
+            };
+        }
+        // A base with turns has a least of its own, unless these turns are shorter.
+        let base = base.filter(|_| self.turn_pages.is_none());
+        let least = self.least_turn_pages.or(base.map(|turns| turns.least_pages));
+        Ok(Some(TurnConfig { most_pages, least_pages: least.unwrap_or(most_pages) }))
     }
 
     /// The slots for commands, of a drive that had `base`.

@@ -180,7 +180,8 @@ spelled! { Unit, "unit of collection":
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Queues(pub Arbitration);
 
-const QUEUES: &str = "one-queue, round-robin, or the weights of reads and writes such as 4:1";
+const QUEUES: &str =
+    "one-queue, round-robin, submitters, or the weights of reads and writes such as 4:1";
 
 impl Spelled for Queues {
     const TYPE: &str = QUEUES;
@@ -198,6 +199,7 @@ impl FromStr for Queues {
         let arbitration = match text {
             "one-queue" => Some(Arbitration::OneQueue),
             "round-robin" => Some(Arbitration::RoundRobin),
+            "submitters" => Some(Arbitration::Submitters),
             _ => weights(),
         };
         arbitration.map(Self).ok_or_else(|| not_understood("queue_arbitration", text, QUEUES))
@@ -209,6 +211,7 @@ impl fmt::Display for Queues {
         match self.0 {
             Arbitration::OneQueue => f.write_str("one-queue"),
             Arbitration::RoundRobin => f.write_str("round-robin"),
+            Arbitration::Submitters => f.write_str("submitters"),
             Arbitration::Weighted { reads, writes } => write!(f, "{reads}:{writes}"),
         }
     }

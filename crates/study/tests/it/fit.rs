@@ -15,6 +15,10 @@ fn small() -> Config {
     drive.collection.hard = Ratio::from_percent(2);
     drive.collection.soft = Ratio::from_percent(5);
     drive.collection.restore = Ratio::from_percent(6);
+    if let Some(buffer) = &mut drive.write_buffer {
+        // Warming up fills the buffer several times.
+        buffer.pages = 1_024;
+    }
     drive
 }
 

@@ -4,6 +4,7 @@ use crate::exit::Code;
 use crate::flags::JsonArgs;
 use crate::output;
 use crate::progress::{self, Show};
+use report::fit::CurveReport;
 use report::schema::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,12 +14,16 @@ use ssd::presets::{DataSheet, Figure, data_sheet, names, preset};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use study::Failure;
+use study::fit::{self, MEASURED_FILLS, MeasuredCurve, Modelling, Setting};
 use study::settings::drive_from;
 use study::table;
 use study::values::names::Unknown;
+use units::Duration;
 
 /// Random addresses of the measurement.
 const SEED: u64 = 1;
+/// Modelled time of each load of a published measurement: 20 reads lie above its 99.9th percentile.
+const MODELLED: Modelling = Modelling { measured: Duration::from_secs(4), seed: SEED, threads: 1 };
 
 /// Drives with data sheets, measured.
 #[derive(Serialize, JsonSchema)]
@@ -50,6 +55,24 @@ struct Measured {
     folding_mb_per_second: Option<f64>,
     /// Pages programmed per page written while a new drive with such a cache is filled in order.
     fill_write_amplification: Option<f64>,
+    /// Published latencies under load beside those of the model, which predicts them; null if none
+    /// were published.
+    curve: Option<CurveReport>,
+    /// Published write amplifications beside those of the model.
+    fills: Vec<Fill>,
+}
+
+/// A part of a drive that was filled and then overwritten at random.
+#[derive(Serialize, JsonSchema)]
+struct Fill {
+    /// The drive that was measured.
+    product: &'static str,
+    /// Share of the drive that was filled.
+    share: f64,
+    /// Measured pages programmed per page written.
+    measured: f64,
+    /// Pages that the model programs per page written. Nothing was fitted to these figures.
+    model: f64,
 }
 
 /// One figure of the data sheet and of the model.
@@ -163,7 +186,11 @@ fn measure(drive: &Chosen) -> Result<Measured, Failure> {
     let name = drive.config.name.clone();
     let model = sim::calibrate(&drive.config, SEED)
         .map_err(|error| Failure::internal(format!("drive {name} cannot work: {error}")))?;
+    let measured = fit::measured_curve(&name)?;
+    let curve = measured.map(|measured| curve(&drive.config, &measured)).transpose()?;
     Ok(Measured {
+        curve,
+        fills: fills(&drive.config)?,
         name,
         source: drive.source.clone(),
         figures: compare(&drive.sheet, &model),
@@ -172,6 +199,29 @@ fn measure(drive: &Chosen) -> Result<Measured, Failure> {
         folding_mb_per_second: model.cache.map(|cache| cache.folding / 1e6),
         fill_write_amplification: model.cache.map(|cache| cache.fill_amplification),
     })
+}
+
+/// A drive at the loads of its published measurement.
+fn curve(config: &Config, measured: &MeasuredCurve) -> Result<CurveReport, Failure> {
+    let points = fit::model_curve(config, measured, MODELLED)?;
+    Ok(fit::compared(measured, &points, Setting::PUBLISHED, |_| false))
+}
+
+/// A drive filled as far as in published measurements.
+fn fills(config: &Config) -> Result<Vec<Fill>, Failure> {
+    let mut fills = Vec::new();
+    for measured in MEASURED_FILLS.iter().filter(|fills| fills.drive == config.name) {
+        for &(share, amplification) in measured.points {
+            let bytes = (measured.capacity_bytes as f64 * share) as u64;
+            fills.push(Fill {
+                product: measured.product,
+                share,
+                measured: amplification,
+                model: fit::amplification_at(config, bytes, MODELLED)?,
+            });
+        }
+    }
+    Ok(fills)
 }
 
 /// Measures the drives on all cores.
@@ -239,12 +289,30 @@ fn text(calibrations: &Calibrations) -> String {
         .iter()
         .map(|drive| table::paragraph(&format!("{}: {}", drive.name, drive.source), 2))
         .collect();
+    let curves: String = calibrations.drives.iter().map(latencies).collect();
     format!(
         "{}\n  * A setting of the model was computed from this figure, so that the comparison checks \
          arithmetic only.\n    Sequential commands have 128 KiB, random ones 4 KiB, {} and {} in \
-         flight.\n{sources}",
+         flight.\n{sources}{curves}",
         table::numbers_between(&header, &rows, 2, 1),
         sim::SEQUENTIAL_DEPTH,
         sim::CALIBRATION_DEPTH,
     )
+}
+
+/// Published figures of a drive beside those of the model; empty if none were published.
+fn latencies(drive: &Measured) -> String {
+    let mut text = String::new();
+    if let Some(curve) = &drive.curve {
+        text += &format!("\n{}: published latencies and those of the model\n", drive.name);
+        text += &report::table::render_curve(curve);
+    }
+    for Fill { product, share, measured, model } in &drive.fills {
+        let error = (model / measured - 1.0) * 100.0;
+        text += &format!(
+            "  write amplification of {product}, {:.0} % full: {measured:.2}, model {model:.2} ({error:+.0} %)\n",
+            share * 100.0
+        );
+    }
+    text
 }

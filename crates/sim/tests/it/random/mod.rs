@@ -55,7 +55,7 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
         let read_priority = rng.below(2) == 0;
         drive.scheduling = SchedulingConfig {
             paced_writes: false,
-            turn_pages: 0,
+            turns: None,
             in_order_when_full: false,
             read_priority,
             preemptive_collection: rng.below(2) == 0,

@@ -49,7 +49,8 @@ impl Host {
         let opcode = if write { Opcode::Write } else { Opcode::Read };
         let lba = Lba(self.rng.below(drive.logical_blocks()));
         let pl = if write { PlFlag::Off } else { self.pl };
-        drive.handle_command(self.now, &Command { id, opcode, lba, blocks: 1, pl });
+        let command = Command { id, opcode, lba, blocks: 1, pl };
+        drive.handle_command_from(self.now, id.0 % 5, &command);
     }
 
     /// Checks the drive after every step; of a larger drive after so many that a step costs no more
@@ -142,10 +143,12 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                             Arbitration::OneQueue,
                             Arbitration::RoundRobin,
                             Arbitration::Weighted { reads: 3, writes: 1 },
-                        ][(shares.4 % 3) as usize],
+                            Arbitration::Submitters,
+                        ][(shares.4 % 4) as usize],
                     });
                 }
                 config.timing.transfer = Duration::from_micros(10 * transfer);
+                config.timing.write_command = Duration::from_micros(3 * scrub * transfer);
                 config.ranges.placement =
                     [RangePlacement::Channels, RangePlacement::Chips][placement];
                 if config.collection.blocking == Blocking::Die {
@@ -164,7 +167,7 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                         read_priority,
                         preemptive_collection,
                         paced_writes: false,
-                        turn_pages: 0,
+                        turns: None,
                         in_order_when_full: read_priority && shares.4 % 2 == 0,
                         preemption_scope: match most % 2 {
                             0 => PreemptionScope::Die,
