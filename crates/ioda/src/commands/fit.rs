@@ -8,7 +8,7 @@ use clap::Args;
 use report::fit::{FitReport, FittedParameter};
 use ssd::Config;
 use std::path::{Path, PathBuf};
-use study::settings::DriveSettings;
+use study::settings::{DataSheetSettings, DriveSettings};
 use study::setup::drive_called;
 use study::{Failure, files, fit};
 use units::Duration;
@@ -21,6 +21,8 @@ Examples:
   ioda fit ioda-measured --like pm9a3-960
       the drive whose modelled curve is nearest to what the script measured; writes ioda-fit/drive.toml,
       fit.json and fit.html
+  ioda fit ioda-measured --datasheet capacity=960GB,sequential_read=6500MB/s,sequential_write=1500MB/s,random_read=580000
+      the same, from what the data sheet of the drive says
   ioda compare --drive ioda-fit/drive.toml
       the array of such drives
   ioda fit percentiles.csv --hold-out 30000,70000
@@ -35,6 +37,8 @@ CSV file are writes_per_second, achieved_per_second (optional), and read_p50 to 
 write_p99.999 in microseconds. A fit needs three loads or more, from a tenth of the drive's limit to a load that
 saturates it. docs/fit.md is the tutorial.";
 
+/// Drive that the search begins with where none is named.
+const USUAL_START: &str = "pm9a3-960";
 /// Modelled seconds of each load.
 const SECONDS: u64 = 2;
 
@@ -49,6 +53,10 @@ pub(crate) struct FitArgs {
     /// published measurement, or pm9a3-960]
     #[arg(long, value_name = "DRIVE")]
     like: Option<String>,
+    /// Figures of a data sheet from which the drive is made that the search begins with, such as
+    /// capacity=960GB,sequential_read=6500MB/s,sequential_write=1500MB/s,random_read=580000
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', conflicts_with = "like")]
+    datasheet: Vec<String>,
     /// Loads that are kept from the fit and predicted, in writes per second, such as 30000,70000
     #[arg(long, value_name = "RATE", value_delimiter = ',')]
     hold_out: Vec<u32>,
@@ -94,10 +102,7 @@ pub(crate) fn run(args: &FitArgs, talk: Talk) -> Result<Code, Failure> {
         ));
     };
     let (name, measured) = measurement(results)?;
-    let like = args.like.clone().unwrap_or_else(|| {
-        let preset = ssd::presets::names().find(|preset| *preset == name);
-        preset.unwrap_or("pm9a3-960").to_owned()
-    });
+    let (like, start) = start(args, &name)?;
     let is_held_out = |rate: f64| args.hold_out.iter().any(|held| f64::from(*held) == rate);
     if let Some(unknown) = args.hold_out.iter().find(|held| {
         !measured.loads().iter().any(|load| load.writes_per_second == f64::from(**held))
@@ -110,7 +115,7 @@ pub(crate) fn run(args: &FitArgs, talk: Talk) -> Result<Code, Failure> {
     let known = |index: usize| !is_held_out(measured.loads()[index].writes_per_second);
     let request = fit::FitRequest {
         curve: measured.filtered(known)?,
-        start: drive_called(&like)?.build()?,
+        start,
         setting: fit::Setting::PUBLISHED,
         modelling: modelling(args),
         effort: fit::Effort::USUAL,
@@ -137,6 +142,18 @@ pub(crate) fn run(args: &FitArgs, talk: Talk) -> Result<Code, Failure> {
     write(args, &fitted.drive, &report, talk)?;
     output::show(args.json.path(), || report.clone(), || report::table::render_fit(&report))?;
     Ok(Code::Ok)
+}
+
+/// The drive that a fit of `name` begins with, and its description.
+fn start(args: &FitArgs, name: &str) -> Result<(String, Config), Failure> {
+    if !args.datasheet.is_empty() {
+        let data_sheet = Some(DataSheetSettings::from_pairs(&args.datasheet)?);
+        let settings = DriveSettings { data_sheet, ..DriveSettings::default() };
+        return Ok((String::from("its data sheet"), settings.build()?));
+    }
+    let preset = || ssd::presets::names().find(|preset| *preset == name);
+    let like = args.like.as_deref().or_else(preset).unwrap_or(USUAL_START);
+    Ok((like.to_owned(), drive_called(like)?.build()?))
 }
 
 fn command_line() -> String {

@@ -89,7 +89,10 @@ pub fn load_of_fio(name: &str, text: &str) -> Result<MeasuredLoad, Failure> {
     }
     let jobs = &output.jobs;
     let writers: Vec<&Job> = jobs.iter().filter(|job| job.jobname.starts_with(WRITERS)).collect();
-    let rate = writers.iter().find_map(|job| job.jobname.strip_prefix(WRITERS)?.parse().ok());
+    let rate = writers.iter().find_map(|job| {
+        let rate = job.jobname.strip_prefix(WRITERS)?.parse::<f64>().ok()?;
+        (rate > 0.0 && rate.is_finite()).then_some(rate)
+    });
     let probe = jobs.iter().find(|job| job.jobname == PROBE);
     let (Some(writes_per_second), Some(probe)) = (rate, probe) else {
         return Err(Failure::data(format!(
@@ -104,12 +107,20 @@ pub fn load_of_fio(name: &str, text: &str) -> Result<MeasuredLoad, Failure> {
              host was busy; cool the drive and measure this load again"
         )));
     }
+    let (reads, writes) = (probe.read.quantiles(), probe.write.quantiles());
+    let latencies = reads.0.iter().chain(&writes.0).flatten();
+    if let Some(micros) = latencies.copied().find(|micros| *micros <= 0.0 || !micros.is_finite()) {
+        return Err(Failure::data(format!(
+            "the probe in {name} has a percentile of {micros} us; a latency is above 0, so measure \
+             this load again"
+        )));
+    }
     let written: f64 = writers.iter().map(|job| job.write.iops).sum();
     Ok(MeasuredLoad {
         writes_per_second,
         achieved_per_second: Some(written + probe.write.iops),
-        reads: probe.read.quantiles(),
-        writes: probe.write.quantiles(),
+        reads,
+        writes,
     })
 }
 
@@ -144,7 +155,10 @@ mod tests {
         let refused = |text: &str| load_of_fio("x.json", text).unwrap_err().to_string();
         assert!(refused("{}").contains("x.json is not an output of"));
         assert!(refused(&output("job", 0, 100.0)).contains("lacks the jobs"));
+        assert!(refused(&output("writers-nan", 0, 100.0)).contains("lacks the jobs"));
         assert!(refused(&output("writers-10000", 5, 100.0)).contains("error 5"));
+        let zero = output("writers-10000", 0, 100.0).replace("64000", "0");
+        assert!(refused(&zero).contains("a percentile of 0 us"));
         assert!(refused(&output("writers-10000", 0, 9_000.0)).contains("throttled"));
     }
 }

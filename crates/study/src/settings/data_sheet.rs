@@ -54,6 +54,36 @@ fn span(text: &Option<Text<Span>>) -> Option<Duration> {
 }
 
 impl DataSheetSettings {
+    /// The data sheet that pairs such as `capacity=960GB` spell, with the keys of
+    /// `[drive.data_sheet]`.
+    ///
+    /// # Errors
+    ///
+    /// One sentence with the pair that cannot be used.
+    pub fn from_pairs(pairs: &[String]) -> Result<Self, Failure> {
+        let mut table = serde_json::Map::new();
+        for pair in pairs {
+            let Some((key, text)) = pair.split_once('=') else {
+                return Err(Failure::usage(format!(
+                    "`{pair}` is no figure of a data sheet; write key=value, such as capacity=960GB"
+                )));
+            };
+            let number = text.replace('_', "");
+            let is_plain = number.parse::<f64>().is_ok() || ["true", "false"].contains(&text);
+            let value = match serde_json::from_str(&number) {
+                Ok(value) if is_plain => value,
+                _ => serde_json::Value::from(text),
+            };
+            if table.insert(key.to_owned(), value).is_some() {
+                return Err(Failure::usage(format!("{key} appears twice; keep one of both")));
+            }
+            let one = serde_json::Map::from_iter([(key.to_owned(), table[key].clone())]);
+            serde_json::from_value::<Self>(one.into())
+                .map_err(|error| Failure::usage(format!("`{pair}` is not understood: {error}")))?;
+        }
+        serde_json::from_value(table.into()).map_err(|error| Failure::usage(error.to_string()))
+    }
+
     /// The figures, of a drive whose spare share is `over_provisioning` if that is set.
     pub fn figures(&self, over_provisioning: Option<Ratio>) -> Result<SheetDrive, Failure> {
         let rate = |text: &Option<Text<DecimalRate>>| text.as_ref().map(|text| text.value.0);
@@ -77,5 +107,40 @@ impl DataSheetSettings {
             flash: self.flash.as_ref().map_or(Flash::default(), |text| text.value.0),
             over_provisioning,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(words: &str) -> Result<DataSheetSettings, Failure> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        DataSheetSettings::from_pairs(&words)
+    }
+
+    #[test]
+    fn pairs_spell_a_data_sheet() {
+        let sheet = pairs(
+            "capacity=960GB sequential_read=6500MB/s sequential_write=1500MB/s random_read=580_000 \
+             read_latency=75us drive_writes_per_day=0.8 power_loss_protection=false flash=tlc",
+        );
+        let figures = sheet.unwrap().figures(None).unwrap();
+        assert_eq!(figures.capacity_bytes, 960_000_000_000);
+        assert_eq!(
+            (figures.random_reads_per_second, figures.power_loss_protection),
+            (580_000, false)
+        );
+        assert_eq!(figures.drive_writes_per_day, Some(0.8));
+    }
+
+    #[test]
+    fn pairs_that_cannot_be_used_are_named() {
+        let refused = |words| pairs(words).unwrap_err().to_string();
+        assert!(refused("960GB").contains("`960GB` is no figure"));
+        assert!(refused("size=960GB").contains("`size=960GB` is not understood: unknown field"));
+        assert!(refused("capacity=many").contains("`capacity=many`"));
+        assert!(refused("random_read=fast").contains("`random_read=fast`"));
+        assert!(refused("flash=tlc flash=qlc").contains("flash appears twice"));
     }
 }

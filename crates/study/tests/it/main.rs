@@ -2,3 +2,4 @@
 
 mod every_key;
 mod fit;
+mod fit_files;
