@@ -53,8 +53,8 @@ pub(crate) struct FitArgs {
     /// published measurement, or pm9a3-960]
     #[arg(long, value_name = "DRIVE")]
     like: Option<String>,
-    /// Figures of a data sheet from which the drive is made that the search begins with, such as
-    /// capacity=960GB,sequential_read=6500MB/s,sequential_write=1500MB/s,random_read=580000
+    /// Data sheet of the drive that the search begins with, such as capacity=960GB; needed are
+    /// capacity, sequential_read, sequential_write and random_read
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', conflicts_with = "like")]
     datasheet: Vec<String>,
     /// Loads that are kept from the fit and predicted, in writes per second, such as 30000,70000
