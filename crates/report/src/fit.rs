@@ -2,6 +2,7 @@
 //! their intervals.
 
 use crate::schema::Document;
+use crate::survey::median;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -74,21 +75,16 @@ impl PercentileError {
         let one = |(index, first): (usize, &ComparedPercentile)| {
             let error = |load: &ComparedLoad| latencies(load).get(index)?.error(least_us);
             let below = loads.iter().filter(|load| !load.saturated).filter_map(error);
+            let mut below: Vec<f64> = below.collect();
+            below.sort_by(f64::total_cmp);
             Self {
                 percentile: first.percentile,
-                median_below_saturation: median(below.collect()),
+                median_below_saturation: median(&below),
                 largest: loads.iter().filter_map(error).max_by(f64::total_cmp),
             }
         };
         first.iter().enumerate().map(one).collect()
     }
-}
-
-/// The median; `None` of nothing. Of an even number of values it is the mean of the middle two.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);
-    Some(f64::midpoint(values[low], values[high]))
 }
 
 /// One load.
@@ -201,6 +197,6 @@ mod tests {
         assert_eq!(errors[0].median_below_saturation, Some(f64::midpoint(1.0, 1.25)));
         assert_eq!(errors[0].largest, Some(6.0));
         assert!(PercentileError::of(&loads, |load| &load.writes, 50.0).is_empty());
-        assert_eq!(median(Vec::new()), None);
+        assert_eq!(median(&[]), None);
     }
 }

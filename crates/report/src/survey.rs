@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use costs::{PolicyCosts, costs};
 pub(crate) use costs::{columns, drive_changes};
+pub(crate) use spread::median;
 pub use spread::{Spread, Statistic, quantile_curve};
 
 /// Version of the records that a [`Survey`] is made of. It grows with every change that a reader of

@@ -117,7 +117,7 @@ impl Spread {
 }
 
 /// The median of ascending values.
-fn median(ascending: &[f64]) -> Option<f64> {
+pub(crate) fn median(ascending: &[f64]) -> Option<f64> {
     let middle = ascending.len() / 2;
     let upper = *ascending.get(middle)?;
     Some(match ascending.len() % 2 {

@@ -72,10 +72,12 @@ impl Effort {
         let turns = TURN_UNITS.len() * STALLING_BUFFERS.len() + LEAST_TURN_SHARES.len();
         let without_turns = BUFFERS.len() + WRITE_SHARES.len();
         let queues = DEPTHS.len() + DEPTH_SHARES.len() + SUBMITTERS_DEPTHS.len();
+        // Up to three grids try the drive as it is as well.
+        let unchanged = 3;
         let grids = SUSPENSIONS.len() * PULSE_SHARES.len() * APART_SHARES.len()
             + turns.max(without_turns)
             + queues
-            + 4;
+            + unchanged;
         let constant = 2 * ALIGN_STEPS + 2 * PROGRAM_STEPS;
         grids as u64 + u64::from(constant) + self.reads + self.writes + self.together
     }
@@ -330,20 +332,19 @@ impl<'a> Search<'a> {
 
     fn grid_of_least_turns(&self) -> Vec<Vec<Change>> {
         let most = Parameter::TurnPages.get(&self.best).unwrap_or(0.0);
-        let least = |share: f64| vec![Change::Set(Parameter::LeastTurnPages, share * most)];
-        LEAST_TURN_SHARES.into_iter().map(least).collect()
+        multiples(Parameter::LeastTurnPages, most, &LEAST_TURN_SHARES).collect()
     }
 
     fn grid_of_buffers(&self) -> Vec<Vec<Change>> {
         let dies = f64::from(self.best.geometry.dies());
-        let buffer = |pages: f64| vec![Change::Set(Parameter::BufferPages, pages * dies)];
-        std::iter::once(Vec::new()).chain(BUFFERS.into_iter().map(buffer)).collect()
+        let buffers = multiples(Parameter::BufferPages, dies, &BUFFERS);
+        std::iter::once(Vec::new()).chain(buffers).collect()
     }
 
     fn grid_of_write_times(&self) -> Vec<Vec<Change>> {
         let constant = Parameter::BufferLatency.get(&self.best).unwrap_or(0.0);
-        let time = |share: f64| vec![Change::Set(Parameter::WriteCommand, share * constant)];
-        std::iter::once(Vec::new()).chain(WRITE_SHARES.into_iter().map(time)).collect()
+        let times = multiples(Parameter::WriteCommand, constant, &WRITE_SHARES);
+        std::iter::once(Vec::new()).chain(times).collect()
     }
 
     fn grid_of_queues(&self) -> Vec<Vec<Change>> {
@@ -423,6 +424,15 @@ impl<'a> Search<'a> {
         self.best = nearest;
         Ok(())
     }
+}
+
+/// Points of a grid in which a parameter is `unit` times each of `factors`.
+fn multiples(
+    parameter: Parameter,
+    unit: f64,
+    factors: &[f64],
+) -> impl Iterator<Item = Vec<Change>> {
+    factors.iter().map(move |factor| vec![Change::Set(parameter, factor * unit)])
 }
 
 /// The result of a search.

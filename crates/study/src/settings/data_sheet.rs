@@ -61,7 +61,7 @@ impl DataSheetSettings {
     ///
     /// One sentence with the pair that cannot be used.
     pub fn from_pairs(pairs: &[String]) -> Result<Self, Failure> {
-        let mut table = serde_json::Map::new();
+        let (mut table, mut sheet) = (serde_json::Map::new(), Self::default());
         for pair in pairs {
             let Some((key, text)) = pair.split_once('=') else {
                 return Err(Failure::usage(format!(
@@ -77,11 +77,11 @@ impl DataSheetSettings {
             if table.insert(key.to_owned(), value).is_some() {
                 return Err(Failure::usage(format!("{key} appears twice; keep one of both")));
             }
-            let one = serde_json::Map::from_iter([(key.to_owned(), table[key].clone())]);
-            serde_json::from_value::<Self>(one.into())
+            // The pairs before it were understood, so that an error is about this one.
+            sheet = serde_json::from_value(table.clone().into())
                 .map_err(|error| Failure::usage(format!("`{pair}` is not understood: {error}")))?;
         }
-        serde_json::from_value(table.into()).map_err(|error| Failure::usage(error.to_string()))
+        Ok(sheet)
     }
 
     /// The figures, of a drive whose spare share is `over_provisioning` if that is set.

@@ -456,7 +456,7 @@ impl DriveSettings {
                 )),
             };
         }
-        // A base with turns has a least of its own, unless these turns are shorter.
+        // The least of the base belongs to the turns of the base.
         let base = base.filter(|_| self.turn_pages.is_none());
         let least = self.least_turn_pages.or(base.map(|turns| turns.least_pages));
         Ok(Some(TurnConfig { most_pages, least_pages: least.unwrap_or(most_pages) }))
