@@ -5,10 +5,12 @@
 # Where `make install` puts the command: PREFIX/bin. Its manual and its completions go below PREFIX/share.
 PREFIX ?= $(or $(CARGO_HOME),$(HOME)/.cargo)
 
+# Profile that builds the demonstration. CI takes the one of the tests, which is compiled by then.
+DEMO_PROFILE ?= release
+
 # Simulates the paper's array under six policies and writes ioda-report.html.
 demo:
-	cargo build --release --locked --bin ioda
-	./target/release/ioda compare --html
+	cargo run --profile $(DEMO_PROFILE) --locked --bin ioda -- compare --html
 
 # Puts `ioda` on the path, built as for the demonstration, with its manual and completions.
 install:

@@ -67,7 +67,7 @@ pub use intervals::{
     NoInterval, Resampled,
 };
 pub use latency::{LatencySummary, PERCENTILES, percentile_of_each};
-pub use load_curve::{CurveLoad, CurvePoint, measure_load};
+pub use load_curve::{CurveLoad, CurvePoint, LoadedDrive};
 pub use plan::{Measured, Plan, PlanError, Preparation};
 pub use pool::{cores, each_side_by_side, side_by_side};
 pub use prepare::prepare_drives;

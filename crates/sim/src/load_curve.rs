@@ -11,7 +11,7 @@ use nvme::{Command, CommandId, Opcode, PlFlag};
 use ssd::Ssd;
 use units::{Duration, Instant, Lba, Rng, Slab};
 
-/// A measurement of one load.
+/// The hosts of a drive.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CurveLoad {
     /// Writes of 4 KiB per second of all writers together.
@@ -22,28 +22,17 @@ pub struct CurveLoad {
     pub writers: u32,
     /// Most writes in flight of a writer.
     pub writer_depth: u32,
-    /// Writes that come before the measurement.
-    pub warm_up_writes: u64,
-    /// Length of the measurement.
-    pub measured: Duration,
     /// Seed of arrivals and addresses.
     pub seed: u64,
 }
 
 impl CurveLoad {
     /// The published protocol at `writes_per_second`: six writers of depth 64 beside 10 thousand
-    /// requests per second, without a warm-up.
+    /// requests per second.
     #[must_use]
-    pub fn new(writes_per_second: f64, measured: Duration, seed: u64) -> Self {
-        Self {
-            writes_per_second,
-            probe_per_second: 10_000.0,
-            writers: 6,
-            writer_depth: 64,
-            warm_up_writes: 0,
-            measured,
-            seed,
-        }
+    pub fn new(writes_per_second: f64, seed: u64) -> Self {
+        let (probe_per_second, writers, writer_depth) = (10_000.0, 6, 64);
+        Self { writes_per_second, probe_per_second, writers, writer_depth, seed }
     }
 }
 
@@ -60,62 +49,171 @@ pub struct CurvePoint {
     pub write_amplification: f64,
 }
 
-/// Where a command came from.
+/// A command's origin.
 #[derive(Clone, Copy, Debug)]
 enum Sender {
     Writer(u32),
     Probe,
 }
 
-/// The load on its way.
-struct Hosts<'drive> {
-    drive: &'drive mut Ssd,
+/// A command in flight.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    sender: Sender,
+    opcode: Opcode,
+    at: Instant,
+}
+
+/// A drive and its hosts. A clone goes on by itself, so that one warm-up serves many loads.
+#[derive(Clone, Debug)]
+pub struct LoadedDrive {
+    drive: Ssd,
     load: CurveLoad,
+    now: Instant,
+    next_write: Instant,
+    next_probe: Instant,
     rng: Rng,
-    /// Commands in flight, by their number: sender, operation, submission.
-    sent: Slab<(Sender, Opcode, Instant)>,
+    /// Commands in flight, by their number.
+    sent: Slab<Sent>,
     /// Writes in flight of each writer, and those that are due but exceed its depth.
     in_flight: Vec<u32>,
     due: Vec<u64>,
     blocks_per_command: u32,
 }
 
-impl Hosts<'_> {
-    fn send(&mut self, now: Instant, sender: Sender, opcode: Opcode) {
+impl LoadedDrive {
+    /// An aged drive, whose hosts begin at once.
+    ///
+    /// # Panics
+    ///
+    /// If the load has no writers, or a rate is not above 0.
+    #[must_use]
+    pub fn new(drive: Ssd, load: CurveLoad) -> Self {
+        assert!(load.writers > 0 && load.probe_per_second > 0.0);
+        let page_bytes = drive.config().geometry.page_bytes;
+        let mut loaded = Self {
+            now: Instant::ZERO,
+            next_write: Instant::ZERO,
+            next_probe: Instant::ZERO,
+            rng: Rng::stream(load.seed, "load curve"),
+            sent: Slab::new(),
+            in_flight: vec![0; load.writers as usize],
+            due: vec![0; load.writers as usize],
+            blocks_per_command: (4096 / page_bytes).max(1),
+            drive,
+            load,
+        };
+        loaded.next_probe = loaded.now + loaded.pause(load.probe_per_second);
+        loaded.set_rate(load.writes_per_second);
+        loaded
+    }
+
+    /// Changes the writes per second of all writers together. Writes that were due are forgotten.
+    ///
+    /// # Panics
+    ///
+    /// If the rate is not above 0.
+    pub fn set_rate(&mut self, writes_per_second: f64) {
+        assert!(writes_per_second > 0.0);
+        self.load.writes_per_second = writes_per_second;
+        self.due.fill(0);
+        self.next_write = self.now + self.pause(writes_per_second);
+    }
+
+    /// Lets the hosts go on until `writes` have ended.
+    pub fn warm_up(&mut self, writes: u64) {
+        let mut ended = 0;
+        while ended < writes {
+            self.step(|_, opcode, _| ended += u64::from(opcode == Opcode::Write));
+        }
+    }
+
+    /// Measures for `length`.
+    pub fn measure(&mut self, length: Duration) -> CurvePoint {
+        let mut point = CurvePoint {
+            reads: LatencySummary::new(),
+            writes: LatencySummary::new(),
+            writes_per_second: 0.0,
+            write_amplification: 0.0,
+        };
+        self.drive.reset_counters();
+        let end = self.now + length;
+        let mut written = 0u64;
+        while self.next_event() < end {
+            self.step(|sender, opcode, latency| {
+                written += u64::from(opcode == Opcode::Write);
+                match (sender, opcode) {
+                    (Sender::Probe, Opcode::Read) => point.reads.record(latency),
+                    (Sender::Probe, _) => point.writes.record(latency),
+                    (Sender::Writer(_), _) => {}
+                }
+            });
+        }
+        point.writes_per_second = written as f64 / length.as_secs_f64();
+        point.write_amplification = self.drive.counters().write_amplification();
+        point
+    }
+
+    fn next_event(&self) -> Instant {
+        self.drive.next_deadline().min(self.next_write).min(self.next_probe)
+    }
+
+    /// Does what comes next, and tells what has ended: sender, operation, latency.
+    fn step(&mut self, mut ended: impl FnMut(Sender, Opcode, Duration)) {
+        let now = self.next_event();
+        self.now = now;
+        if now == self.next_write {
+            let writer = self.rng.below(u64::from(self.load.writers)) as u32;
+            self.arrive(writer);
+            self.next_write = now + self.pause(self.load.writes_per_second);
+        } else if now == self.next_probe {
+            let opcode = if self.rng.below(2) == 0 { Opcode::Read } else { Opcode::Write };
+            self.send(Sender::Probe, opcode);
+            self.next_probe = now + self.pause(self.load.probe_per_second);
+        } else {
+            self.drive.handle_deadline(now);
+        }
+        while let Some(completed) = self.drive.poll_completion() {
+            let Sent { sender, opcode, at } = self.complete(completed.completion.id.0);
+            ended(sender, opcode, completed.at.since(at));
+        }
+    }
+
+    fn send(&mut self, sender: Sender, opcode: Opcode) {
         let blocks = self.blocks_per_command;
         let first = self.rng.below(self.drive.logical_blocks() / u64::from(blocks));
-        let slot = self.sent.insert((sender, opcode, now));
+        let slot = self.sent.insert(Sent { sender, opcode, at: self.now });
         let (id, lba, pl) = (CommandId(slot), Lba(first * u64::from(blocks)), PlFlag::Off);
         let submitter = match sender {
             Sender::Writer(writer) => writer,
             Sender::Probe => self.load.writers,
         };
         let command = Command { id, opcode, lba, blocks, pl };
-        self.drive.handle_command_from(now, submitter, &command);
+        self.drive.handle_command_from(self.now, submitter, &command);
     }
 
-    fn arrive(&mut self, now: Instant, writer: u32) {
+    fn arrive(&mut self, writer: u32) {
         let index = writer as usize;
         if self.in_flight[index] == self.load.writer_depth {
             self.due[index] += 1;
             return;
         }
         self.in_flight[index] += 1;
-        self.send(now, Sender::Writer(writer), Opcode::Write);
+        self.send(Sender::Writer(writer), Opcode::Write);
     }
 
-    fn complete(&mut self, now: Instant, slot: u32) -> (Sender, Opcode, Duration) {
-        let (sender, opcode, sent) = *self.sent.get(slot);
+    fn complete(&mut self, slot: u32) -> Sent {
+        let sent = *self.sent.get(slot);
         self.sent.release(slot);
-        if let Sender::Writer(writer) = sender {
+        if let Sender::Writer(writer) = sent.sender {
             let index = writer as usize;
             self.in_flight[index] -= 1;
             if self.due[index] > 0 {
                 self.due[index] -= 1;
-                self.arrive(now, writer);
+                self.arrive(writer);
             }
         }
-        (sender, opcode, now.since(sent))
+        sent
     }
 
     /// Time to the next of arrivals that come `per_second`.
@@ -123,71 +221,4 @@ impl Hosts<'_> {
         let seconds = -(1.0 - self.rng.unit_f64()).ln() / per_second;
         Duration::from_nanos((seconds * 1e9) as u64)
     }
-}
-
-/// Measures a drive that has been aged.
-///
-/// # Panics
-///
-/// If the load has no writers, or a rate is not above 0.
-pub fn measure_load(drive: &mut Ssd, load: CurveLoad) -> CurvePoint {
-    assert!(load.writers > 0 && load.writes_per_second > 0.0 && load.probe_per_second > 0.0);
-    let page_bytes = drive.config().geometry.page_bytes;
-    let mut hosts = Hosts {
-        rng: Rng::stream(load.seed, "load curve"),
-        sent: Slab::new(),
-        in_flight: vec![0; load.writers as usize],
-        due: vec![0; load.writers as usize],
-        blocks_per_command: (4096 / page_bytes).max(1),
-        drive,
-        load,
-    };
-    let mut point = CurvePoint {
-        reads: LatencySummary::new(),
-        writes: LatencySummary::new(),
-        writes_per_second: 0.0,
-        write_amplification: 0.0,
-    };
-    let mut next_write = Instant::ZERO + hosts.pause(load.writes_per_second);
-    let mut next_probe = Instant::ZERO + hosts.pause(load.probe_per_second);
-    let mut began = (load.warm_up_writes == 0).then_some(Instant::ZERO);
-    let (mut warm_up, mut written) = (load.warm_up_writes, 0u64);
-    loop {
-        let now = hosts.drive.next_deadline().min(next_write).min(next_probe);
-        if began.is_some_and(|began| now.since(began) >= load.measured) {
-            break;
-        }
-        if now == next_write {
-            let writer = hosts.rng.below(u64::from(load.writers)) as u32;
-            hosts.arrive(now, writer);
-            next_write = now + hosts.pause(load.writes_per_second);
-        } else if now == next_probe {
-            let opcode = if hosts.rng.below(2) == 0 { Opcode::Read } else { Opcode::Write };
-            hosts.send(now, Sender::Probe, opcode);
-            next_probe = now + hosts.pause(load.probe_per_second);
-        } else {
-            hosts.drive.handle_deadline(now);
-        }
-        while let Some(completed) = hosts.drive.poll_completion() {
-            let (sender, opcode, latency) = hosts.complete(completed.at, completed.completion.id.0);
-            let is_write = opcode == Opcode::Write;
-            if began.is_none() {
-                warm_up -= u64::from(is_write);
-                if warm_up == 0 {
-                    began = Some(now);
-                    hosts.drive.reset_counters();
-                }
-                continue;
-            }
-            written += u64::from(is_write);
-            match (sender, opcode) {
-                (Sender::Probe, Opcode::Read) => point.reads.record(latency),
-                (Sender::Probe, _) => point.writes.record(latency),
-                (Sender::Writer(_), _) => {}
-            }
-        }
-    }
-    point.writes_per_second = written as f64 / load.measured.as_secs_f64();
-    point.write_amplification = hosts.drive.counters().write_amplification();
-    point
 }

@@ -340,6 +340,18 @@ impl Plan {
         }
     }
 
+    /// Whether the write buffer of a drive holds the rated writes that come between two of its
+    /// windows. Without windows any buffer does.
+    fn buffers_a_cycle(&self) -> bool {
+        let (drive, array) = (&self.drive, self.array_description());
+        let Some(buffer) = drive.write_buffer else { return false };
+        let Some(window) = self.window() else { return true };
+        let rated = drive.whole().normal_bytes_per_second();
+        let needed = drive.quiet_buffer_bytes(array, rated, self.windows.guard(), window);
+        let page_bytes = f64::from(drive.geometry.page_bytes);
+        f64::from(buffer.pages) * page_bytes >= needed
+    }
+
     /// What can be set about policies, and what the host knows about these drives.
     fn policy_settings(&self) -> PolicySettings {
         let drive = &self.drive;
@@ -361,7 +373,7 @@ impl Plan {
             erase: drive.timing.erase,
             block_pages: u64::from(geometry.pages_per_block),
             dies: geometry.dies(),
-            has_write_buffer: drive.write_buffer.is_some(),
+            buffers_a_cycle: self.buffers_a_cycle(),
             collection: drive.unit_time(valid),
             pages_between_collections: ((1.0 - valid) * block_pages) as u64,
             collections_to_hold_it: geometry.dies() / dies_held,

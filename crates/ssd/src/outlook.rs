@@ -123,14 +123,28 @@ impl Config {
         let sustainable = window.map_or(0.0, |window| {
             Turns { drive: self, array, window, guard, flushes: true }.sustained()
         });
-        let buffer = window.map_or(0.0, |window| buffered_bytes(array, load, guard, window));
         QuietOutlook {
-            // The drive keeps some of it free for writes that come when it is nearly full.
-            buffer_bytes: buffer / (1.0 - 1.0 / f64::from(RESERVE_SHARE)),
+            buffer_bytes: window
+                .map_or(0.0, |window| self.quiet_buffer_bytes(array, load, guard, window)),
             flush_share: load / programmed,
             sustainable_bytes_per_second: sustainable,
             verdict: judge(sustainable),
         }
+    }
+
+    /// Bytes of write buffer that `load` bytes per second need if the buffer is flushed in windows
+    /// only (`docs/quiet.md`, "What a buffer must hold").
+    #[must_use]
+    pub fn quiet_buffer_bytes(
+        &self,
+        array: ArrayDescription,
+        load_bytes_per_second: f64,
+        guard: Duration,
+        window: Duration,
+    ) -> f64 {
+        let held = buffered_bytes(array, load_bytes_per_second, guard, window);
+        // The drive keeps some of it free for writes that come when it is nearly full.
+        held / (1.0 - 1.0 / f64::from(RESERVE_SHARE))
     }
 
     /// Bytes per second that each drive can be written for ever without breaking the contract with

@@ -6,6 +6,7 @@
 //! over-provisioned space, the proportions of the public IODA artifact (10 % and 5 % of the flash
 //! with 25 % over-provisioning).
 
+mod fitted;
 mod sheet;
 mod today;
 
@@ -274,10 +275,27 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.name).chain(today::names())
 }
 
+/// Suffix of a fitted preset's name that means the drive of its data sheet.
+pub const UNFITTED: &str = "-unfitted";
+
 /// Where the figures of a preset come from.
 #[must_use]
 pub fn source(name: &str) -> Option<&'static str> {
+    let name = name.strip_suffix(UNFITTED).unwrap_or(name);
     ROWS.iter().find(|row| row.name == name).map(|row| row.source).or_else(|| today::source(name))
+}
+
+/// Whether parameters of a preset were fitted to published measurements of the drive.
+#[must_use]
+pub fn is_fitted(name: &str) -> bool {
+    fitted::is_fitted(name)
+}
+
+/// The drive called `name` as its data sheet makes it; `None` for a preset that was not fitted.
+#[must_use]
+pub fn unfitted(name: &str) -> Option<Config> {
+    let drive = today::unfitted(name).filter(|_| is_fitted(name))?;
+    Some(Config { name: drive.name.clone() + UNFITTED, ..drive })
 }
 
 /// What the data sheet of a drive of today promises.
@@ -286,9 +304,13 @@ pub fn data_sheet(name: &str) -> Option<DataSheet> {
     today::data_sheet(name)
 }
 
-/// The drive called `name`.
+/// The drive called `name`. A fitted preset with [`UNFITTED`] behind its name is the drive of its
+/// data sheet.
 #[must_use]
 pub fn preset(name: &str) -> Option<Config> {
+    if let Some(fitted) = name.strip_suffix(UNFITTED) {
+        return unfitted(fitted);
+    }
     ROWS.iter().find(|row| row.name == name).map(build).or_else(|| today::preset(name))
 }
 
@@ -375,6 +397,8 @@ fn build(row: &Row) -> Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
+    use alloc::vec::Vec;
 
     #[test]
     fn every_preset_is_a_possible_drive() {
@@ -382,6 +406,18 @@ mod tests {
             let config = preset(name).unwrap();
             assert_eq!(config.validate(), Ok(()), "{name}");
         }
+    }
+
+    #[test]
+    fn a_fitted_preset_has_its_data_sheet_beside_it() {
+        let fitted: Vec<&str> = names().filter(|name| is_fitted(name)).collect();
+        assert!(fitted.len() >= 5, "{fitted:?}");
+        for name in fitted {
+            let unfitted = preset(&format!("{name}{UNFITTED}")).unwrap();
+            assert!(unfitted.validate().is_ok() && unfitted != preset(name).unwrap());
+            assert_eq!(source(&unfitted.name), source(name));
+        }
+        assert_eq!(preset("femu-unfitted"), None);
     }
 
     #[test]

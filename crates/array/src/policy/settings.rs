@@ -138,8 +138,9 @@ pub struct DriveProfile {
     pub block_pages: u64,
     /// Pages that are worked on at the same time.
     pub dies: u32,
-    /// It acknowledges writes from a buffer that survives a loss of power.
-    pub has_write_buffer: bool,
+    /// A buffer that survives a loss of power acknowledges its writes, and holds the rated ones that
+    /// come between two of its windows.
+    pub buffers_a_cycle: bool,
     /// How long a collection takes.
     pub collection: Duration,
     /// Pages that the host writes from one collection to the next.
@@ -158,7 +159,7 @@ impl Default for DriveProfile {
             erase: Duration::ZERO,
             block_pages: 1,
             dies: 1,
-            has_write_buffer: false,
+            buffers_a_cycle: false,
             collection: Duration::ZERO,
             pages_between_collections: u64::MAX,
             collections_to_hold_it: 1,

@@ -116,7 +116,7 @@ fn whom_the_array_distrusts_counts_as_gone_where_the_others_give_way() {
         let mut config = config(layout, named("quiet"));
         config.coordination = Coordination::Windows(WindowConfig { gives_way, ..windows() });
         let profile = &mut config.policy_settings.profile;
-        profile.has_write_buffer = true;
+        profile.buffers_a_cycle = true;
         (profile.read, profile.longest_read) =
             (Duration::from_micros(50), Duration::from_micros(100));
         let mut s = Script::of(Array::new(config));

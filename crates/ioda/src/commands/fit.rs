@@ -38,9 +38,9 @@ write_p99.999 in microseconds. A fit needs three loads or more, from a tenth of 
 saturates it. docs/fit.md is the tutorial.";
 
 /// Drive that the search begins with where none is named.
-const USUAL_START: &str = "pm9a3-960";
+const USUAL_START: &str = "pm9a3-960-unfitted";
 /// Modelled seconds of each load.
-const SECONDS: u64 = 2;
+const SECONDS: u64 = 1;
 
 /// Options of `ioda fit`.
 #[derive(Args, Clone, Debug)]
@@ -49,8 +49,8 @@ pub(crate) struct FitArgs {
     /// pm9a3-960
     #[arg(required_unless_present_any = ["script", "curve"], conflicts_with_all = ["script", "curve"])]
     results: Option<PathBuf>,
-    /// Drive that the search begins with: a preset or a TOML file [default: the preset of the
-    /// published measurement, or pm9a3-960]
+    /// Drive that the search begins with: a preset or a TOML file [default: for a published
+    /// measurement the drive of its data sheet, else pm9a3-960]
     #[arg(long, value_name = "DRIVE")]
     like: Option<String>,
     /// Data sheet of the drive that the search begins with, such as capacity=960GB; needed are
@@ -150,6 +150,9 @@ fn start(args: &FitArgs, name: &str) -> Result<(String, Config), Failure> {
         let data_sheet = Some(DataSheetSettings::from_pairs(&args.datasheet)?);
         let settings = DriveSettings { data_sheet, ..DriveSettings::default() };
         return Ok((String::from("its data sheet"), settings.build()?));
+    }
+    if let (None, Some(unfitted)) = (&args.like, ssd::presets::unfitted(name)) {
+        return Ok((format!("{name} as its data sheet makes it"), unfitted));
     }
     let preset = || ssd::presets::names().find(|preset| *preset == name);
     let like = args.like.as_deref().or_else(preset).unwrap_or(USUAL_START);

@@ -140,10 +140,14 @@ fn drive_table(args: &PresetsArgs) -> String {
     let mut header = vec![String::from("drive")];
     header.extend(configs.iter().map(|config| config.name.clone()));
     type Field = (&'static str, fn(&Config) -> String);
-    let fields: [Field; 17] = [
+    let fields: [Field; 18] = [
         ("of the real drive", |c| match c.geometry.scaled_down {
             1 => String::from("all"),
             parts => format!("1/{parts}"),
+        }),
+        ("fitted to latencies", |c| {
+            let is_fitted = ssd::presets::is_fitted(&c.name);
+            (if is_fitted { "yes" } else { "no" }).to_owned()
         }),
         ("exposed", |c| Bytes(c.logical_bytes()).to_string()),
         ("flash", |c| Bytes(c.geometry.raw_bytes()).to_string()),
@@ -273,6 +277,8 @@ struct DrivePreset {
     name: String,
     /// Where it comes from.
     source: &'static str,
+    /// Whether parameters were fitted to published latencies of the drive.
+    fitted: bool,
     /// Bytes that the host sees.
     exposed_bytes: u64,
     /// Bytes of flash.
@@ -345,6 +351,7 @@ fn drive_document(config: &Config, args: &PresetsArgs) -> DrivePreset {
     DrivePreset {
         name: config.name.clone(),
         source: source(config),
+        fitted: ssd::presets::is_fitted(&config.name),
         exposed_bytes: config.logical_bytes(),
         flash_bytes: config.geometry.raw_bytes(),
         scaled_down: config.geometry.scaled_down,

@@ -14,9 +14,11 @@ const DRIVES: u32 = 4;
 /// Blocks of a die by which free space changes in a cycle of windows.
 const CYCLE_BLOCKS: f64 = 1.5;
 
-/// A preset with fewer dies, blocks and pages, but times and shares as they are.
+/// A preset with fewer dies, blocks and pages, but times and shares as they are. A fitted buffer is
+/// made for all dies of the drive, so the drive is the one of the data sheet.
 fn small(name: &str) -> ssd::Config {
-    let mut drive = ssd::presets::preset(name).unwrap();
+    let unfitted = ssd::presets::unfitted(name);
+    let mut drive = unfitted.or_else(|| ssd::presets::preset(name)).unwrap();
     let geometry = &mut drive.geometry;
     geometry.planes_per_chip = 1;
     if let Some(cells) = &drive.cells {

@@ -27,9 +27,10 @@ const BEGINS: u64 = 500;
 const OVER: u64 = BEGINS + 1_000;
 const ENDS: u64 = OVER + 1_000;
 
-/// A drive of today with a quarter of its blocks, so that it is soon prepared.
+/// A drive of today whose buffer holds a cycle, with a quarter of its blocks so that it is soon
+/// prepared.
 fn plan(policy: PolicyKind, level: Level, width: u32) -> Plan {
-    let mut drive = ssd::presets::preset("7450-960").unwrap();
+    let mut drive = ssd::presets::unfitted("7450-960").unwrap();
     drive.geometry.blocks_per_plane /= 4;
     let watermarks =
         [&mut drive.collection.hard, &mut drive.collection.soft, &mut drive.collection.restore];

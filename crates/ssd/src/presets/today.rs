@@ -6,6 +6,7 @@
 //! in their products; the sources below say what stands in for it. What `ioda presets drives
 //! --calibration` compares was not used to set anything, unless its row says so.
 
+use super::{UNFITTED, fitted};
 use crate::cells::{CellConfig, PAGE_TYPES_MAX, PageTime};
 use crate::config::{
     Allocation, Blocking, CollectionConfig, CollectionTrigger, CollectionUnit, Config,
@@ -449,11 +450,26 @@ pub(super) fn source(name: &str) -> Option<&'static str> {
 
 /// What the data sheet of a drive promises.
 pub(super) fn data_sheet(name: &str) -> Option<DataSheet> {
-    ROWS.iter().find(|row| row.name == name).map(|row| row.sheet)
+    let of_fitted = name.strip_suffix(UNFITTED);
+    let mut sheet = ROWS.iter().find(|row| row.name == of_fitted.unwrap_or(name))?.sheet;
+    if fitted::is_fitted(name) {
+        // What these figures set, the fit has set again.
+        for figure in [&mut sheet.sequential_write, &mut sheet.read_alone, &mut sheet.write_alone] {
+            if let Some(figure) = figure {
+                figure.was_used = false;
+            }
+        }
+    }
+    Some(sheet)
 }
 
 /// The drive called `name`.
 pub(super) fn preset(name: &str) -> Option<Config> {
+    unfitted(name).map(fitted::apply)
+}
+
+/// The drive called `name` as its data sheet makes it.
+pub(super) fn unfitted(name: &str) -> Option<Config> {
     ROWS.iter().find(|row| row.name == name).map(build)
 }
 

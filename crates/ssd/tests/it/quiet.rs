@@ -189,7 +189,7 @@ fn a_drive_that_runs_out_of_space_collects_before_writes_have_no_room() {
 
 #[test]
 fn a_flush_in_windows_takes_from_what_they_can_give_back() {
-    let config = presets::preset("7450-960").unwrap();
+    let config = presets::unfitted("7450-960").unwrap();
     let mut seen = 0;
     // In a window of 100 ms no collection fits beside the flush.
     for millis in 101..200 {
@@ -224,7 +224,7 @@ fn a_flush_in_windows_takes_from_what_they_can_give_back() {
 /// Write amplification of the last of three drive writes at random, on flash that is collected by
 /// lines of blocks.
 fn write_amplification_in_the_end(windows: bool) -> f64 {
-    let mut config = presets::preset("7450-960").unwrap();
+    let mut config = presets::unfitted("7450-960").unwrap();
     config.geometry.pages_per_block = 384;
     config.over_provisioning = Ratio::from_percent(24);
     let mut drive = Ssd::new(config).unwrap();

@@ -2,17 +2,19 @@
 
 use crate::failure::Failure;
 use crate::fit::curve::{MeasuredCurve, PERCENTILES, Quantiles};
-use sim::{CurveLoad, LatencySummary, measure_load, side_by_side};
+use sim::{CurveLoad, LatencySummary, LoadedDrive, side_by_side};
 use ssd::{Config, Ssd};
 use units::{Duration, Ratio};
 
 /// Fewest samples above a percentile that is compared.
 const FEWEST_ABOVE: f64 = 5.0;
-/// Share of a drive that is overwritten at a load before it is measured: a fiftieth. Drives are in
-/// the steady state of random writes before; a tenth gives the same percentiles.
+/// Share of a drive that is overwritten before all measurements: a fiftieth. Drives are in the
+/// steady state of random writes before; a tenth gives the same percentiles.
 const WARM_UP_SHARE: u64 = 50;
 /// Most writes of that.
 const WARM_UP_MOST: u64 = 400_000;
+/// Share of these writes that come once more at each load.
+const WARM_UP_AGAIN: u64 = 6;
 /// Least writes of that, in write buffers: a saturated drive is measured with its buffer full.
 const WARM_UP_BUFFERS: u64 = 5;
 
@@ -115,16 +117,22 @@ pub fn model_rates(
     let mut aged = Ssd::new(config.clone()).map_err(Failure::usage)?;
     aged.age(modelling.seed);
     let buffer_pages = config.write_buffer.map_or(0, |buffer| u64::from(buffer.pages));
-    let warm_up_writes = (aged.logical_blocks() / WARM_UP_SHARE)
-        .min(WARM_UP_MOST)
-        .max(buffer_pages * WARM_UP_BUFFERS);
+    let warm_up_writes = (aged.logical_blocks() / WARM_UP_SHARE).min(WARM_UP_MOST);
+    let again = (warm_up_writes / WARM_UP_AGAIN).max(buffer_pages * WARM_UP_BUFFERS);
+    let lowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    if lowest == f64::INFINITY {
+        return Ok(Vec::new());
+    }
+    let mut warm = LoadedDrive::new(aged, CurveLoad::new(lowest, modelling.seed));
+    warm.warm_up(warm_up_writes);
     // The highest load takes longest, so it begins first.
     let highest_first = |number: usize| rates[rates.len() - 1 - number];
     let mut points = side_by_side(modelling.threads, rates.len(), |number| {
         let offered_per_second = highest_first(number);
-        let mut drive = aged.clone();
-        let load = CurveLoad::new(offered_per_second, modelling.measured, modelling.seed);
-        let point = measure_load(&mut drive, CurveLoad { warm_up_writes, ..load });
+        let mut drive = warm.clone();
+        drive.set_rate(offered_per_second);
+        drive.warm_up(again);
+        let point = drive.measure(modelling.measured);
         ModelPoint {
             offered_per_second,
             writes_per_second: point.writes_per_second,

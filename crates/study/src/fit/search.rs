@@ -3,7 +3,7 @@
 //! A stage sets what one part of the curve determines. Constant latencies come first, from the
 //! lowest load. The rate at saturation gives the program, and reads give suspension. Writes that
 //! stall give turns of collections; others give the buffer and the time to take in a write. Latencies
-//! at saturation give the slots for commands. The last stage moves all parameters. A Nelder–Mead
+//! at saturation give the slots for commands. The last stages move all parameters. A Nelder–Mead
 //! search (the crate `argmin`) improves the best drive of a stage, after a grid where one is needed.
 //! The same curve, drive and seed give the same result.
 
@@ -59,27 +59,27 @@ pub struct Effort {
     pub reads: u64,
     /// Of turns.
     pub writes: u64,
-    /// Of all together.
+    /// Of all together, each of two times.
     pub together: u64,
 }
 
 impl Effort {
     /// The effort of `ioda fit`.
-    pub const USUAL: Self = Self { reads: 15, writes: 15, together: 30 };
+    pub const USUAL: Self = Self { reads: 15, writes: 15, together: 25 };
 
     /// Most curves that a search models.
     pub(super) fn most_evaluations(self) -> u64 {
         let turns = TURN_UNITS.len() * STALLING_BUFFERS.len() + LEAST_TURN_SHARES.len();
-        let without_turns = BUFFERS.len() + WRITE_SHARES.len();
+        let without_turns = BUFFERS.len() * (WRITE_SHARES.len() + 1);
         let queues = DEPTHS.len() + DEPTH_SHARES.len() + SUBMITTERS_DEPTHS.len();
-        // Up to three grids try the drive as it is as well.
-        let unchanged = 3;
-        let grids = SUSPENSIONS.len() * PULSE_SHARES.len() * APART_SHARES.len()
+        // Up to four grids try the drive as it is as well.
+        let unchanged = 4;
+        let grids = SUSPENSIONS.len() * (PULSE_SHARES.len() + 1) * APART_SHARES.len()
             + turns.max(without_turns)
-            + queues
+            + 2 * queues
             + unchanged;
         let constant = 2 * ALIGN_STEPS + 2 * PROGRAM_STEPS;
-        grids as u64 + u64::from(constant) + self.reads + self.writes + self.together
+        grids as u64 + u64::from(constant) + self.reads + self.writes + 2 * self.together
     }
 }
 
@@ -148,7 +148,9 @@ impl<'a> Search<'a> {
         self.saturate()?;
         self.stage.set("suspension");
         let reads = [Parameter::ProgramPulse, Parameter::SuspensionsApart];
-        self.try_grid(&self.grid_of_suspension(), Loads::Three)?;
+        let program = Parameter::Program.get(&self.best).unwrap_or(1_000.0);
+        let pulses = PULSE_SHARES.map(|share| share * program);
+        self.try_grid(&self.grid_of_suspension(&pulses), Loads::Three)?;
         self.improve(&reads, effort.reads, Loads::Calm)?;
         self.align()?;
         self.stage.set("programs");
@@ -170,19 +172,36 @@ impl<'a> Search<'a> {
         } else {
             self.stage.set("writes");
             self.try_grid(&self.grid_of_buffers(), Loads::Highest)?;
-            self.try_grid(&self.grid_of_write_times(), Loads::Calm)?;
             self.stage.set("slots for commands");
             self.try_grid(&self.grid_of_queues(), Loads::Saturated)?;
             together.extend([Parameter::BufferPages, Parameter::WriteCommand]);
         }
-        if self.best.queue.is_some() {
-            together.push(Parameter::QueueDepth);
-        }
-        self.stage.set("all together");
-        self.improve(&together, effort.together, Loads::All)?;
+        self.improve_together(&mut together, effort.together)?;
+        // What was found first was found on drives that were wrong elsewhere.
+        self.stage.set("slots and suspension once more");
+        self.try_grid(&self.grid_of_queues(), Loads::All)?;
+        let pulse = Parameter::ProgramPulse.get(&self.best).unwrap_or(0.0);
+        let mut grid = self.grid_of_suspension(&[pulse]);
+        grid.push(Vec::new());
+        self.try_grid(&grid, Loads::All)?;
+        self.improve_together(&mut together, effort.together)?;
         self.count.end();
         let evaluations = self.evaluations.get();
         Ok(Found { drive: self.best, evaluations, set: together })
+    }
+
+    /// Improves `parameters`, and the number of slots if the drive has any.
+    fn improve_together(
+        &mut self,
+        parameters: &mut Vec<Parameter>,
+        evaluations: u64,
+    ) -> Result<(), Failure> {
+        self.stage.set("all together");
+        parameters.retain(|one| *one != Parameter::QueueDepth);
+        if self.best.queue.is_some() {
+            parameters.push(Parameter::QueueDepth);
+        }
+        self.improve(parameters, evaluations, Loads::All)
     }
 
     /// Whether a stage models a load.
@@ -296,17 +315,17 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn grid_of_suspension(&self) -> Vec<Vec<Change>> {
+    fn grid_of_suspension(&self, pulses: &[f64]) -> Vec<Vec<Change>> {
         let program = Parameter::Program.get(&self.best).unwrap_or(1_000.0);
         let mut grid = Vec::new();
         for most in SUSPENSIONS {
             // A single suspension has no distance to another.
             let aparts = if most == 1.0 { &APART_SHARES[..1] } else { &APART_SHARES[..] };
-            for pulse in PULSE_SHARES {
+            for &pulse in pulses {
                 for apart in aparts {
                     grid.push(vec![
                         Change::Set(Parameter::Suspensions, most),
-                        Change::Set(Parameter::ProgramPulse, pulse * program),
+                        Change::Set(Parameter::ProgramPulse, pulse),
                         Change::Set(Parameter::SuspensionsApart, apart * program),
                     ]);
                 }
@@ -335,16 +354,19 @@ impl<'a> Search<'a> {
         multiples(Parameter::LeastTurnPages, most, &LEAST_TURN_SHARES).collect()
     }
 
+    /// Buffers with each time to take in a write: both make writes wait near the limit, and either
+    /// alone may be worse than neither.
     fn grid_of_buffers(&self) -> Vec<Vec<Change>> {
         let dies = f64::from(self.best.geometry.dies());
-        let buffers = multiples(Parameter::BufferPages, dies, &BUFFERS);
-        std::iter::once(Vec::new()).chain(buffers).collect()
-    }
-
-    fn grid_of_write_times(&self) -> Vec<Vec<Change>> {
         let constant = Parameter::BufferLatency.get(&self.best).unwrap_or(0.0);
-        let times = multiples(Parameter::WriteCommand, constant, &WRITE_SHARES);
-        std::iter::once(Vec::new()).chain(times).collect()
+        let mut grid = vec![Vec::new()];
+        for buffer in multiples(Parameter::BufferPages, dies, &BUFFERS) {
+            grid.push(buffer.clone());
+            for time in multiples(Parameter::WriteCommand, constant, &WRITE_SHARES) {
+                grid.push([buffer.clone(), time].concat());
+            }
+        }
+        grid
     }
 
     fn grid_of_queues(&self) -> Vec<Vec<Change>> {

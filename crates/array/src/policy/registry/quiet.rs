@@ -2,10 +2,10 @@
 //!
 //! IODA keeps collections in the windows; reads still wait for the host's own writes. Here writes
 //! are acknowledged from a buffer that survives a loss of power, and reach flash in the busy window
-//! of their drive, before its collections. The buffer is the drive's; where drives have none it is
-//! the host's. Reads carry the flag, and drives fail them fast for whatever work is in their way;
-//! they are reconstructed unless too many members are busy. A write chooses the way to its parity
-//! that spares the drive in its window.
+//! of their drive, before its collections. The buffer is the drive's; where that does not hold the
+//! rated writes of a cycle, it is the host's. Reads carry the flag, and drives fail them fast for
+//! whatever work is in their way; they are reconstructed unless too many members are busy. A write
+//! chooses the way to its parity that spares the drive in its window.
 //!
 //! Its price is the buffer, and the extra reads of reconstructions.
 
@@ -37,7 +37,7 @@ pub(super) const QUIET: PolicyKind = PolicyKind::new(&About {
 
 struct Quiet {
     settings: QuietSettings,
-    /// The host's buffer, where drives have none.
+    /// The host's buffer, where those of the drives do not hold a cycle.
     write_cache: Option<WriteCacheConfig>,
     drain: TurnDrain,
     /// What reads with the flag take at most, if drives keep the contract.
@@ -51,11 +51,10 @@ impl Quiet {
     fn new(setup: &PolicySetup<'_>) -> Self {
         let settings = setup.settings;
         let profile = &settings.profile;
-        let buffered = profile.has_write_buffer;
         let times = ReadTimes { alone: profile.longest_read, each: profile.read };
         Self {
             settings: settings.quiet,
-            write_cache: (!buffered).then(|| settings.write_cache.over(NVRAM)),
+            write_cache: (!profile.buffers_a_cycle).then(|| settings.write_cache.over(NVRAM)),
             drain: TurnDrain::new(setup),
             promised_reads: (settings.finds_late_drives && times.alone > Duration::ZERO)
                 .then_some(times),

@@ -22,8 +22,8 @@ use units::Duration;
 
 /// Random addresses of the measurement.
 const SEED: u64 = 1;
-/// Modelled time of each load of a published measurement: 20 reads lie above its 99.9th percentile.
-const MODELLED: Modelling = Modelling { measured: Duration::from_secs(4), seed: SEED, threads: 1 };
+/// Modelled time of each load of a published measurement: 6 reads lie above its 99.99th percentile.
+const MODELLED: Modelling = Modelling { measured: Duration::from_secs(12), seed: SEED, threads: 1 };
 
 /// Drives with data sheets, measured.
 #[derive(Serialize, JsonSchema)]
@@ -55,6 +55,9 @@ struct Measured {
     folding_mb_per_second: Option<f64>,
     /// Pages programmed per page written while a new drive with such a cache is filled in order.
     fill_write_amplification: Option<f64>,
+    /// Whether parameters of the model were fitted to the published latencies. Without that, the
+    /// model predicts them.
+    is_fitted: bool,
     /// Published latencies under load beside those of the model, which predicts them; null if none
     /// were published.
     curve: Option<CurveReport>,
@@ -189,6 +192,7 @@ fn measure(drive: &Chosen) -> Result<Measured, Failure> {
     let measured = fit::measured_curve(&name)?;
     let curve = measured.map(|measured| curve(&drive.config, &measured)).transpose()?;
     Ok(Measured {
+        is_fitted: ssd::presets::is_fitted(&name),
         curve,
         fills: fills(&drive.config)?,
         name,
@@ -204,7 +208,8 @@ fn measure(drive: &Chosen) -> Result<Measured, Failure> {
 /// A drive at the loads of its published measurement.
 fn curve(config: &Config, measured: &MeasuredCurve) -> Result<CurveReport, Failure> {
     let points = fit::model_curve(config, measured, MODELLED)?;
-    Ok(fit::compared(measured, &points, Setting::PUBLISHED, |_| false))
+    let is_fitted = ssd::presets::is_fitted(&config.name);
+    Ok(fit::compared(measured, &points, Setting::PUBLISHED, |_| is_fitted))
 }
 
 /// A drive filled as far as in published measurements.
@@ -304,7 +309,9 @@ fn text(calibrations: &Calibrations) -> String {
 fn latencies(drive: &Measured) -> String {
     let mut text = String::new();
     if let Some(curve) = &drive.curve {
-        text += &format!("\n{}: published latencies and those of the model\n", drive.name);
+        let how = if drive.is_fitted { "fitted to them" } else { "predicted" };
+        let name = &drive.name;
+        text += &format!("\n{name}: published latencies and those of the model, {how}\n");
         text += &report::table::render_curve(curve);
     }
     for Fill { product, share, measured, model } in &drive.fills {

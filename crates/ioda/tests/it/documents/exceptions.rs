@@ -157,6 +157,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     on(README, "ioda trace inspect mine.csv", After(&[MINE_CSV]), OWN),
     on(README, "ioda load azure", Options("--requests 1000"), LONG),
     on(TODAY, "ioda presets drives --calibration", Read, LONG),
+    on(TODAY, "scripts/tables", Read, LONG),
     on(TODAY, "ioda compare azure --drive 7450-960", Read, LONG),
     on(SHEET, "[drive]\n", File("my-drive.toml"), OWN),
     on(SHEET, "[drive]  ", File("plain.toml"), OWN),
