@@ -454,10 +454,9 @@ pub(super) fn data_sheet(name: &str) -> Option<DataSheet> {
     let mut sheet = ROWS.iter().find(|row| row.name == of_fitted.unwrap_or(name))?.sheet;
     if fitted::is_fitted(name) {
         // What these figures set, the fit has set again.
-        for figure in [&mut sheet.sequential_write, &mut sheet.read_alone, &mut sheet.write_alone] {
-            if let Some(figure) = figure {
-                figure.was_used = false;
-            }
+        let figures = [&mut sheet.sequential_write, &mut sheet.read_alone, &mut sheet.write_alone];
+        for figure in figures.into_iter().flatten() {
+            figure.was_used = false;
         }
     }
     Some(sheet)
