@@ -6,6 +6,18 @@ use std::convert::Infallible;
 use units::Instant;
 use workload::{Op, Request};
 
+/// Drives of today of which one stands for each kind: TLC with turns and one queue, TLC with queues
+/// of submitters, QLC, and a cache of SLC blocks. The others have the same parts in other numbers.
+const KINDS_OF_TODAY: [&str; 4] = ["7450-960", "pm9a3-960", "p5430-7680", "980pro-1000"];
+
+/// The papers' drives, and a drive of today of each kind.
+pub(crate) fn presets_of_each_kind() -> impl Iterator<Item = &'static str> {
+    ssd::presets::names().filter(|name| {
+        let is_of_today = ssd::presets::data_sheet(name).is_some();
+        !is_of_today || KINDS_OF_TODAY.contains(name)
+    })
+}
+
 /// Aged drives, chunks of a page, and everything else as usual.
 pub(crate) fn plan(drive: ssd::Config, level: Level, width: u32, policy: PolicyKind) -> Plan {
     let chunk_bytes = u64::from(drive.geometry.page_bytes);

@@ -81,9 +81,9 @@ fn violations(result: &RunResult) -> u64 {
 }
 
 #[test]
-fn free_space_stays_where_it_is_on_every_drive() {
+fn free_space_stays_where_it_is_on_drives_of_each_kind() {
     let mut moved = String::new();
-    for name in ssd::presets::names() {
+    for name in common::presets_of_each_kind() {
         let drive = small(name);
         drive.validate().unwrap();
         let window = drive.shortest_window(Duration::ZERO) * 2;

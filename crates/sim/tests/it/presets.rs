@@ -1,4 +1,4 @@
-//! Every drive preset, scaled down in blocks, works in an array under every policy.
+//! Drive presets of each kind, scaled down in blocks, work in an array under every policy.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common;
@@ -12,8 +12,8 @@ use units::{Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
 
 #[test]
-fn every_drive_works_under_every_policy() {
-    for (position, name) in ssd::presets::names().enumerate() {
+fn drives_of_each_kind_work_under_every_policy() {
+    for (position, name) in common::presets_of_each_kind().enumerate() {
         let mut drive = ssd::presets::preset(name).unwrap();
         drive.geometry.planes_per_chip = 1;
         drive.geometry.blocks_per_plane = 64;
