@@ -50,7 +50,7 @@ pub(crate) struct FitArgs {
     #[arg(required_unless_present_any = ["script", "curve"], conflicts_with_all = ["script", "curve"])]
     results: Option<PathBuf>,
     /// Drive that the search begins with: a preset or a TOML file [default: for a published
-    /// measurement the drive of its data sheet, else pm9a3-960]
+    /// measurement the drive of its data sheet, else pm9a3-960-unfitted]
     #[arg(long, value_name = "DRIVE")]
     like: Option<String>,
     /// Data sheet of the drive that the search begins with, such as capacity=960GB; needed are

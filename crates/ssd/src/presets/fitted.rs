@@ -99,8 +99,7 @@ pub(super) fn is_fitted(name: &str) -> bool {
     FITTED.iter().any(|fitted| fitted.name == name)
 }
 
-/// The drive with the parameters that were fitted to it, if there are any, instead of those of its
-/// data sheet.
+/// Replaces parameters of the data sheet by fitted ones. A drive that was not fitted stays as it is.
 pub(super) fn apply(mut config: Config) -> Config {
     let Some(fitted) = FITTED.iter().find(|fitted| fitted.name == config.name) else {
         return config;

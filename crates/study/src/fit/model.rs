@@ -115,14 +115,11 @@ pub fn model_rates(
     modelling: Modelling,
 ) -> Result<Vec<ModelPoint>, Failure> {
     let mut aged = Ssd::new(config.clone()).map_err(Failure::usage)?;
+    let Some(lowest) = rates.iter().copied().reduce(f64::min) else { return Ok(Vec::new()) };
     aged.age(modelling.seed);
     let buffer_pages = config.write_buffer.map_or(0, |buffer| u64::from(buffer.pages));
     let warm_up_writes = (aged.logical_blocks() / WARM_UP_SHARE).min(WARM_UP_MOST);
     let again = (warm_up_writes / WARM_UP_AGAIN).max(buffer_pages * WARM_UP_BUFFERS);
-    let lowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
-    if lowest == f64::INFINITY {
-        return Ok(Vec::new());
-    }
     let mut warm = LoadedDrive::new(aged, CurveLoad::new(lowest, modelling.seed));
     warm.warm_up(warm_up_writes);
     // The highest load takes longest, so it begins first.

@@ -148,8 +148,7 @@ impl<'a> Search<'a> {
         self.saturate()?;
         self.stage.set("suspension");
         let reads = [Parameter::ProgramPulse, Parameter::SuspensionsApart];
-        let program = Parameter::Program.get(&self.best).unwrap_or(1_000.0);
-        let pulses = PULSE_SHARES.map(|share| share * program);
+        let pulses = PULSE_SHARES.map(|share| share * self.program());
         self.try_grid(&self.grid_of_suspension(&pulses), Loads::Three)?;
         self.improve(&reads, effort.reads, Loads::Calm)?;
         self.align()?;
@@ -315,8 +314,14 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
+    /// Time to program in µs.
+    fn program(&self) -> f64 {
+        Parameter::Program.get(&self.best).unwrap_or(1_000.0)
+    }
+
+    /// Suspension with each of `pulses`, lengths in µs.
     fn grid_of_suspension(&self, pulses: &[f64]) -> Vec<Vec<Change>> {
-        let program = Parameter::Program.get(&self.best).unwrap_or(1_000.0);
+        let program = self.program();
         let mut grid = Vec::new();
         for most in SUSPENSIONS {
             // A single suspension has no distance to another.

@@ -58,8 +58,7 @@ struct Measured {
     /// Whether parameters of the model were fitted to the published latencies. Without that, the
     /// model predicts them.
     is_fitted: bool,
-    /// Published latencies under load beside those of the model, which predicts them; null if none
-    /// were published.
+    /// Published latencies under load beside those of the model; null if none were published.
     curve: Option<CurveReport>,
     /// Published write amplifications beside those of the model.
     fills: Vec<Fill>,
