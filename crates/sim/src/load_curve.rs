@@ -128,6 +128,13 @@ impl LoadedDrive {
         }
     }
 
+    /// Share of the write buffer that holds pages, 0 to 1; 0 without a buffer.
+    #[must_use]
+    pub fn buffered_share(&self) -> f64 {
+        let pages = self.drive.config().write_buffer.map_or(0, |buffer| buffer.pages);
+        f64::from(self.drive.buffered_pages()) / f64::from(pages.max(1))
+    }
+
     /// Measures for `length`.
     pub fn measure(&mut self, length: Duration) -> CurvePoint {
         let mut point = CurvePoint {

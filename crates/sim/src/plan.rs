@@ -278,7 +278,7 @@ impl Plan {
     #[must_use]
     pub fn window(&self) -> Option<Duration> {
         let uses_windows = self.policy.uses_windows();
-        let windows = || self.windows.of(self.policy);
+        let windows = || self.windows_of_policy();
         uses_windows.then(|| windows().first_window(&self.drive, self.array_description()))?
     }
 
@@ -340,12 +340,23 @@ impl Plan {
         }
     }
 
+    /// The windows under the policy. A drive whose buffer does not hold the writes of a cycle is
+    /// written in its windows only, so that its free space bounds none of them.
+    fn windows_of_policy(&self) -> WindowPlan {
+        let windows = self.windows.of(self.policy);
+        let is_held_by_host = self.policy.about().windows == WindowUse::Quiet
+            && self.drive.write_buffer.is_some()
+            && !self.buffers_a_cycle();
+        if is_held_by_host { windows.without_bound(&self.drive) } else { windows }
+    }
+
     /// Whether the write buffer of a drive holds the rated writes that come between two of its
     /// windows. Without windows any buffer does.
     fn buffers_a_cycle(&self) -> bool {
         let (drive, array) = (&self.drive, self.array_description());
         let Some(buffer) = drive.write_buffer else { return false };
-        let Some(window) = self.window() else { return true };
+        let window = self.windows.of(self.policy).first_window(drive, array);
+        let Some(window) = window.filter(|_| self.policy.uses_windows()) else { return true };
         let rated = drive.whole().normal_bytes_per_second();
         let needed = drive.quiet_buffer_bytes(array, rated, self.windows.guard(), window);
         let page_bytes = f64::from(drive.geometry.page_bytes);
@@ -428,7 +439,7 @@ impl Plan {
             | WindowUse::Quiet
             | WindowUse::Imagined
             | WindowUse::Roles { .. } => {
-                self.windows.of(self.policy).coordination(&self.drive, self.array_description())
+                self.windows_of_policy().coordination(&self.drive, self.array_description())
             }
         }
     }

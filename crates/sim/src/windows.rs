@@ -125,6 +125,8 @@ fn check_length(
 
 /// The window where collection keeps up with the burst, so that any length will do.
 const ANY_WINDOW: Duration = Duration::from_secs(1);
+/// Collections in a window that free space does not bound.
+const UNBOUND_COLLECTIONS: u64 = 8;
 /// The longest window that is adapted to: with more, the host could not react within a minute.
 const LONGEST_ADAPTED: Duration = Duration::from_secs(20);
 
@@ -139,6 +141,16 @@ impl WindowPlan {
     pub(crate) fn of(&self, policy: PolicyKind) -> Self {
         let busy_time_window = self.busy_time_window.or(policy.own_window());
         Self { busy_time_window, ..self.clone() }
+    }
+
+    /// The windows where free space does not bound their length: they hold several collections.
+    /// What a window loses at its ends is then a small part of it.
+    pub(crate) fn without_bound(self, drive: &ssd::Config) -> Self {
+        if self.busy_time_window.is_some() || self.coordinate != Coordinate::Windows {
+            return self;
+        }
+        let window = drive.likely_unit_time() * UNBOUND_COLLECTIONS + self.guard() * 2;
+        Self { busy_time_window: Some(window), ..self }
     }
 
     /// Time at both ends of each window in which nothing may run.

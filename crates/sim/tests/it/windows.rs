@@ -347,3 +347,26 @@ fn with_the_only_parity_gone_reads_wait_for_one_drive_and_for_one_collection() {
     let most = plan.drive.worst_unit_time() * 2;
     assert!(slowest < most, "{slowest}, collections take up to {most}");
 }
+
+/// Free space bounds no window where the host holds what a drive is written between two of them.
+#[test]
+fn windows_of_quiet_are_long_where_the_host_holds_its_writes() {
+    let quiet = PolicyKind::from_name("quiet").unwrap();
+    let plan = |name, windows| {
+        let drive = ssd::presets::preset(name).unwrap();
+        Plan { windows, ..Plan::new(drive, Level::Raid5, 4, quiet) }
+    };
+    let held = plan("7450-960", WindowPlan::default());
+    let window = held.window().unwrap();
+    assert_eq!(window, held.drive.likely_unit_time() * 8);
+    assert!(window > held.advertised_window());
+    let ioda = Plan { policy: PolicyKind::IODA, ..held };
+    assert_eq!(ioda.window().unwrap(), ioda.advertised_window());
+    let asked = Duration::from_millis(200);
+    assert_eq!(plan("7450-960", WindowPlan::fixed(asked)).window(), Some(asked));
+    // The buffer of this one holds a cycle; the other has none.
+    for name in ["7450-960-unfitted", "femu-artifact"] {
+        let plan = plan(name, WindowPlan::default());
+        assert_eq!(plan.window().unwrap(), plan.advertised_window(), "{name}");
+    }
+}

@@ -144,7 +144,8 @@ impl Buffered {
         {
             return self.flush_to(place, false, flash);
         }
-        let forced = coordinated && right != Some(Instant::NEVER);
+        // In a window it is known at its end whether it was in time.
+        let forced = coordinated && right.is_none();
         if urgent {
             return self.make_way(now, forced, flash);
         }

@@ -6,17 +6,21 @@ use sim::{CurveLoad, LatencySummary, LoadedDrive, side_by_side};
 use ssd::{Config, Ssd};
 use units::{Duration, Ratio};
 
-/// Fewest samples above a percentile that is compared.
-const FEWEST_ABOVE: f64 = 5.0;
+/// Fewest samples above a percentile that is compared: a second of the probe has five reads above
+/// p99.9 on average.
+const FEWEST_ABOVE: f64 = 3.0;
 /// Share of a drive that is overwritten before all measurements: a fiftieth. Drives are in the
 /// steady state of random writes before; a tenth gives the same percentiles.
 const WARM_UP_SHARE: u64 = 50;
 /// Most writes of that.
 const WARM_UP_MOST: u64 = 400_000;
-/// Share of these writes that come once more at each load.
+/// Share of these writes that come once more at each load, but at least a buffer of writes.
 const WARM_UP_AGAIN: u64 = 6;
-/// Least writes of that, in write buffers: a saturated drive is measured with its buffer full.
-const WARM_UP_BUFFERS: u64 = 5;
+/// Share of the buffer that a load leaves full if the buffer fills: a saturated drive is measured
+/// with its buffer full.
+const FILLING_SHARE: f64 = 1.0 / 32.0;
+/// Most buffers of writes that fill it.
+const FILLING_BUFFERS: u32 = 4;
 
 /// How curves are modelled.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -119,7 +123,7 @@ pub fn model_rates(
     aged.age(modelling.seed);
     let buffer_pages = config.write_buffer.map_or(0, |buffer| u64::from(buffer.pages));
     let warm_up_writes = (aged.logical_blocks() / WARM_UP_SHARE).min(WARM_UP_MOST);
-    let again = (warm_up_writes / WARM_UP_AGAIN).max(buffer_pages * WARM_UP_BUFFERS);
+    let again = (warm_up_writes / WARM_UP_AGAIN).max(buffer_pages);
     let mut warm = LoadedDrive::new(aged, CurveLoad::new(lowest, modelling.seed));
     warm.warm_up(warm_up_writes);
     // The highest load takes longest, so it begins first.
@@ -129,6 +133,11 @@ pub fn model_rates(
         let mut drive = warm.clone();
         drive.set_rate(offered_per_second);
         drive.warm_up(again);
+        for _ in 0..FILLING_BUFFERS {
+            if drive.buffered_share() > FILLING_SHARE {
+                drive.warm_up(buffer_pages);
+            }
+        }
         let point = drive.measure(modelling.measured);
         ModelPoint {
             offered_per_second,

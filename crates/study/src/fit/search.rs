@@ -29,6 +29,9 @@ const STALL_SHARE: f64 = 0.85;
 const ALIGN_STEPS: u32 = 2;
 /// Steps of the search for the program.
 const PROGRAM_STEPS: u32 = 3;
+/// Percentiles of reads that suspension is set by: up to p99. Rarer reads may wait for stalls, which
+/// a later stage sets.
+const SUSPENSION_PERCENTILES: usize = 3;
 /// Most suspensions, in the grid.
 const SUSPENSIONS: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 /// Lengths of a pulse, as shares of a program.
@@ -74,7 +77,7 @@ impl Effort {
         let queues = DEPTHS.len() + DEPTH_SHARES.len() + SUBMITTERS_DEPTHS.len();
         // Up to four grids try the drive as it is as well.
         let unchanged = 4;
-        let grids = SUSPENSIONS.len() * (PULSE_SHARES.len() + 1) * APART_SHARES.len()
+        let grids = SUSPENSIONS.len() * (2 * PULSE_SHARES.len() + 1) * APART_SHARES.len()
             + turns.max(without_turns)
             + 2 * queues
             + unchanged;
@@ -179,8 +182,9 @@ impl<'a> Search<'a> {
         // What was found first was found on drives that were wrong elsewhere.
         self.stage.set("slots and suspension once more");
         self.try_grid(&self.grid_of_queues(), Loads::All)?;
-        let pulse = Parameter::ProgramPulse.get(&self.best).unwrap_or(0.0);
-        let mut grid = self.grid_of_suspension(&[pulse]);
+        let mut pulses = PULSE_SHARES.map(|share| share * self.program()).to_vec();
+        pulses.extend(Parameter::ProgramPulse.get(&self.best));
+        let mut grid = self.grid_of_suspension(&pulses);
         grid.push(Vec::new());
         self.try_grid(&grid, Loads::All)?;
         self.improve_together(&mut together, effort.together)?;
@@ -264,7 +268,13 @@ impl<'a> Search<'a> {
         if drive.validate().is_err() {
             return Ok(f64::MAX.sqrt());
         }
-        Ok(distance(self.curve, &self.model(drive, loads)?, self.setting))
+        let mut points = self.model(drive, loads)?;
+        if matches!(loads, Loads::Calm | Loads::Three) {
+            for point in &mut points {
+                point.reads.0[SUSPENSION_PERCENTILES..].fill(None);
+            }
+        }
+        Ok(distance(self.curve, &points, self.setting))
     }
 
     /// Constant latencies as the medians of the lowest load need them.
