@@ -13,8 +13,10 @@ use crate::event::Event;
 use crate::flash::{Flash, Rights};
 use crate::link::HostLink;
 use crate::media::Media;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
+use hashbrown::HashMap;
 use nvme::WindowScope;
+use rustc_hash::FxBuildHasher;
 use units::{Duration, Instant, Observe};
 
 /// The slots that are kept free for writes by flushing outside of busy windows, as a share of all:
@@ -62,7 +64,7 @@ pub(crate) struct Buffer {
     high: u32,
     /// Dirty pages at which it stops.
     low: u32,
-    pages: BTreeMap<u32, Page>,
+    pages: HashMap<u32, Page, FxBuildHasher>,
     /// Dirty pages that a program may take up, in the order in which they became dirty.
     order: VecDeque<u32>,
     /// Dirty pages that a program may take up, in `order` or, with RAIN, taken from there by
@@ -93,7 +95,7 @@ impl Buffer {
             closed: false,
             high: share(config.high).max(1),
             low: share(config.low),
-            pages: BTreeMap::new(),
+            pages: HashMap::default(),
             order: VecDeque::new(),
             ready: 0,
             occupied: 0,

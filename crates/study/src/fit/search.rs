@@ -1,9 +1,9 @@
 //! The search for the parameters of a drive whose modelled curve is nearest to a measured one.
 //!
 //! A stage sets what one part of the curve determines. Constant latencies come first, from the
-//! lowest load. The rate at saturation gives the program, and reads give suspension. Writes that
-//! stall give turns of collections; others give the buffer and the time to take in a write. Latencies
-//! at saturation give the slots for commands. The last stages move all parameters. A Nelder–Mead
+//! lowest load, and the rate at saturation gives the program. Writes that stall give turns of
+//! collections; others give the buffer and the time to take in a write. Latencies at saturation give
+//! the slots for commands, and reads give suspension. The last stages move all parameters. A Nelder–Mead
 //! search (the crate `argmin`) improves the best drive of a stage, after a grid where one is needed.
 //! The same curve, drive and seed give the same result.
 
@@ -15,7 +15,6 @@ use crate::fit::parameter::Parameter;
 use crate::watch::Count;
 use argmin::core::{CostFunction, Error, Executor};
 use argmin::solver::neldermead::NelderMead;
-use report::fit::BUFFERED_US;
 use ssd::{Arbitration, Config, QueueConfig};
 use std::cell::{Cell, RefCell};
 
@@ -29,9 +28,12 @@ const STALL_SHARE: f64 = 0.85;
 const ALIGN_STEPS: u32 = 2;
 /// Steps of the search for the program.
 const PROGRAM_STEPS: u32 = 3;
-/// Percentiles of reads that suspension is set by: up to p99. Rarer reads may wait for stalls, which
-/// a later stage sets.
-const SUSPENSION_PERCENTILES: usize = 3;
+/// Suspension before anything is known about it, with times as shares of a program.
+const USUAL_SUSPENSION: [(Parameter, f64); 3] = [
+    (Parameter::Suspensions, 4.0),
+    (Parameter::ProgramPulse, 0.06),
+    (Parameter::SuspensionsApart, 0.15),
+];
 /// Most suspensions, in the grid.
 const SUSPENSIONS: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 /// Lengths of a pulse, as shares of a program.
@@ -60,29 +62,25 @@ const SUBMITTERS_DEPTHS: [u32; 3] = [96, 160, 256];
 pub struct Effort {
     /// Of suspension.
     pub reads: u64,
-    /// Of turns.
-    pub writes: u64,
     /// Of all together, each of two times.
     pub together: u64,
 }
 
 impl Effort {
     /// The effort of `ioda fit`.
-    pub const USUAL: Self = Self { reads: 15, writes: 15, together: 25 };
+    pub const USUAL: Self = Self { reads: 15, together: 40 };
 
     /// Most curves that a search models.
     pub(super) fn most_evaluations(self) -> u64 {
         let turns = TURN_UNITS.len() * STALLING_BUFFERS.len() + LEAST_TURN_SHARES.len();
         let without_turns = BUFFERS.len() * (WRITE_SHARES.len() + 1);
         let queues = DEPTHS.len() + DEPTH_SHARES.len() + SUBMITTERS_DEPTHS.len();
-        // Up to four grids try the drive as it is as well.
-        let unchanged = 4;
-        let grids = SUSPENSIONS.len() * (2 * PULSE_SHARES.len() + 1) * APART_SHARES.len()
-            + turns.max(without_turns)
-            + 2 * queues
-            + unchanged;
+        // Grids try the drive as it is as well.
+        let unchanged = 6;
+        let suspension = SUSPENSIONS.len() * PULSE_SHARES.len() * APART_SHARES.len();
+        let grids = turns.max(without_turns) + 2 * (queues + suspension) + unchanged;
         let constant = 2 * ALIGN_STEPS + 2 * PROGRAM_STEPS;
-        grids as u64 + u64::from(constant) + self.reads + self.writes + 2 * self.together
+        grids as u64 + u64::from(constant) + self.reads + 2 * self.together
     }
 }
 
@@ -90,11 +88,6 @@ impl Effort {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Loads {
     All,
-    /// Those where the buffer has at least half of the writes: reads wait for flash there, and not for
-    /// writes.
-    Calm,
-    /// The lowest, the middle and the highest of these.
-    Three,
     Lowest,
     /// The highest below saturation.
     Highest,
@@ -146,27 +139,22 @@ impl<'a> Search<'a> {
     /// Does all stages.
     pub(super) fn run(mut self, effort: Effort) -> Result<Found, Failure> {
         self.stage.set("constant latencies");
-        self.align()?;
-        self.stage.set("programs");
-        self.saturate()?;
-        self.stage.set("suspension");
-        let reads = [Parameter::ProgramPulse, Parameter::SuspensionsApart];
-        let pulses = PULSE_SHARES.map(|share| share * self.program());
-        self.try_grid(&self.grid_of_suspension(&pulses), Loads::Three)?;
-        self.improve(&reads, effort.reads, Loads::Calm)?;
+        for (parameter, share) in USUAL_SUSPENSION {
+            let unit = if parameter == Parameter::Suspensions { 1.0 } else { self.program() };
+            parameter.set(&mut self.best, share * unit);
+        }
         self.align()?;
         self.stage.set("programs");
         self.saturate()?;
         let stalls = self.stalls();
+        let reads = [Parameter::ProgramPulse, Parameter::SuspensionsApart];
         let mut together = vec![Parameter::ReadOverhead, Parameter::Program];
         together.extend(reads);
         if stalls {
             self.stage.set("turns of collections");
-            let writes = [Parameter::TurnPages, Parameter::BufferPages, Parameter::Program];
             self.try_grid(&self.grid_of_turns(), Loads::All)?;
             self.try_grid(&self.grid_of_queues(), Loads::All)?;
             self.try_grid(&self.grid_of_least_turns(), Loads::All)?;
-            self.improve(&writes, effort.writes, Loads::All)?;
             together.extend([Parameter::TurnPages, Parameter::BufferPages]);
             if Parameter::LeastTurnPages.get(&self.best) < Parameter::TurnPages.get(&self.best) {
                 together.push(Parameter::LeastTurnPages);
@@ -178,15 +166,17 @@ impl<'a> Search<'a> {
             self.try_grid(&self.grid_of_queues(), Loads::Saturated)?;
             together.extend([Parameter::BufferPages, Parameter::WriteCommand]);
         }
+        self.stage.set("suspension");
+        self.try_grid(&self.grid_of_suspension(), Loads::All)?;
+        self.improve(&reads, effort.reads, Loads::All)?;
+        self.stage.set("programs");
+        self.align()?;
+        self.saturate()?;
         self.improve_together(&mut together, effort.together)?;
         // What was found first was found on drives that were wrong elsewhere.
         self.stage.set("slots and suspension once more");
         self.try_grid(&self.grid_of_queues(), Loads::All)?;
-        let mut pulses = PULSE_SHARES.map(|share| share * self.program()).to_vec();
-        pulses.extend(Parameter::ProgramPulse.get(&self.best));
-        let mut grid = self.grid_of_suspension(&pulses);
-        grid.push(Vec::new());
-        self.try_grid(&grid, Loads::All)?;
+        self.try_grid(&self.grid_of_suspension(), Loads::All)?;
         self.improve_together(&mut together, effort.together)?;
         self.count.end();
         let evaluations = self.evaluations.get();
@@ -211,19 +201,8 @@ impl<'a> Search<'a> {
     fn takes(&self, loads: Loads, load: &MeasuredLoad) -> bool {
         let probe = self.setting.probe_writes_per_second;
         let is_saturated = |load: &MeasuredLoad| self.curve.is_saturated(load, probe);
-        let is_calm = |load: &MeasuredLoad| {
-            !is_saturated(load) && load.writes.0[0].is_none_or(|median| median < BUFFERED_US)
-        };
         match loads {
             Loads::All => true,
-            Loads::Calm => is_calm(load),
-            Loads::Three => {
-                let calm = self.curve.loads().iter().filter(|load| is_calm(load));
-                let calm: Vec<&MeasuredLoad> = calm.collect();
-                let three = [0, calm.len() / 2, calm.len().saturating_sub(1)];
-                let rate = |index: usize| calm.get(index).map(|load| load.writes_per_second);
-                three.into_iter().any(|index| rate(index) == Some(load.writes_per_second))
-            }
             Loads::Lowest => {
                 self.curve.loads().first().map(|first| first.writes_per_second)
                     == Some(load.writes_per_second)
@@ -268,13 +247,7 @@ impl<'a> Search<'a> {
         if drive.validate().is_err() {
             return Ok(f64::MAX.sqrt());
         }
-        let mut points = self.model(drive, loads)?;
-        if matches!(loads, Loads::Calm | Loads::Three) {
-            for point in &mut points {
-                point.reads.0[SUSPENSION_PERCENTILES..].fill(None);
-            }
-        }
-        Ok(distance(self.curve, &points, self.setting))
+        Ok(distance(self.curve, &self.model(drive, loads)?, self.setting))
     }
 
     /// Constant latencies as the medians of the lowest load need them.
@@ -329,18 +302,18 @@ impl<'a> Search<'a> {
         Parameter::Program.get(&self.best).unwrap_or(1_000.0)
     }
 
-    /// Suspension with each of `pulses`, lengths in µs.
-    fn grid_of_suspension(&self, pulses: &[f64]) -> Vec<Vec<Change>> {
+    /// Suspension as it is, and all others.
+    fn grid_of_suspension(&self) -> Vec<Vec<Change>> {
         let program = self.program();
-        let mut grid = Vec::new();
+        let mut grid = vec![Vec::new()];
         for most in SUSPENSIONS {
             // A single suspension has no distance to another.
             let aparts = if most == 1.0 { &APART_SHARES[..1] } else { &APART_SHARES[..] };
-            for &pulse in pulses {
+            for pulse in PULSE_SHARES {
                 for apart in aparts {
                     grid.push(vec![
                         Change::Set(Parameter::Suspensions, most),
-                        Change::Set(Parameter::ProgramPulse, pulse),
+                        Change::Set(Parameter::ProgramPulse, pulse * program),
                         Change::Set(Parameter::SuspensionsApart, apart * program),
                     ]);
                 }

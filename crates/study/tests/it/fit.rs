@@ -32,7 +32,7 @@ fn request(curve: MeasuredCurve, start: Config) -> FitRequest {
         start,
         setting: Setting::PUBLISHED,
         modelling: Modelling { measured: Duration::from_millis(700), seed: 3, threads: 2 },
-        effort: Effort { reads: 16, writes: 4, together: 12 },
+        effort: Effort { reads: 16, together: 12 },
     }
 }
 
@@ -66,7 +66,7 @@ fn the_same_seed_fits_the_same_drive() {
     let hasty = || {
         let whole = request(curve.clone(), small());
         let modelling = Modelling { measured: Duration::from_millis(20), ..whole.modelling };
-        let effort = Effort { reads: 2, writes: 2, together: 2 };
+        let effort = Effort { reads: 2, together: 2 };
         fit(&FitRequest { modelling, effort, ..whole }, &Silent).unwrap()
     };
     let (one, other) = (hasty(), hasty());
