@@ -17,8 +17,8 @@ const SATURATED_WEIGHT: f64 = 0.4;
 /// factor of 1.7.
 const RATE_WEIGHT: f64 = 30.0;
 
-/// Error of a latency, as a natural logarithm, from which on it is an outlier: a factor of 1.5.
-const OUTLIER: f64 = 0.405;
+/// Error of a latency from which on it is an outlier: a factor of 2.
+const OUTLIER: f64 = core::f64::consts::LN_2;
 
 /// A sum of weighted squares.
 #[derive(Clone, Copy, Default, Debug)]
@@ -62,7 +62,7 @@ fn add_quantiles(
 }
 
 /// Root of the weighted mean square of all errors, in natural logarithms: 0.22 is a factor of 1.25.
-/// Errors above a factor of 1.5 count less than their square.
+/// Errors above a factor of 2 count less than their square.
 ///
 /// `points` are loads of the curve, in its order; loads that were not modelled do not count.
 #[must_use]

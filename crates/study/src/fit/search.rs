@@ -73,7 +73,7 @@ impl Effort {
     /// Most curves that a search models.
     pub(super) fn most_evaluations(self) -> u64 {
         let turns = TURN_UNITS.len() * STALLING_BUFFERS.len() + LEAST_TURN_SHARES.len();
-        let without_turns = BUFFERS.len() * (WRITE_SHARES.len() + 1);
+        let without_turns = (BUFFERS.len() + 1) * (WRITE_SHARES.len() + 1);
         let queues = DEPTHS.len() + DEPTH_SHARES.len() + SUBMITTERS_DEPTHS.len();
         // Grids try the drive as it is as well.
         let unchanged = 6;
@@ -175,6 +175,9 @@ impl<'a> Search<'a> {
         self.improve_together(&mut together, effort.together)?;
         // What was found first was found on drives that were wrong elsewhere.
         self.stage.set("slots and suspension once more");
+        if !stalls {
+            self.try_grid(&self.grid_of_write_times(), Loads::All)?;
+        }
         self.try_grid(&self.grid_of_queues(), Loads::All)?;
         self.try_grid(&self.grid_of_suspension(), Loads::All)?;
         self.improve_together(&mut together, effort.together)?;
@@ -346,15 +349,20 @@ impl<'a> Search<'a> {
     /// alone may be worse than neither.
     fn grid_of_buffers(&self) -> Vec<Vec<Change>> {
         let dies = f64::from(self.best.geometry.dies());
-        let constant = Parameter::BufferLatency.get(&self.best).unwrap_or(0.0);
-        let mut grid = vec![Vec::new()];
-        for buffer in multiples(Parameter::BufferPages, dies, &BUFFERS) {
-            grid.push(buffer.clone());
-            for time in multiples(Parameter::WriteCommand, constant, &WRITE_SHARES) {
-                grid.push([buffer.clone(), time].concat());
-            }
-        }
-        grid
+        let times = self.grid_of_write_times();
+        let buffers = multiples(Parameter::BufferPages, dies, &BUFFERS);
+        let with_times = buffers.flat_map(|buffer| {
+            times.iter().map(move |time| [buffer.clone(), time.clone()].concat())
+        });
+        std::iter::once(Vec::new()).chain(with_times).collect()
+    }
+
+    /// The time to take in a write as it is, and others, as shares of the constant latency of a write.
+    fn grid_of_write_times(&self) -> Vec<Vec<Change>> {
+        let parts = [Parameter::BufferLatency, Parameter::WriteCommand];
+        let constant = parts.iter().filter_map(|part| part.get(&self.best)).sum();
+        let times = multiples(Parameter::WriteCommand, constant, &WRITE_SHARES);
+        std::iter::once(Vec::new()).chain(times).collect()
     }
 
     fn grid_of_queues(&self) -> Vec<Vec<Change>> {
