@@ -278,8 +278,8 @@ impl Plan {
     #[must_use]
     pub fn window(&self) -> Option<Duration> {
         let uses_windows = self.policy.uses_windows();
-        let windows = || self.windows_of_policy();
-        uses_windows.then(|| windows().first_window(&self.drive, self.array_description()))?
+        let first = || self.windows_of_policy().first_window(&self.drive, self.array_description());
+        uses_windows.then(first)?
     }
 
     /// Bytes per second that each drive can be written for ever without breaking the window
@@ -355,8 +355,11 @@ impl Plan {
     fn buffers_a_cycle(&self) -> bool {
         let (drive, array) = (&self.drive, self.array_description());
         let Some(buffer) = drive.write_buffer else { return false };
+        if !self.policy.uses_windows() {
+            return true;
+        }
         let window = self.windows.of(self.policy).first_window(drive, array);
-        let Some(window) = window.filter(|_| self.policy.uses_windows()) else { return true };
+        let Some(window) = window else { return true };
         let rated = drive.whole().normal_bytes_per_second();
         let needed = drive.quiet_buffer_bytes(array, rated, self.windows.guard(), window);
         let page_bytes = f64::from(drive.geometry.page_bytes);

@@ -28,12 +28,9 @@ const STALL_SHARE: f64 = 0.85;
 const ALIGN_STEPS: u32 = 2;
 /// Steps of the search for the program.
 const PROGRAM_STEPS: u32 = 3;
-/// Suspension before anything is known about it, with times as shares of a program.
-const USUAL_SUSPENSION: [(Parameter, f64); 3] = [
-    (Parameter::Suspensions, 4.0),
-    (Parameter::ProgramPulse, 0.06),
-    (Parameter::SuspensionsApart, 0.15),
-];
+/// Suspension before anything is known about it: most, and as shares of a program a pulse and the
+/// least time between two.
+const USUAL_SUSPENSION: (f64, f64, f64) = (4.0, 0.06, 0.15);
 /// Most suspensions, in the grid.
 const SUSPENSIONS: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 /// Lengths of a pulse, as shares of a program.
@@ -139,9 +136,8 @@ impl<'a> Search<'a> {
     /// Does all stages.
     pub(super) fn run(mut self, effort: Effort) -> Result<Found, Failure> {
         self.stage.set("constant latencies");
-        for (parameter, share) in USUAL_SUSPENSION {
-            let unit = if parameter == Parameter::Suspensions { 1.0 } else { self.program() };
-            parameter.set(&mut self.best, share * unit);
+        for change in suspension(USUAL_SUSPENSION, self.program()) {
+            change.apply(&mut self.best);
         }
         self.align()?;
         self.stage.set("programs");
@@ -313,12 +309,8 @@ impl<'a> Search<'a> {
             // A single suspension has no distance to another.
             let aparts = if most == 1.0 { &APART_SHARES[..1] } else { &APART_SHARES[..] };
             for pulse in PULSE_SHARES {
-                for apart in aparts {
-                    grid.push(vec![
-                        Change::Set(Parameter::Suspensions, most),
-                        Change::Set(Parameter::ProgramPulse, pulse * program),
-                        Change::Set(Parameter::SuspensionsApart, apart * program),
-                    ]);
+                for &apart in aparts {
+                    grid.push(suspension((most, pulse, apart), program).to_vec());
                 }
             }
         }
@@ -442,6 +434,15 @@ impl<'a> Search<'a> {
         self.best = nearest;
         Ok(())
     }
+}
+
+/// Suspension as [`USUAL_SUSPENSION`] spells it, for programs of `program` µs.
+fn suspension((most, pulse, apart): (f64, f64, f64), program: f64) -> [Change; 3] {
+    [
+        Change::Set(Parameter::Suspensions, most),
+        Change::Set(Parameter::ProgramPulse, pulse * program),
+        Change::Set(Parameter::SuspensionsApart, apart * program),
+    ]
 }
 
 /// Points of a grid in which a parameter is `unit` times each of `factors`.
