@@ -99,7 +99,7 @@ const FITTED: [Fitted; 6] = [
         write_command: 0,
         program: 682_390,
         program_pulse: 359_320,
-        suspensions_apart: 19_580,
+        suspensions_apart: 0,
         suspensions: 1,
         buffer_pages: 767,
         turns: Some(TurnConfig { most_pages: 119, least_pages: 119 }),

@@ -298,7 +298,10 @@ impl DriveSettings {
                 .and_then(|suspension| text(&exact_duration(suspension.erase))),
             program_pulse: pulse(|pulses| pulses.program),
             erase_pulse: pulse(|pulses| pulses.erase),
-            suspensions_apart: pulse(|pulses| pulses.apart),
+            suspensions_apart: scheduling
+                .suspension
+                .filter(|suspension| suspension.most > 1)
+                .and_then(|suspension| text(&exact_duration(suspension.pulses.apart))),
             queue_depth: Some(config.queue.map_or(0, |queue| queue.depth)),
             queue_arbitration: config
                 .queue
@@ -582,6 +585,12 @@ impl DriveSettings {
             }
             config.scheduling.suspension = None;
             return Ok(());
+        }
+        if most == 1 && self.suspensions_apart.is_some() {
+            return Err(Failure::usage(
+                "suspensions_apart is of no use while suspensions is 1; set suspensions to 2 or \
+                 more, or leave suspensions_apart out",
+            ));
         }
         let mut suspension = before.unwrap_or(SuspensionConfig {
             what: Suspendable::Everything,
