@@ -210,6 +210,21 @@ impl DieArray {
         self.die(die).suspended.map_or(Duration::ZERO, |suspended| suspended.left)
     }
 
+    /// Time until the operation on a die is suspended whose suspension is under way; zero without
+    /// one.
+    pub(crate) fn suspending_left(&self, now: Instant, die: u32) -> Duration {
+        match self.die(die).state {
+            State::Suspending => self.step_left(now, die),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// The wait of a read for a program that begins on a die at `start`, once its data are there;
+    /// zero if the operation in service moves no data for a program.
+    pub(crate) fn wait_for_program(&self, start: Instant, die: u32) -> Duration {
+        self.suspender.wait_for_program(start, self.die(die))
+    }
+
     /// The longest that the host operations of a die can take, the one in service and the waiting,
     /// unless other dies of its channel stand in their way.
     pub(crate) fn committed_work(&self, now: Instant, die: u32) -> Duration {

@@ -85,6 +85,24 @@ impl Suspender {
         (left > after + cost).then_some(Suspension { after, cost })
     }
 
+    /// The wait of a read for a program on `die` that begins at `start`: until it is suspended, or
+    /// over. Zero if the operation in service does not move data for a program.
+    pub(super) fn wait_for_program(&self, start: Instant, die: &Die) -> Duration {
+        let is_collection = match die.state {
+            State::Serving(task, Step::WaitChannel | Step::Transfer) if !task.is_read() => false,
+            State::Relocating(Step::WaitChannel | Step::Transfer) => true,
+            _ => return Duration::ZERO,
+        };
+        let program = die.cells;
+        let config = self.config.filter(|config| {
+            !self.in_order && (is_collection || config.what == Suspendable::Everything)
+        });
+        config.map_or(program, |config| {
+            let earliest = die.suspendable_from.since(start);
+            program.min(end_of_pulse(program, earliest, config.pulses.program) + config.program)
+        })
+    }
+
     /// The earliest next suspension of an operation that is resumed at `now`.
     pub(super) fn next_after(&self, now: Instant) -> Instant {
         self.config.map_or(now, |config| now + config.pulses.apart)

@@ -70,17 +70,20 @@ impl Waits<'_> {
         // How long it waits, and what goes on afterwards and must be over in time.
         let (wait, afterwards, makes_room) = match self.dies.suspension(now, die) {
             Some(suspension) => (suspension.after + suspension.cost, suspension.cost, true),
-            None if !left.is_zero() => (Duration::ZERO, Duration::ZERO, true),
+            None if !left.is_zero() => {
+                (self.dies.suspending_left(now, die), Duration::ZERO, true)
+            }
             None => {
-                // Before the cells of what writes or moves can be interrupted, its data take their
-                // turns.
+                // Data take their turns on the channel. Then the program begins, and a read
+                // interrupts it.
                 let moves = self.dies.moves_left(die);
+                let moved = self.dies.step_left(now, die) + moves;
                 let program = match moves {
                     Duration::ZERO => Duration::ZERO,
-                    // It begins when the data are there, and is interrupted.
                     _ => self.config.program_service(),
                 };
-                (self.dies.step_left(now, die) + moves, program, stands_back)
+                let wait = moved + self.dies.wait_for_program(now + moved, die);
+                (wait, program, stands_back)
             }
         };
         // One that works on another die stands back for nothing here.

@@ -128,6 +128,47 @@ fn a_patient_read_fails_fast_when_a_program_cannot_be_interrupted_any_more() {
     assert_eq!(statuses, [Status::Success, Status::Success, Status::FailedFast]);
 }
 
+/// What becomes of a patient read that comes `after` a buffer began to be flushed to its die, whose
+/// programs are suspended between pulses. The read is the second of two that came 30 µs apart.
+fn read_beside_a_flush(config: &Config, after: Duration) -> (Duration, Completion) {
+    let mut drive = before_its_window(config.clone(), WindowScope::AllWork);
+    for page in 0..96 {
+        send(&mut drive, Instant::ZERO, page, Opcode::Write, u64::from(page), PlFlag::Off);
+    }
+    let first = Instant::ZERO + after;
+    let second = first + micros(30);
+    for (read, arrives) in [(1_000, first), (1_001, second)] {
+        while drive.next_deadline() < arrives {
+            drive.handle_deadline(drive.next_deadline());
+        }
+        send(&mut drive, arrives, read, Opcode::Read, u64::from(read), PlFlag::Patient);
+    }
+    let (at, completion) = completion_of(&mut drive, 1_001);
+    drive.check_invariants();
+    (at.since(second), completion)
+}
+
+#[test]
+fn a_patient_read_waits_no_longer_than_a_read_takes_for_data_and_for_the_end_of_a_pulse() {
+    let mut config = presets::preset("pe8110-960").unwrap();
+    config.geometry.channels = 1;
+    config.geometry.chips_per_channel = 1;
+    config.write_buffer.as_mut().unwrap().pages = 48;
+    let read = config.longest_read();
+    // It waits for flash as long as a read takes, and for the other read.
+    let most = read * 3;
+    let (mut done, mut failed) = (0, 0);
+    for after in (0..2_500).step_by(7) {
+        let (took, completion) = read_beside_a_flush(&config, micros(after));
+        match completion.status {
+            Status::Success => done += 1,
+            _ => failed += 1,
+        }
+        assert!(took <= most, "{after} µs after the beginning it took {took:?}, more than {most:?}");
+    }
+    assert!(done > 20 && failed > 20, "{done} were read and {failed} failed");
+}
+
 #[test]
 fn an_ordinary_read_is_never_failed() {
     for suspensions in [0, 1, 3] {
