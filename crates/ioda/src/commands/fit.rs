@@ -41,6 +41,9 @@ saturates it. docs/fit.md is the tutorial.";
 const USUAL_START: &str = "pm9a3-960-unfitted";
 /// Modelled seconds of each load.
 const SECONDS: u64 = 1;
+/// Length of the loads of the reported curve as a multiple of those of the search: enough reads for
+/// p99.99.
+const REPORTED: u64 = 10;
 
 /// Options of `ioda fit`.
 #[derive(Args, Clone, Debug)]
@@ -122,13 +125,9 @@ pub(crate) fn run(args: &FitArgs, talk: Talk) -> Result<Code, Failure> {
     };
     let mut fitted = fit::fit(&request, &talk)?;
     fitted.drive.name.clone_from(&name);
-    let mut points = std::mem::take(&mut fitted.points);
-    let rates = measured.loads().iter().map(|load| load.writes_per_second);
-    let held_out: Vec<f64> = rates.filter(|rate| is_held_out(*rate)).collect();
-    if !held_out.is_empty() {
-        points.extend(fit::model_rates(&fitted.drive, &held_out, request.modelling)?);
-        points.sort_by(|a, b| a.offered_per_second.total_cmp(&b.offered_per_second));
-    }
+    let searched = request.modelling;
+    let modelling = fit::Modelling { measured: searched.measured * REPORTED, ..searched };
+    let points = fit::model_curve(&fitted.drive, &measured, modelling)?;
     let report = FitReport {
         drive: name,
         like,

@@ -70,9 +70,7 @@ impl Waits<'_> {
         // How long it waits, and what goes on afterwards and must be over in time.
         let (wait, afterwards, makes_room) = match self.dies.suspension(now, die) {
             Some(suspension) => (suspension.after + suspension.cost, suspension.cost, true),
-            None if !left.is_zero() => {
-                (self.dies.suspending_left(now, die), Duration::ZERO, true)
-            }
+            None if !left.is_zero() => (self.dies.suspending_left(now, die), Duration::ZERO, true),
             None => {
                 // Data take their turns on the channel. Then the program begins, and a read
                 // interrupts it.

@@ -164,7 +164,10 @@ fn a_patient_read_waits_no_longer_than_a_read_takes_for_data_and_for_the_end_of_
             Status::Success => done += 1,
             _ => failed += 1,
         }
-        assert!(took <= most, "{after} µs after the beginning it took {took:?}, more than {most:?}");
+        assert!(
+            took <= most,
+            "{after} µs after the beginning it took {took:?}, more than {most:?}"
+        );
     }
     assert!(done > 20 && failed > 20, "{done} were read and {failed} failed");
 }

@@ -58,8 +58,6 @@ pub struct Fit {
     pub evaluations: u64,
     /// Parameters that the fit has set, with their intervals.
     pub parameters: Vec<ParameterInterval>,
-    /// The modelled curve.
-    pub points: Vec<ModelPoint>,
 }
 
 /// Fits a drive to a curve.
@@ -94,5 +92,5 @@ pub fn fit(request: &FitRequest, watch: &dyn Watch) -> Result<Fit, Failure> {
         count: &*count,
     };
     let parameters = neighbourhood.intervals(&parameters, distance)?;
-    Ok(Fit { drive, distance, evaluations, parameters, points })
+    Ok(Fit { drive, distance, evaluations, parameters })
 }
