@@ -1,8 +1,9 @@
 //! Intervals of fitted parameters: the values that the curve does not tell from the best.
 //!
-//! One parameter is moved at a time, and the others stay. The limit is the distance of the best
-//! drive and twice its standard deviation over other seeds: a value within is as good as the best
-//! for all that the measurement says.
+//! The limit is the distance of the best drive and twice its standard deviation over other seeds: a
+//! drive below it is as good as the best for all that the measurement says. One parameter is moved
+//! at a time, while the others stay. An interval is widened to drives of the search below the limit:
+//! there several parameters make up for each other.
 
 use crate::failure::Failure;
 use crate::fit::curve::MeasuredCurve;
@@ -36,6 +37,12 @@ pub struct ParameterInterval {
 }
 
 impl ParameterInterval {
+    /// Moves the nearer end so that a value lies inside.
+    fn widen(&mut self, value: f64) {
+        self.least = self.least.map(|least| least.min(value));
+        self.most = self.most.map(|most| most.max(value));
+    }
+
     /// Whether a value lies inside.
     #[must_use]
     pub fn holds(&self, value: f64) -> bool {
@@ -74,14 +81,23 @@ impl Neighbourhood<'_> {
         Ok(best + 2.0 * (squares / SEEDS as f64).sqrt())
     }
 
-    /// The intervals of `parameters`; `best` is the distance of the drive.
+    /// The intervals of `parameters`; `best` is the distance of the drive, and `tried` has the drives
+    /// of the search with their distances.
     pub(super) fn intervals(
         &self,
         parameters: &[Parameter],
         best: f64,
+        tried: &[(f64, Config)],
     ) -> Result<Vec<ParameterInterval>, Failure> {
         let limit = self.limit(best)?;
-        let one = |parameter: &Parameter| self.interval(*parameter, limit);
+        let alike = tried.iter().filter(|(distance, _)| *distance <= limit);
+        let one = |parameter: &Parameter| {
+            let mut interval = self.interval(*parameter, limit)?;
+            for value in alike.clone().filter_map(|(_, drive)| parameter.get(drive)) {
+                interval.widen(value);
+            }
+            Ok(interval)
+        };
         parameters.iter().map(one).collect()
     }
 

@@ -91,6 +91,6 @@ pub fn fit(request: &FitRequest, watch: &dyn Watch) -> Result<Fit, Failure> {
         modelling: *modelling,
         count: &*count,
     };
-    let parameters = neighbourhood.intervals(&parameters, distance)?;
+    let parameters = neighbourhood.intervals(&parameters, distance, &found.tried)?;
     Ok(Fit { drive, distance, evaluations, parameters })
 }

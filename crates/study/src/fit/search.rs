@@ -116,6 +116,8 @@ pub(super) struct Search<'a> {
     start: Config,
     best: Config,
     evaluations: Cell<u64>,
+    /// Drives that were modelled at all loads, with their distances.
+    tried: RefCell<Vec<(f64, Config)>>,
     count: &'a dyn Count,
     /// What the current stage looks for.
     stage: Cell<&'static str>,
@@ -130,7 +132,8 @@ impl<'a> Search<'a> {
     ) -> Self {
         let (start, best) = (start.clone(), start.clone());
         let (evaluations, stage) = (Cell::new(0), Cell::new(""));
-        Self { curve, setting, modelling, start, best, evaluations, count, stage }
+        let tried = RefCell::default();
+        Self { curve, setting, modelling, start, best, evaluations, tried, count, stage }
     }
 
     /// Does all stages.
@@ -179,7 +182,8 @@ impl<'a> Search<'a> {
         self.improve_together(&mut together, effort.together)?;
         self.count.end();
         let evaluations = self.evaluations.get();
-        Ok(Found { drive: self.best, evaluations, set: together })
+        let tried = self.tried.into_inner();
+        Ok(Found { drive: self.best, evaluations, set: together, tried })
     }
 
     /// Improves `parameters`, and the number of slots if the drive has any.
@@ -246,7 +250,11 @@ impl<'a> Search<'a> {
         if drive.validate().is_err() {
             return Ok(f64::MAX.sqrt());
         }
-        Ok(distance(self.curve, &self.model(drive, loads)?, self.setting))
+        let distance = distance(self.curve, &self.model(drive, loads)?, self.setting);
+        if loads == Loads::All {
+            self.tried.borrow_mut().push((distance, drive.clone()));
+        }
+        Ok(distance)
     }
 
     /// Constant latencies as the medians of the lowest load need them.
@@ -461,6 +469,8 @@ pub(super) struct Found {
     pub(super) evaluations: u64,
     /// Parameters of the last stage.
     pub(super) set: Vec<Parameter>,
+    /// Drives that were modelled at all loads, with their distances.
+    pub(super) tried: Vec<(f64, Config)>,
 }
 
 /// A stage, as the optimiser sees it: natural logarithms of parameters in, a distance out.
