@@ -338,6 +338,7 @@ impl Config {
         let holds_channel = self.collection.unit == CollectionUnit::Block
             && self.collection.blocking != Blocking::Die;
         let alone = holds_channel || transfer.is_zero();
+        let erased_with_it = u64::from(self.timing.blocks_per_erase) - 1;
         let undisturbed = match &self.cells {
             None => self.collection_time(u64::from(valid)),
             Some(cells) => {
@@ -345,6 +346,7 @@ impl Config {
                 self.relocation_time(cells, read, program, valid.into())
             }
         };
+        let undisturbed = undisturbed + self.timing.erase * erased_with_it;
         if alone {
             return undisturbed;
         }

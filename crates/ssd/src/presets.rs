@@ -330,6 +330,7 @@ fn build(row: &Row) -> Config {
         read: Duration::from_micros(row.read),
         program: Duration::from_micros(row.program),
         erase: Duration::from_micros(row.erase),
+        blocks_per_erase: 1,
         transfer: Duration::from_micros(row.transfer),
         pcie_bytes_per_second: (pcie > 0).then_some(pcie),
         fail_fast: Duration::from_micros(1),

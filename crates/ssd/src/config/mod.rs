@@ -70,6 +70,10 @@ pub struct Timing {
     pub program: Duration,
     /// `t_e`: erasing a block.
     pub erase: Duration,
+    /// Blocks of a die that one operation erases, 1 or more. With `N`, each `N`th erase of a die takes
+    /// `N` times `erase`, and the others take no time. A block of a drive that is scaled down is a
+    /// part of a block of the flash.
+    pub blocks_per_erase: u32,
     /// `t_cpt`: moving one page over its channel.
     pub transfer: Duration,
     /// `B_pcie`: bytes per second and direction between host and drive; none for no limit.
@@ -210,7 +214,8 @@ pub struct SuspensionConfig {
     pub program: Duration,
     /// Time to suspend an erase, and again to resume it.
     pub erase: Duration,
-    /// Most suspensions of one operation, so that it ends.
+    /// Most suspensions of one operation, so that it ends. An erase in pulses has no such limit: it
+    /// goes on for a pulse after each.
     pub most: u32,
     /// Where in an operation it can be suspended.
     pub pulses: PulseConfig,
@@ -483,6 +488,8 @@ pub struct Config {
 
 /// Most dies a drive may have.
 pub(crate) const DIES_MAX: u32 = 4096;
+/// Most blocks that one operation may erase.
+pub(crate) const BLOCKS_PER_ERASE_MAX: u32 = 1 << 10;
 /// Most pages a block may have.
 pub(crate) const PAGES_PER_BLOCK_MAX: u32 = 1 << 16;
 
@@ -494,6 +501,7 @@ impl Config {
         let factor = core::mem::replace(&mut whole.geometry.scaled_down, 1);
         whole.geometry.pages_per_block *= factor;
         whole.timing.erase = whole.timing.erase * u64::from(factor);
+        whole.timing.blocks_per_erase = (whole.timing.blocks_per_erase / factor).max(1);
         whole
     }
 

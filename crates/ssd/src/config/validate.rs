@@ -1,8 +1,9 @@
 //! Which drives cannot exist.
 
 use super::{
-    Allocation, Blocking, CollectionUnit, Config, ConfigError, DIES_MAX, PAGES_PER_BLOCK_MAX,
-    RangeConfig, RangePlacement, SchedulingConfig, ScrubConfig, Suspendable, TurnConfig, refuse,
+    Allocation, BLOCKS_PER_ERASE_MAX, Blocking, CollectionUnit, Config, ConfigError, DIES_MAX,
+    PAGES_PER_BLOCK_MAX, RangeConfig, RangePlacement, SchedulingConfig, ScrubConfig, Suspendable,
+    TurnConfig, refuse,
 };
 use alloc::format;
 use alloc::string::String;
@@ -72,6 +73,12 @@ fn geometry(config: &Config) -> Result<(), ConfigError> {
     if config.timing.read.is_zero() || config.timing.program.is_zero() {
         return refuse(String::from(
             "read and program times must be longer than zero; set t_r and t_w",
+        ));
+    }
+    let blocks = config.timing.blocks_per_erase;
+    if !(1..=BLOCKS_PER_ERASE_MAX).contains(&blocks) {
+        return refuse(format!(
+            "blocks_per_erase is {blocks}; it must be 1 to {BLOCKS_PER_ERASE_MAX}"
         ));
     }
     if config.timing.pcie_bytes_per_second == Some(0) {

@@ -189,7 +189,8 @@ impl DieArray {
         let end = now + self.copy_length();
         let read = self.times.read;
         let Some(deferred) = &mut self.deferred else { return false };
-        if !self.times.copy_transfer.is_zero() || self.times.erase.is_zero() {
+        let erases_each = self.times.blocks_per_erase == 1 && !self.times.erase.is_zero();
+        if !self.times.copy_transfer.is_zero() || !erases_each {
             return false;
         }
         deferred.begin(die, end);

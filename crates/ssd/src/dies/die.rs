@@ -105,6 +105,8 @@ pub(super) struct Die {
     pub(super) cells: Duration,
     /// How often the operation in service has still to move data.
     pub(super) transfers: u32,
+    /// Blocks that wait for the next operation that erases several.
+    pub(super) unerased: u32,
 }
 
 impl Die {
@@ -125,6 +127,7 @@ impl Die {
             suspendable_from: Instant::ZERO,
             cells: Duration::ZERO,
             transfers: 0,
+            unerased: 0,
         }
     }
 

@@ -662,9 +662,16 @@ impl DieArray {
 
     /// A collecting die erases its block.
     pub(crate) fn begin_erase(&mut self, now: Instant, die: u32) {
-        self.dies[die as usize].state = State::Erasing;
-        self.dies[die as usize].ledger.switch(now, Some(Work::CollectionErase));
-        self.deadlines.set(die as usize, now + self.times.erase);
+        let Times { erase, blocks_per_erase, .. } = self.times;
+        let target = &mut self.dies[die as usize];
+        target.state = State::Erasing;
+        target.ledger.switch(now, Some(Work::CollectionErase));
+        target.unerased += 1;
+        let length = match target.unerased < blocks_per_erase {
+            true => Duration::ZERO,
+            false => erase * u64::from(core::mem::take(&mut target.unerased)),
+        };
+        self.deadlines.set(die as usize, now + length);
     }
 
     /// The erase that ends a die's part of a collection is done. The die stays held until the
@@ -724,7 +731,7 @@ impl DieArray {
         let Some(suspended) = target.suspended.take() else { return };
         target.state = suspended.state;
         target.ledger.switch(now, suspended.work);
-        target.suspendable_from = self.suspender.next_after(now);
+        target.suspendable_from = self.suspender.next_after(now, target.state);
         self.deadlines.set(die as usize, now + suspended.left);
     }
 

@@ -3,7 +3,7 @@
 //! Knows: the limits of suspension, pulses, whether reads go in order for now. Does not know: queues,
 //! and whether a collection has time for it.
 
-use crate::config::{SchedulingConfig, Suspendable, SuspensionConfig};
+use crate::config::{PulseConfig, SchedulingConfig, Suspendable, SuspensionConfig};
 use crate::dies::die::{Die, State, Step};
 use units::{Duration, Instant};
 
@@ -77,7 +77,9 @@ impl Suspender {
             State::Erasing => (config.erase, config.pulses.erase),
             _ => return None,
         };
-        if die.suspensions >= config.most {
+        // An erase goes on for a pulse after each suspension.
+        let ends = die.state == State::Erasing && !pulse.is_zero();
+        if die.suspensions >= config.most && !ends {
             return None;
         }
         let after = end_of_pulse(left, die.suspendable_from.since(now), pulse);
@@ -103,9 +105,13 @@ impl Suspender {
         })
     }
 
-    /// The earliest next suspension of an operation that is resumed at `now`.
-    pub(super) fn next_after(&self, now: Instant) -> Instant {
-        self.config.map_or(now, |config| now + config.pulses.apart)
+    /// The earliest next suspension of an operation that is resumed at `now` in `state`.
+    pub(super) fn next_after(&self, now: Instant, state: State) -> Instant {
+        let pulses = self.config.map_or(PulseConfig::NONE, |config| config.pulses);
+        match state {
+            State::Erasing => now + pulses.apart.max(pulses.erase),
+            _ => now + pulses.apart,
+        }
     }
 }
 
@@ -116,5 +122,47 @@ fn end_of_pulse(left: Duration, earliest: Duration, pulse: Duration) -> Duration
     match pulse.as_nanos() {
         0 => earliest,
         pulse => earliest + Duration::from_nanos(behind.as_nanos() % pulse),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Suspensions of an erase that a read wants to interrupt at all times.
+    fn suspensions_of_erase(erase: Duration, pulses: PulseConfig) -> u32 {
+        let micros = Duration::from_micros;
+        let config = SuspensionConfig {
+            what: Suspendable::Everything,
+            program: micros(20),
+            erase: micros(40),
+            most: 2,
+            pulses,
+        };
+        let suspender =
+            Suspender { config: Some(config), in_order_when_full: false, in_order: false };
+        let mut die = Die::new(0);
+        die.state = State::Erasing;
+        let (mut now, mut left) = (Instant::ZERO, erase);
+        while let Some(suspension) = suspender.suspension_of(now, &die, left) {
+            let Suspension { after, cost } = suspension;
+            assert!(pulses.erase.is_zero() || after <= pulses.erase.max(pulses.apart) + cost);
+            now += after + cost;
+            left = left.saturating_sub(after) + cost;
+            die.suspensions += 1;
+            die.suspendable_from = suspender.next_after(now, die.state);
+            assert!(die.suspensions < 100, "the erase never ends");
+        }
+        die.suspensions
+    }
+
+    #[test]
+    fn an_erase_in_pulses_is_suspended_before_each_and_ends() {
+        let millis = Duration::from_millis;
+        let pulses = |erase| PulseConfig { erase, ..PulseConfig::NONE };
+        assert_eq!(suspensions_of_erase(millis(5), PulseConfig::NONE), 2);
+        // Before each of ten pulses.
+        assert_eq!(suspensions_of_erase(millis(5), pulses(Duration::from_micros(500))), 10);
+        assert_eq!(suspensions_of_erase(millis(5), pulses(millis(5))), 1);
     }
 }

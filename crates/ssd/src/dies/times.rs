@@ -11,6 +11,7 @@ pub(crate) struct Times {
     pub(crate) read: Duration,
     pub(crate) program: Duration,
     pub(crate) erase: Duration,
+    pub(crate) blocks_per_erase: u32,
     pub(crate) transfer: Duration,
     /// Moving what a program takes in at a time: a page, or a flash page of many logical blocks.
     pub(crate) transfer_in: Duration,
@@ -44,6 +45,7 @@ impl Times {
             read,
             program,
             erase: timing.erase,
+            blocks_per_erase: timing.blocks_per_erase,
             transfer: timing.transfer,
             transfer_in: timing.transfer * per_page,
             copy_transfer: config.copy_transfer(),

@@ -538,6 +538,7 @@ pub(super) fn build(row: &Row) -> Config {
         program: cells.mean_program(),
         // What an erase costs per page stays as it is.
         erase: Duration::from_micros(row.erase) / u64::from(BLOCK_SHARE),
+        blocks_per_erase: 1,
         transfer,
         pcie_bytes_per_second: Some(link),
         fail_fast: Duration::from_micros(1),

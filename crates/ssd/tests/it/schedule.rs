@@ -235,6 +235,48 @@ fn an_erase_that_needs_no_channel_holds_its_die_only() {
     }
 }
 
+/// How long each erase of a die takes that is overwritten at random, one operation for
+/// `blocks_per_erase` blocks.
+fn lengths_of_erases(blocks_per_erase: u32) -> Vec<Duration> {
+    let mut config = small(with(false, false, false));
+    config.timing.blocks_per_erase = blocks_per_erase;
+    let mut drive = Ssd::new(config).unwrap().observed::<Recorded>();
+    drive.age(3);
+    let mut rng = Rng::stream(5, "writes");
+    let (mut lengths, mut began) = (Vec::new(), Instant::ZERO);
+    let mut now = Instant::ZERO;
+    for id in 0..2_000 {
+        let lba = Lba(rng.below(drive.logical_blocks()));
+        let (opcode, pl) = (Opcode::Write, PlFlag::Off);
+        drive.handle_command(now, &Command { id: CommandId(id), opcode, lba, blocks: 1, pl });
+        while drive.poll_completion().is_none() {
+            now = drive.next_deadline();
+            drive.handle_deadline(now);
+            drive.drain_events(|at, event| match event {
+                Event::Began { operation: PageOperation::Erase, .. } => began = at,
+                Event::Ended { operation: PageOperation::Erase, .. } => {
+                    lengths.push(at.since(began));
+                }
+                _ => {}
+            });
+        }
+    }
+    lengths
+}
+
+#[test]
+fn one_operation_erases_several_blocks_in_the_time_of_all() {
+    let each = lengths_of_erases(1);
+    let erase = each[0];
+    assert!(erase > Duration::ZERO && each.iter().all(|length| *length == erase));
+    let together = lengths_of_erases(4);
+    assert!(together.len() > 20, "{} erases", together.len());
+    for (number, length) in (1..).zip(&together) {
+        let expected = if number % 4 == 0 { erase * 4 } else { Duration::ZERO };
+        assert_eq!(*length, expected, "erase {number}");
+    }
+}
+
 #[test]
 fn a_drive_that_collects_with_commands_only_waits_for_one() {
     for (trigger, at_once) in
@@ -514,9 +556,9 @@ proptest! {
         // A copy that has begun to sense is not interrupted before it programs.
         let copy = timing.read + timing.transfer * 2 + timing.program;
         let bound = match config.scheduling.suspension {
-            None => copy.max(timing.erase),
+            None => copy.max(timing.erase * u64::from(timing.blocks_per_erase)),
             Some(SuspensionConfig { erase, pulses, .. }) => {
-                copy.max(erase + pulses.erase + pulses.apart)
+                copy.max(erase * 2 + pulses.erase + pulses.apart)
             }
         };
         let mut drive = Ssd::new(config).unwrap();

@@ -65,6 +65,9 @@ pub struct DriveSettings {
     pub program: Option<Text<Span>>,
     /// t_e.
     pub erase: Option<Text<Span>>,
+    /// Blocks of a die that one operation erases, 1 to 1024: with N, each Nth erase takes N times
+    /// t_e, and the others no time [default: 1].
+    pub blocks_per_erase: Option<u32>,
     /// t_cpt.
     pub transfer: Option<Text<Span>>,
     /// B_pcie, or `none`.
@@ -121,7 +124,7 @@ pub struct DriveSettings {
     /// Whose commands those are: what waits for its die, or for any die of its channel (die or
     /// channel).
     pub preemption_scope: Option<Text<Preempts>>,
-    /// Most suspensions of one program or erase for reads; 0 for none.
+    /// Most suspensions for reads of one program, or of one erase without `erase_pulse`; 0 for none.
     pub suspensions: Option<u32>,
     /// What is suspended: everything, or programs and erases of a collection only [default:
     /// everything].
@@ -257,6 +260,7 @@ impl DriveSettings {
             read: pages.and_then(|t| text(&exact_duration(t.read))),
             program: pages.and_then(|t| text(&exact_duration(t.program))),
             erase: text(&exact_duration(t.erase)),
+            blocks_per_erase: (t.blocks_per_erase > 1).then_some(t.blocks_per_erase),
             transfer: text(&exact_duration(t.transfer)),
             pcie_bytes_per_second: text(
                 &t.pcie_bytes_per_second.map_or("none".to_owned(), |bytes| bytes.to_string()),
@@ -300,7 +304,7 @@ impl DriveSettings {
             erase_pulse: pulse(|pulses| pulses.erase),
             suspensions_apart: scheduling
                 .suspension
-                .filter(|suspension| suspension.most > 1)
+                .filter(|one| one.most > 1 || !one.pulses.erase.is_zero())
                 .and_then(|suspension| text(&exact_duration(suspension.pulses.apart))),
             queue_depth: Some(config.queue.map_or(0, |queue| queue.depth)),
             queue_arbitration: config
@@ -351,6 +355,7 @@ impl DriveSettings {
         put(&mut t.read, length(&self.read));
         put(&mut t.program, length(&self.program));
         put(&mut t.erase, length(&self.erase));
+        put(&mut t.blocks_per_erase, self.blocks_per_erase);
         put(&mut t.transfer, length(&self.transfer));
         put(&mut t.fail_fast, length(&self.fail_fast));
         put(&mut t.read_overhead, length(&self.read_overhead));
@@ -586,10 +591,12 @@ impl DriveSettings {
             config.scheduling.suspension = None;
             return Ok(());
         }
-        if most == 1 && self.suspensions_apart.is_some() {
+        let erases_in_pulses = before.is_some_and(|one| !one.pulses.erase.is_zero());
+        let repeats = most > 1 || erases_in_pulses || self.erase_pulse.is_some();
+        if !repeats && self.suspensions_apart.is_some() {
             return Err(Failure::usage(
-                "suspensions_apart is of no use while suspensions is 1; set suspensions to 2 or \
-                 more, or leave suspensions_apart out",
+                "suspensions_apart is of no use while suspensions is 1 and erase_pulse is not set; \
+                 set suspensions to 2 or more, or leave suspensions_apart out",
             ));
         }
         let mut suspension = before.unwrap_or(SuspensionConfig {

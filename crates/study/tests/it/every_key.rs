@@ -53,6 +53,7 @@ const VALUES: &[(&str, &str)] = &[
     ("suspensions", "[0, 1, 9]"),
     ("suspends", "['everything', 'collection']"),
     ("suspend_program", "['1us', '1ms']"),
+    ("blocks_per_erase", "[0, 1, 4, 2000]"),
     ("suspend_erase", "['1us', '1ms']"),
     ("program_pulse", "['0', '50us', '10ms']"),
     ("erase_pulse", "['0', '500us']"),

@@ -148,6 +148,7 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                     });
                 }
                 config.timing.transfer = Duration::from_micros(10 * transfer);
+                config.timing.blocks_per_erase = if geometry.4 % 4 == 0 { 3 } else { 1 };
                 config.timing.write_command = Duration::from_micros(3 * scrub * transfer);
                 config.ranges.placement =
                     [RangePlacement::Channels, RangePlacement::Chips][placement];
