@@ -13,7 +13,7 @@ use units::{Duration, Instant};
 pub(crate) fn pages_in_flight(dies: &DieArray) -> impl Iterator<Item = u32> + '_ {
     dies.dies.iter().flat_map(|die| {
         let queued = die.queue.iter(&dies.ops).filter_map(|op| target_of(op.task));
-        let now = [Some(die.state), die.suspended.map(|suspended| suspended.state)];
+        let now = [Some(die.state), die.interruption.state_before()];
         queued.chain(now.into_iter().flatten().filter_map(|state| match state {
             State::Serving(task, _) => target_of(task),
             State::Copying(copy, _) => Some(copy.to),
@@ -25,7 +25,7 @@ pub(crate) fn pages_in_flight(dies: &DieArray) -> impl Iterator<Item = u32> + '_
 /// Operations that wait or are in service.
 pub(crate) fn tasks(dies: &DieArray) -> impl Iterator<Item = (u32, Task)> + '_ {
     dies.dies.iter().zip(0..).flat_map(|(die, number)| {
-        let now = [Some(die.state), die.suspended.map(|suspended| suspended.state)];
+        let now = [Some(die.state), die.interruption.state_before()];
         let served = now.into_iter().flatten().filter_map(|state| match state {
             State::Serving(task, _) => Some(task),
             _ => None,
@@ -61,7 +61,7 @@ pub(crate) fn check_invariants(dies: &DieArray) {
                 // A collection may stand back for others on its channel, or for the host's turn.
                 let stands_back = dies.scheduling.preemption_scope == PreemptionScope::Channel
                     || dies.scheduling.turns.is_some();
-                assert!((die.job.is_none() || stands_back) && die.suspended.is_none());
+                assert!((die.job.is_none() || stands_back) && !die.interruption.is_suspended());
                 continue;
             }
             State::Erasing | State::Suspending => false,

@@ -1,8 +1,10 @@
 //! A die: one queue, one operation at a time.
 
-use crate::dies::ledger::{Ledger, Spent, Work};
+use crate::dies::interruption::Interruption;
+use crate::dies::ledger::{Ledger, Spent};
 use crate::dies::ops::{OpQueue, Task};
-use units::{Duration, Instant};
+use crate::dies::times::Times;
+use units::Duration;
 
 /// What a die does now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +23,7 @@ pub(super) enum State {
     Erasing,
     /// Planes read on their own, for the host.
     Reading,
-    /// Interrupting the program or erase in [`Die::suspended`].
+    /// Interrupting the program or erase in [`Die::interruption`].
     Suspending,
     /// A step of reading the flash page to check it.
     Scrubbing(u32, Step),
@@ -65,15 +67,6 @@ pub(crate) struct Job {
     pub(crate) held: u32,
 }
 
-/// A program or an erase that was interrupted.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Suspended {
-    pub(super) state: State,
-    /// What is left of it, resuming included.
-    pub(super) left: Duration,
-    pub(super) work: Option<Work>,
-}
-
 /// One die.
 #[derive(Clone, Debug)]
 pub(super) struct Die {
@@ -94,13 +87,7 @@ pub(super) struct Die {
     /// The die whose job keeps this one from the host, if that is another, and the ledger of that
     /// die when it began: what this one spends from then on is what the other one does.
     pub(super) follows: Option<(u32, Spent)>,
-    /// What was interrupted for reads.
-    pub(super) suspended: Option<Suspended>,
-    /// How often the operation in service was interrupted.
-    pub(super) suspensions: u32,
-    /// Earliest time at which the operation in service may be interrupted, by the least time
-    /// between two suspensions.
-    pub(super) suspendable_from: Instant,
+    pub(super) interruption: Interruption,
     /// Sensing or programming of the operation in service.
     pub(super) cells: Duration,
     /// How often the operation in service has still to move data.
@@ -122,9 +109,7 @@ impl Die {
             job: None,
             ledger: Ledger::new(),
             follows: None,
-            suspended: None,
-            suspensions: 0,
-            suspendable_from: Instant::ZERO,
+            interruption: Interruption::NONE,
             cells: Duration::ZERO,
             transfers: 0,
             unerased: 0,
@@ -137,7 +122,17 @@ impl Die {
         self.queue.front().is_some()
             || self.collection.is_some()
             || self.job.is_some()
-            || self.suspended.is_some()
+            || self.interruption.is_suspended()
+    }
+
+    /// A block is to be erased. Returns how long that takes: as long as all blocks do that wait, or
+    /// no time if the operation that erases them is still to come.
+    pub(super) fn erase_block(&mut self, times: &Times) -> Duration {
+        self.unerased += 1;
+        match self.unerased < times.blocks_per_erase {
+            true => Duration::ZERO,
+            false => times.erase * u64::from(core::mem::take(&mut self.unerased)),
+        }
     }
 
     /// How often what is in service has still to move data, but for reads of the host.

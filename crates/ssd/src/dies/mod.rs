@@ -9,6 +9,7 @@ mod channel;
 mod check;
 mod deferred;
 mod die;
+mod interruption;
 mod ledger;
 mod ops;
 mod planes;
@@ -24,7 +25,8 @@ pub(crate) use ops::{Need, Task};
 use crate::config::{Config, SchedulingConfig};
 use crate::dies::channel::Channel;
 use crate::dies::deferred::DeferredCopies;
-use crate::dies::die::{Die, State, Step, Suspended};
+use crate::dies::die::{Die, State, Step};
+use crate::dies::interruption::{Interruption, Suspended};
 use crate::dies::ledger::{Spent, Work};
 use crate::dies::ops::Op;
 use crate::dies::planes::PlaneReads;
@@ -134,10 +136,10 @@ impl DieArray {
         self.die(die).state == State::Erasing
     }
 
-    /// Whether a program or an erase of a die is suspended.
+    /// The suspension of what a die does.
     #[inline]
-    pub(crate) fn is_suspended(&self, die: u32) -> bool {
-        self.die(die).suspended.is_some()
+    pub(crate) fn interruption(&self, die: u32) -> &Interruption {
+        &self.die(die).interruption
     }
 
     /// Whether no operation waits for a die.
@@ -205,11 +207,6 @@ impl DieArray {
         }
     }
 
-    /// What is left of a suspended operation.
-    pub(crate) fn suspended_left(&self, die: u32) -> Duration {
-        self.die(die).suspended.map_or(Duration::ZERO, |suspended| suspended.left)
-    }
-
     /// Time until the operation on a die is suspended whose suspension is under way; zero without
     /// one.
     pub(crate) fn suspending_left(&self, now: Instant, die: u32) -> Duration {
@@ -236,7 +233,7 @@ impl DieArray {
             State::Scrubbing(..) => self.times.transfer,
             _ => self.times.program_service,
         };
-        self.step_left(now, die) + self.suspended_left(die) + rest + worker.queue.work
+        self.step_left(now, die) + worker.interruption.left() + rest + worker.queue.work
     }
 
     /// Whether a read that arrives now goes to the front of the queue of its die. A collection that
@@ -424,8 +421,8 @@ impl DieArray {
             return self.end_plane_step(now, source - self.len());
         }
         let target = &mut self.dies[die as usize];
-        if self.suspender.is_on() && target.suspended.is_none() {
-            target.suspensions = 0;
+        if self.suspender.is_on() {
+            target.interruption.end_operation();
         }
         match target.state {
             State::Serving(task, step) => self.end_host_step(now, die, task, step),
@@ -662,15 +659,10 @@ impl DieArray {
 
     /// A collecting die erases its block.
     pub(crate) fn begin_erase(&mut self, now: Instant, die: u32) {
-        let Times { erase, blocks_per_erase, .. } = self.times;
         let target = &mut self.dies[die as usize];
         target.state = State::Erasing;
         target.ledger.switch(now, Some(Work::CollectionErase));
-        target.unerased += 1;
-        let length = match target.unerased < blocks_per_erase {
-            true => Duration::ZERO,
-            false => erase * u64::from(core::mem::take(&mut target.unerased)),
-        };
+        let length = target.erase_block(&self.times);
         self.deadlines.set(die as usize, now + length);
     }
 
@@ -718,9 +710,8 @@ impl DieArray {
         let Suspension { after, cost } = suspension;
         let left = self.step_left(now, die).saturating_sub(after) + cost;
         let target = &mut self.dies[die as usize];
-        target.suspensions += 1;
         let work = target.ledger.current();
-        target.suspended = Some(Suspended { state: target.state, left, work });
+        target.interruption.suspend(Suspended { state: target.state, left, work });
         target.state = State::Suspending;
         self.deadlines.set(die as usize, now + after + cost);
     }
@@ -728,10 +719,10 @@ impl DieArray {
     /// Goes on with what was suspended.
     pub(crate) fn resume(&mut self, now: Instant, die: u32) {
         let target = &mut self.dies[die as usize];
-        let Some(suspended) = target.suspended.take() else { return };
+        let Some(suspended) = target.interruption.resume() else { return };
         target.state = suspended.state;
         target.ledger.switch(now, suspended.work);
-        target.suspendable_from = self.suspender.next_after(now, target.state);
+        target.interruption.wait_until(self.suspender.next_after(now, target.state));
         self.deadlines.set(die as usize, now + suspended.left);
     }
 

@@ -79,10 +79,10 @@ impl Suspender {
         };
         // An erase goes on for a pulse after each suspension.
         let ends = die.state == State::Erasing && !pulse.is_zero();
-        if die.suspensions >= config.most && !ends {
+        if die.interruption.count() >= config.most && !ends {
             return None;
         }
-        let after = end_of_pulse(left, die.suspendable_from.since(now), pulse);
+        let after = end_of_pulse(left, die.interruption.earliest().since(now), pulse);
         // Nothing is gained from interrupting what is over sooner.
         (left > after + cost).then_some(Suspension { after, cost })
     }
@@ -100,7 +100,7 @@ impl Suspender {
             !self.in_order && (is_collection || config.what == Suspendable::Everything)
         });
         config.map_or(program, |config| {
-            let earliest = die.suspendable_from.since(start);
+            let earliest = die.interruption.earliest().since(start);
             program.min(end_of_pulse(program, earliest, config.pulses.program) + config.program)
         })
     }
@@ -128,6 +128,7 @@ fn end_of_pulse(left: Duration, earliest: Duration, pulse: Duration) -> Duration
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dies::interruption::Suspended;
 
     /// Suspensions of an erase that a read wants to interrupt at all times.
     fn suspensions_of_erase(erase: Duration, pulses: PulseConfig) -> u32 {
@@ -149,11 +150,13 @@ mod tests {
             assert!(pulses.erase.is_zero() || after <= pulses.erase.max(pulses.apart) + cost);
             now += after + cost;
             left = left.saturating_sub(after) + cost;
-            die.suspensions += 1;
-            die.suspendable_from = suspender.next_after(now, die.state);
-            assert!(die.suspensions < 100, "the erase never ends");
+            let suspended = Suspended { state: die.state, left, work: None };
+            die.interruption.suspend(suspended);
+            die.interruption.resume();
+            die.interruption.wait_until(suspender.next_after(now, die.state));
+            assert!(die.interruption.count() < 100, "the erase never ends");
         }
-        die.suspensions
+        die.interruption.count()
     }
 
     #[test]

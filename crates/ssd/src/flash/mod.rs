@@ -486,7 +486,7 @@ impl<O: Observe> Flash<O> {
             }
             return None;
         }
-        if self.dies.is_suspended(die) {
+        if self.dies.interruption(die).is_suspended() {
             if self.resume(now, die) {
                 return None;
             }

@@ -63,7 +63,7 @@ impl Waits<'_> {
     /// changes flash there until it has been; and as [`Waits::busy_remaining`] where it cannot.
     fn wait_of_read(&self, now: Instant, die: u32) -> Duration {
         let read = self.dies.times().read_service;
-        let left = self.dies.suspended_left(die);
+        let left = self.dies.interruption(die).left();
         // Between its steps only a preemptive collection stands back.
         let stands_back =
             self.dies.job_on(die).is_none() || self.config.scheduling.preemptive_collection;
@@ -119,7 +119,7 @@ impl Waits<'_> {
 
     /// What is left of the current step of a die and of its collection.
     pub(super) fn collection_left(&self, now: Instant, die: u32) -> Duration {
-        let left = self.dies.step_left(now, die) + self.dies.suspended_left(die);
+        let left = self.dies.step_left(now, die) + self.dies.interruption(die).left();
         let Some(collection) = self.dies.collection_on(die) else { return left };
         let collection = self.collector.get(collection);
         let number = collection.victim_die.unwrap_or(die);
@@ -147,7 +147,7 @@ impl Waits<'_> {
     /// Whether a die may begin another read while some of its planes read: not if what it has to go
     /// back to cannot wait.
     pub(super) fn may_read(&self, now: Instant, die: u32) -> bool {
-        if self.dies.is_suspended(die) {
+        if self.dies.interruption(die).is_suspended() {
             return self.has_time_for(now, die, self.dies.times().read_service);
         }
         self.dies.job_on(die).is_none() || self.yields_to_host(now, die)
@@ -207,7 +207,7 @@ impl Waits<'_> {
         }
         // The copy under way counts as well: its page stays valid until it is done.
         let valid = self.valid_left(die, job) + 1;
-        let current = self.dies.step_left(now, die) + self.dies.suspended_left(die);
+        let current = self.dies.step_left(now, die) + self.dies.interruption(die).left();
         now + length + current + self.config.collection_bound(valid) <= collection.until
     }
 
