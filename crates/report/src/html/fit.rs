@@ -111,7 +111,7 @@ fn parameters(report: &FitReport) -> String {
     table("Parameters", &header, &rows)
 }
 
-/// Powers of 10 µs at the lower and the upper end of all plots.
+/// Exponents of 10 µs at the lower and the upper end of all plots: 3 stands for 1 ms.
 #[derive(Clone, Copy)]
 struct Decades {
     least: f64,

@@ -221,6 +221,14 @@ pub struct SuspensionConfig {
     pub pulses: PulseConfig,
 }
 
+impl SuspensionConfig {
+    /// Whether an operation can be suspended more than once.
+    #[must_use]
+    pub fn repeats(&self) -> bool {
+        self.most > 1 || !self.pulses.erase.is_zero()
+    }
+}
+
 /// Pulses of programs and erases. Flash programs by a staircase of voltage pulses with a check
 /// behind each, and suspends between two of them (Kim et al., "Practical erase suspension for modern
 /// low-latency SSDs", ATC 2019).

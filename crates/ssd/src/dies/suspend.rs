@@ -16,6 +16,15 @@ pub(crate) struct Suspension {
     pub(crate) cost: Duration,
 }
 
+/// The rule of one kind of operation.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    /// Time to suspend it, and again to resume it.
+    cost: Duration,
+    pulse: Duration,
+    most: u32,
+}
+
 /// The rules of suspension on the dies of a drive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Suspender {
@@ -60,6 +69,26 @@ impl Suspender {
         self.config.is_some_and(|config| config.what == Suspendable::Collection)
     }
 
+    /// The rule of what a die does in `state`; `None` if that cannot be interrupted.
+    fn rule_of(&self, state: State) -> Option<Rule> {
+        let SuspensionConfig { what, program, erase, most, pulses } =
+            self.config.filter(|_| !self.in_order)?;
+        match state {
+            State::Serving(..) if what == Suspendable::Collection => None,
+            State::Serving(_, Step::Program)
+            | State::Copying(_, Step::Program)
+            | State::Relocating(Step::Program) => {
+                Some(Rule { cost: program, pulse: pulses.program, most })
+            }
+            State::Erasing => {
+                // In pulses it goes on for one after each suspension, and so ends.
+                let most = if pulses.erase.is_zero() { most } else { u32::MAX };
+                Some(Rule { cost: erase, pulse: pulses.erase, most })
+            }
+            _ => None,
+        }
+    }
+
     /// The suspension of the operation in service on a die, which has `left` to go; `None` if it
     /// cannot be interrupted, or nothing is gained by it.
     pub(super) fn suspension_of(
@@ -68,18 +97,8 @@ impl Suspender {
         die: &Die,
         left: Duration,
     ) -> Option<Suspension> {
-        let config = self.config.filter(|_| !self.in_order)?;
-        let (cost, pulse) = match die.state {
-            State::Serving(..) if config.what == Suspendable::Collection => return None,
-            State::Serving(_, Step::Program)
-            | State::Copying(_, Step::Program)
-            | State::Relocating(Step::Program) => (config.program, config.pulses.program),
-            State::Erasing => (config.erase, config.pulses.erase),
-            _ => return None,
-        };
-        // An erase goes on for a pulse after each suspension.
-        let ends = die.state == State::Erasing && !pulse.is_zero();
-        if die.interruption.count() >= config.most && !ends {
+        let Rule { cost, pulse, most } = self.rule_of(die.state)?;
+        if die.interruption.count() >= most {
             return None;
         }
         let after = end_of_pulse(left, die.interruption.earliest().since(now), pulse);
@@ -90,18 +109,19 @@ impl Suspender {
     /// The wait of a read for a program on `die` that begins at `start`: until it is suspended, or
     /// over. Zero if the operation in service does not move data for a program.
     pub(super) fn wait_for_program(&self, start: Instant, die: &Die) -> Duration {
-        let is_collection = match die.state {
-            State::Serving(task, Step::WaitChannel | Step::Transfer) if !task.is_read() => false,
-            State::Relocating(Step::WaitChannel | Step::Transfer) => true,
+        let next = match die.state {
+            State::Serving(task, Step::WaitChannel | Step::Transfer) if !task.is_read() => {
+                State::Serving(task, Step::Program)
+            }
+            State::Relocating(Step::WaitChannel | Step::Transfer) => {
+                State::Relocating(Step::Program)
+            }
             _ => return Duration::ZERO,
         };
         let program = die.cells;
-        let config = self.config.filter(|config| {
-            !self.in_order && (is_collection || config.what == Suspendable::Everything)
-        });
-        config.map_or(program, |config| {
+        self.rule_of(next).map_or(program, |Rule { cost, pulse, .. }| {
             let earliest = die.interruption.earliest().since(start);
-            program.min(end_of_pulse(program, earliest, config.pulses.program) + config.program)
+            program.min(end_of_pulse(program, earliest, pulse) + cost)
         })
     }
 

@@ -18,9 +18,9 @@ const FACTORS: [f64; 4] = [1.12, 1.3, 1.7, 3.0];
 /// Other seeds of the best drive.
 const SEEDS: u64 = 4;
 
-/// Most curves that the intervals of `parameters` model.
+/// Most curves that the best drive and the intervals of `parameters` model.
 pub(super) fn most_evaluations(parameters: usize) -> u64 {
-    SEEDS + (parameters * 2 * FACTORS.len()) as u64
+    1 + SEEDS + (parameters * 2 * FACTORS.len()) as u64
 }
 
 /// The interval of a parameter.
@@ -61,7 +61,8 @@ pub(super) struct Neighbourhood<'a> {
 }
 
 impl Neighbourhood<'_> {
-    fn distance_of(&self, drive: &Config, seed: u64) -> Result<f64, Failure> {
+    /// The distance of a drive under one seed; infinite for a drive that cannot exist.
+    pub(super) fn distance_of(&self, drive: &Config, seed: u64) -> Result<f64, Failure> {
         if drive.validate().is_err() {
             return Ok(f64::INFINITY);
         }

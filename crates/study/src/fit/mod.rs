@@ -78,12 +78,10 @@ pub fn fit(request: &FitRequest, watch: &dyn Watch) -> Result<Fit, Failure> {
     let most = effort.most_evaluations() + interval::most_evaluations(Parameter::ALL.len());
     let count = watch.count("fitting", most as usize);
     let found = Search::new(curve, start, (*setting, *modelling), &*count).run(*effort)?;
-    let points = model_curve(&found.drive, curve, *modelling)?;
     let mut parameters = found.set;
     parameters.extend([Parameter::BufferLatency, Parameter::Suspensions]);
     parameters.sort_unstable();
     let (drive, evaluations) = (found.drive, found.evaluations);
-    let distance = distance::distance(curve, &points, *setting);
     let neighbourhood = Neighbourhood {
         curve,
         drive: &drive,
@@ -91,6 +89,7 @@ pub fn fit(request: &FitRequest, watch: &dyn Watch) -> Result<Fit, Failure> {
         modelling: *modelling,
         count: &*count,
     };
+    let distance = neighbourhood.distance_of(&drive, modelling.seed)?;
     let parameters = neighbourhood.intervals(&parameters, distance, &found.tried)?;
     Ok(Fit { drive, distance, evaluations, parameters })
 }

@@ -302,10 +302,8 @@ impl DriveSettings {
                 .and_then(|suspension| text(&exact_duration(suspension.erase))),
             program_pulse: pulse(|pulses| pulses.program),
             erase_pulse: pulse(|pulses| pulses.erase),
-            suspensions_apart: scheduling
-                .suspension
-                .filter(|one| one.most > 1 || !one.pulses.erase.is_zero())
-                .and_then(|suspension| text(&exact_duration(suspension.pulses.apart))),
+            suspensions_apart: pulse(|pulses| pulses.apart)
+                .filter(|_| scheduling.suspension.is_some_and(|one| one.repeats())),
             queue_depth: Some(config.queue.map_or(0, |queue| queue.depth)),
             queue_arbitration: config
                 .queue
@@ -591,14 +589,6 @@ impl DriveSettings {
             config.scheduling.suspension = None;
             return Ok(());
         }
-        let erases_in_pulses = before.is_some_and(|one| !one.pulses.erase.is_zero());
-        let repeats = most > 1 || erases_in_pulses || self.erase_pulse.is_some();
-        if !repeats && self.suspensions_apart.is_some() {
-            return Err(Failure::usage(
-                "suspensions_apart is of no use while suspensions is 1 and erase_pulse is not set; \
-                 set suspensions to 2 or more, or leave suspensions_apart out",
-            ));
-        }
         let mut suspension = before.unwrap_or(SuspensionConfig {
             what: Suspendable::Everything,
             program: SUSPEND_PROGRAM,
@@ -614,6 +604,12 @@ impl DriveSettings {
         put(&mut suspension.pulses.program, length(&self.program_pulse));
         put(&mut suspension.pulses.erase, length(&self.erase_pulse));
         put(&mut suspension.pulses.apart, length(&self.suspensions_apart));
+        if self.suspensions_apart.is_some() && !suspension.repeats() {
+            return Err(Failure::usage(
+                "suspensions_apart is of no use while suspensions is 1 and erase_pulse is not set; \
+                 set suspensions to 2 or more, or leave suspensions_apart out",
+            ));
+        }
         config.scheduling.suspension = Some(suspension);
         Ok(())
     }
