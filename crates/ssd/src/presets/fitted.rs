@@ -17,6 +17,9 @@ struct Fitted {
     program_pulse: u64,
     suspensions_apart: u64,
     suspensions: u32,
+    /// Blocks of the simulated drive that are erased at a time, without suspension; 0 for one at a
+    /// time, which reads suspend.
+    erase_blocks: u32,
     buffer_pages: u32,
     turns: Option<TurnConfig>,
     queue: Option<QueueConfig>,
@@ -29,16 +32,17 @@ const fn slots(depth: u32, arbitration: Arbitration) -> Option<QueueConfig> {
 const FITTED: [Fitted; 6] = [
     Fitted {
         name: "pm9a3-960",
-        read_overhead: 14_770,
+        read_overhead: 15_400,
         buffer_latency: 1,
-        write_command: 10_570,
-        program: 803_560,
-        program_pulse: 90_360,
-        suspensions_apart: 319_740,
+        write_command: 10_870,
+        program: 816_580,
+        program_pulse: 96_680,
+        suspensions_apart: 245_910,
         suspensions: 2,
-        buffer_pages: 514,
+        erase_blocks: 2,
+        buffer_pages: 572,
         turns: None,
-        queue: slots(88, Arbitration::Submitters),
+        queue: slots(95, Arbitration::Submitters),
     },
     Fitted {
         name: "7450-960",
@@ -49,6 +53,7 @@ const FITTED: [Fitted; 6] = [
         program_pulse: 121_270,
         suspensions_apart: 369_140,
         suspensions: 8,
+        erase_blocks: 5,
         buffer_pages: 542,
         turns: Some(TurnConfig { most_pages: 249, least_pages: 25 }),
         queue: slots(438, Arbitration::OneQueue),
@@ -62,48 +67,52 @@ const FITTED: [Fitted; 6] = [
         program_pulse: 199_340,
         suspensions_apart: 239_210,
         suspensions: 4,
+        erase_blocks: 0,
         buffer_pages: 3_072,
         turns: None,
         queue: slots(445, Arbitration::OneQueue),
     },
     Fitted {
         name: "pe8110-960",
-        read_overhead: 5_930,
-        buffer_latency: 1_450,
-        write_command: 7_430,
-        program: 828_660,
-        program_pulse: 233_880,
-        suspensions_apart: 396_030,
+        read_overhead: 5_670,
+        buffer_latency: 980,
+        write_command: 7_900,
+        program: 813_620,
+        program_pulse: 219_060,
+        suspensions_apart: 430_460,
         suspensions: 2,
-        buffer_pages: 1_979,
+        erase_blocks: 2,
+        buffer_pages: 1_761,
         turns: None,
-        queue: slots(96, Arbitration::OneQueue),
+        queue: slots(98, Arbitration::OneQueue),
     },
     Fitted {
         name: "wd-960",
-        read_overhead: 27_030,
-        buffer_latency: 2_280,
-        write_command: 8_410,
-        program: 1_725_660,
-        program_pulse: 205_040,
-        suspensions_apart: 244_960,
+        read_overhead: 26_950,
+        buffer_latency: 2_000,
+        write_command: 8_690,
+        program: 1_736_440,
+        program_pulse: 190_270,
+        suspensions_apart: 244_220,
         suspensions: 4,
-        buffer_pages: 16_262,
+        erase_blocks: 3,
+        buffer_pages: 17_051,
         turns: None,
         queue: slots(56, Arbitration::OneQueue),
     },
     Fitted {
         name: "cm7r-3840",
-        read_overhead: 26_150,
+        read_overhead: 25_710,
         buffer_latency: 7_630,
         write_command: 0,
-        program: 682_390,
-        program_pulse: 359_320,
+        program: 656_920,
+        program_pulse: 355_110,
         suspensions_apart: 0,
         suspensions: 1,
-        buffer_pages: 767,
-        turns: Some(TurnConfig { most_pages: 119, least_pages: 119 }),
-        queue: slots(445, Arbitration::OneQueue),
+        erase_blocks: 4,
+        buffer_pages: 773,
+        turns: Some(TurnConfig { most_pages: 133, least_pages: 119 }),
+        queue: slots(493, Arbitration::OneQueue),
     },
 ];
 
@@ -131,6 +140,10 @@ pub(super) fn apply(mut config: Config) -> Config {
         suspension.most = fitted.suspensions;
         suspension.pulses.program = nanos(fitted.program_pulse);
         suspension.pulses.apart = nanos(fitted.suspensions_apart);
+        if fitted.erase_blocks > 0 {
+            config.timing.blocks_per_erase = fitted.erase_blocks;
+            suspension.pulses.erase = config.timing.erase * u64::from(fitted.erase_blocks);
+        }
     }
     if let Some(buffer) = &mut config.write_buffer {
         buffer.latency = nanos(fitted.buffer_latency);

@@ -80,6 +80,9 @@ pub fn fit(request: &FitRequest, watch: &dyn Watch) -> Result<Fit, Failure> {
     let found = Search::new(curve, start, (*setting, *modelling), &*count).run(*effort)?;
     let mut parameters = found.set;
     parameters.extend([Parameter::BufferLatency, Parameter::Suspensions]);
+    if Parameter::EraseBlocks.get(&found.drive) > Some(0.0) {
+        parameters.push(Parameter::EraseBlocks);
+    }
     parameters.sort_unstable();
     let (drive, evaluations) = (found.drive, found.evaluations);
     let neighbourhood = Neighbourhood {

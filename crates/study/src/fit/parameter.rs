@@ -18,6 +18,9 @@ pub enum Parameter {
     SuspensionsApart,
     /// Most suspensions of one program or erase.
     Suspensions,
+    /// Blocks of the simulated drive that are erased at a time, without suspension; 0 for one at a
+    /// time, which reads suspend.
+    EraseBlocks,
     /// Most pages that a die moves in the turn of collections.
     TurnPages,
     /// Least of these pages, while writes wait for room in the buffer.
@@ -33,13 +36,14 @@ pub enum Parameter {
 
 impl Parameter {
     /// All parameters.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::ReadOverhead,
         Self::BufferLatency,
         Self::Program,
         Self::ProgramPulse,
         Self::SuspensionsApart,
         Self::Suspensions,
+        Self::EraseBlocks,
         Self::TurnPages,
         Self::LeastTurnPages,
         Self::BufferPages,
@@ -57,6 +61,7 @@ impl Parameter {
             Self::ProgramPulse => "program_pulse",
             Self::SuspensionsApart => "suspensions_apart",
             Self::Suspensions => "suspensions",
+            Self::EraseBlocks => "blocks_per_erase",
             Self::TurnPages => "turn_pages",
             Self::LeastTurnPages => "least_turn_pages",
             Self::BufferPages => "write_buffer",
@@ -71,6 +76,7 @@ impl Parameter {
         match self {
             Self::Suspensions => "",
             Self::QueueDepth => "commands",
+            Self::EraseBlocks => "blocks",
             Self::TurnPages | Self::LeastTurnPages | Self::BufferPages => "pages",
             _ => "us",
         }
@@ -94,6 +100,10 @@ impl Parameter {
             Self::ProgramPulse => suspension.map(|suspension| micros(suspension.pulses.program)),
             Self::SuspensionsApart => suspension.map(|suspension| micros(suspension.pulses.apart)),
             Self::Suspensions => suspension.map(|suspension| f64::from(suspension.most)),
+            Self::EraseBlocks => suspension.map(|suspension| {
+                let at_once = suspension.pulses.erase.is_zero();
+                if at_once { 0.0 } else { f64::from(drive.timing.blocks_per_erase) }
+            }),
             Self::TurnPages => turn(|turns| turns.most_pages),
             Self::LeastTurnPages => turn(|turns| turns.least_pages),
             Self::BufferPages => buffer.map(|buffer| f64::from(buffer.pages)),
@@ -129,6 +139,13 @@ impl Parameter {
             Self::ProgramPulse => suspension(drive, |s, length, _| s.pulses.program = length),
             Self::SuspensionsApart => suspension(drive, |s, length, _| s.pulses.apart = length),
             Self::Suspensions => suspension(drive, |s, _, most| s.most = most.max(1)),
+            Self::EraseBlocks => {
+                drive.timing.blocks_per_erase = whole.max(1);
+                let pulse = drive.timing.erase * u64::from(whole);
+                if let Some(suspension) = &mut drive.scheduling.suspension {
+                    suspension.pulses.erase = pulse;
+                }
+            }
             Self::TurnPages => {
                 let least = drive.scheduling.turns.map_or(whole, |turns| turns.least_pages);
                 let turns = TurnConfig { most_pages: whole, least_pages: least.min(whole) };
@@ -168,6 +185,7 @@ impl Parameter {
             Self::ProgramPulse => (5.0, program * 0.5),
             Self::SuspensionsApart => (5.0, program * 2.0),
             Self::Suspensions => (1.0, 20.0),
+            Self::EraseBlocks => (1.0, 64.0),
             Self::TurnPages => (unit, unit * 32.0),
             Self::LeastTurnPages => (unit / 8.0, unit * 32.0),
             Self::BufferPages => (unit * 2.0, unit * 1_024.0),

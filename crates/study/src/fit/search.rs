@@ -53,6 +53,10 @@ const DEPTHS: [u32; 5] = [24, 48, 96, 192, 384];
 const DEPTH_SHARES: [f64; 2] = [1.12, 1.16];
 /// Slots of a drive that takes commands of submitters in turn, in the grid.
 const SUBMITTERS_DEPTHS: [u32; 3] = [96, 160, 256];
+/// Blocks that are erased at a time, in the grid.
+const ERASE_BLOCKS: [f64; 7] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0];
+/// Length of the loads of that grid as a multiple of the others': enough reads for p99.99.
+const ERASE_LOADS: u64 = 7;
 
 /// How long each stage searches: evaluations of Nelder–Mead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,7 +77,7 @@ impl Effort {
         let without_turns = (BUFFERS.len() + 1) * (WRITE_SHARES.len() + 1);
         let queues = DEPTHS.len() + DEPTH_SHARES.len() + SUBMITTERS_DEPTHS.len();
         // Grids try the drive as it is as well.
-        let unchanged = 6;
+        let unchanged = 6 + ERASE_BLOCKS.len() + 1;
         let suspension = SUSPENSIONS.len() * PULSE_SHARES.len() * APART_SHARES.len();
         let grids = turns.max(without_turns) + 2 * (queues + suspension) + unchanged;
         let constant = 2 * ALIGN_STEPS + 2 * PROGRAM_STEPS;
@@ -172,6 +176,8 @@ impl<'a> Search<'a> {
         self.align()?;
         self.saturate()?;
         self.improve_together(&mut together, effort.together)?;
+        self.stage.set("erases");
+        self.try_erases()?;
         // What was found first was found on drives that were wrong elsewhere.
         self.stage.set("slots and suspension once more");
         if !stalls {
@@ -372,6 +378,21 @@ impl<'a> Search<'a> {
         let in_order = in_order.map(|depth| queue(depth, Arbitration::OneQueue));
         let in_turn = SUBMITTERS_DEPTHS.map(|depth| queue(depth, Arbitration::Submitters));
         std::iter::once(Vec::new()).chain(in_order).chain(in_turn).collect()
+    }
+
+    /// Sets the blocks that are erased at a time by the reads that wait for them, about one in ten
+    /// thousand.
+    fn try_erases(&mut self) -> Result<(), Failure> {
+        let others = multiples(Parameter::EraseBlocks, 1.0, &ERASE_BLOCKS);
+        let grid: Vec<Vec<Change>> = std::iter::once(Vec::new()).chain(others).collect();
+        let usual = self.modelling;
+        self.modelling.measured = usual.measured * ERASE_LOADS;
+        let tried = std::mem::take(&mut self.tried);
+        let result = self.try_grid(&grid, Loads::All);
+        self.modelling = usual;
+        // Distances of longer loads are others.
+        self.tried = tried;
+        result
     }
 
     /// Keeps the nearest drive of a grid.
