@@ -200,6 +200,8 @@ pub enum Allocation {
 pub enum Suspendable {
     /// Any program or erase, also those of the host.
     Everything,
+    /// Any program, also those of the host. Erases go on to their end.
+    Programs,
     /// Programs and erases of a collection (IODA §6.2.5: "a GC write/erase"). Reads need no
     /// priority for that: what the host sent before them is served before them.
     Collection,

@@ -164,7 +164,7 @@ fn scheduling(config: &Config) -> Result<(), ConfigError> {
         ));
     }
     let needs_priority =
-        suspension.is_some_and(|suspension| suspension.what == Suspendable::Everything);
+        suspension.is_some_and(|suspension| suspension.what != Suspendable::Collection);
     if suspension.is_some() && config.collection.blocking != Blocking::Die
         || needs_priority && !read_priority
     {

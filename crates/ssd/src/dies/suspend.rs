@@ -80,6 +80,7 @@ impl Suspender {
             | State::Relocating(Step::Program) => {
                 Some(Rule { cost: program, pulse: pulses.program, most })
             }
+            State::Erasing if what == Suspendable::Programs => None,
             State::Erasing => {
                 // In pulses it goes on for one after each suspension, and so ends.
                 let most = if pulses.erase.is_zero() { most } else { u32::MAX };
@@ -151,15 +152,10 @@ mod tests {
     use crate::dies::interruption::Suspended;
 
     /// Suspensions of an erase that a read wants to interrupt at all times.
-    fn suspensions_of_erase(erase: Duration, pulses: PulseConfig) -> u32 {
+    fn suspensions_of_erase(what: Suspendable, erase: Duration, pulses: PulseConfig) -> u32 {
         let micros = Duration::from_micros;
-        let config = SuspensionConfig {
-            what: Suspendable::Everything,
-            program: micros(20),
-            erase: micros(40),
-            most: 2,
-            pulses,
-        };
+        let config =
+            SuspensionConfig { what, program: micros(20), erase: micros(40), most: 2, pulses };
         let suspender =
             Suspender { config: Some(config), in_order_when_full: false, in_order: false };
         let mut die = Die::new(0);
@@ -183,9 +179,12 @@ mod tests {
     fn an_erase_in_pulses_is_suspended_before_each_and_ends() {
         let millis = Duration::from_millis;
         let pulses = |erase| PulseConfig { erase, ..PulseConfig::NONE };
-        assert_eq!(suspensions_of_erase(millis(5), PulseConfig::NONE), 2);
+        let of = |pulses| suspensions_of_erase(Suspendable::Everything, millis(5), pulses);
+        assert_eq!(of(PulseConfig::NONE), 2);
         // Before each of ten pulses.
-        assert_eq!(suspensions_of_erase(millis(5), pulses(Duration::from_micros(500))), 10);
-        assert_eq!(suspensions_of_erase(millis(5), pulses(millis(5))), 1);
+        assert_eq!(of(pulses(Duration::from_micros(500))), 10);
+        assert_eq!(of(pulses(millis(5))), 1);
+        let whole = suspensions_of_erase(Suspendable::Programs, millis(5), PulseConfig::NONE);
+        assert_eq!(whole, 0);
     }
 }

@@ -1,6 +1,6 @@
 //! Parameters of a drive that a fit may set.
 
-use ssd::{Config, QueueConfig, SuspensionConfig, TurnConfig, WriteBufferConfig};
+use ssd::{Config, QueueConfig, Suspendable, SuspensionConfig, TurnConfig, WriteBufferConfig};
 use units::Duration;
 
 /// A parameter.
@@ -100,9 +100,9 @@ impl Parameter {
             Self::ProgramPulse => suspension.map(|suspension| micros(suspension.pulses.program)),
             Self::SuspensionsApart => suspension.map(|suspension| micros(suspension.pulses.apart)),
             Self::Suspensions => suspension.map(|suspension| f64::from(suspension.most)),
-            Self::EraseBlocks => suspension.map(|suspension| {
-                let at_once = suspension.pulses.erase.is_zero();
-                if at_once { 0.0 } else { f64::from(drive.timing.blocks_per_erase) }
+            Self::EraseBlocks => suspension.map(|suspension| match suspension.what {
+                Suspendable::Programs => f64::from(drive.timing.blocks_per_erase),
+                _ => 0.0,
             }),
             Self::TurnPages => turn(|turns| turns.most_pages),
             Self::LeastTurnPages => turn(|turns| turns.least_pages),
@@ -141,9 +141,9 @@ impl Parameter {
             Self::Suspensions => suspension(drive, |s, _, most| s.most = most.max(1)),
             Self::EraseBlocks => {
                 drive.timing.blocks_per_erase = whole.max(1);
-                let pulse = drive.timing.erase * u64::from(whole);
                 if let Some(suspension) = &mut drive.scheduling.suspension {
-                    suspension.pulses.erase = pulse;
+                    suspension.what =
+                        if whole > 0 { Suspendable::Programs } else { Suspendable::Everything };
                 }
             }
             Self::TurnPages => {

@@ -126,8 +126,8 @@ pub struct DriveSettings {
     pub preemption_scope: Option<Text<Preempts>>,
     /// Most suspensions for reads of one program, or of one erase without `erase_pulse`; 0 for none.
     pub suspensions: Option<u32>,
-    /// What is suspended: everything, or programs and erases of a collection only [default:
-    /// everything].
+    /// What is suspended: everything, programs only, or programs and erases of a collection only
+    /// [default: everything].
     pub suspends: Option<Text<Suspends>>,
     /// Time to suspend a program, and again to resume it [default: 10us].
     pub suspend_program: Option<Text<Span>>,
@@ -299,6 +299,7 @@ impl DriveSettings {
                 .and_then(|suspension| text(&exact_duration(suspension.program))),
             suspend_erase: scheduling
                 .suspension
+                .filter(|suspension| suspension.what != Suspendable::Programs)
                 .and_then(|suspension| text(&exact_duration(suspension.erase))),
             program_pulse: pulse(|pulses| pulses.program),
             erase_pulse: pulse(|pulses| pulses.erase),
@@ -604,6 +605,18 @@ impl DriveSettings {
         put(&mut suspension.pulses.program, length(&self.program_pulse));
         put(&mut suspension.pulses.erase, length(&self.erase_pulse));
         put(&mut suspension.pulses.apart, length(&self.suspensions_apart));
+        let of_erases = [
+            ("suspend_erase", self.suspend_erase.is_some()),
+            ("erase_pulse", value(&self.erase_pulse).is_some_and(|Span(pulse)| !pulse.is_zero())),
+        ];
+        if suspension.what == Suspendable::Programs
+            && let Some((key, _)) = of_erases.into_iter().find(|(_, given)| *given)
+        {
+            return Err(Failure::usage(format!(
+                "{key} is of no use while suspends is programs; set suspends to everything, or leave \
+                 {key} out"
+            )));
+        }
         if self.suspensions_apart.is_some() && !suspension.repeats() {
             return Err(Failure::usage(
                 "suspensions_apart is of no use while suspensions is 1 and erase_pulse is not set; \

@@ -270,6 +270,7 @@ pub struct Suspends(pub Suspendable);
 
 spelled! { Suspends, "suspends":
     "everything" => Suspends(Suspendable::Everything),
+    "programs" => Suspends(Suspendable::Programs),
     "collection" => Suspends(Suspendable::Collection),
 }
 

@@ -52,7 +52,7 @@ const VALUES: &[(&str, &str)] = &[
     ("in_order_when_full", "[true, false]"),
     ("preemption_scope", "['die', 'channel']"),
     ("suspensions", "[0, 1, 9]"),
-    ("suspends", "['everything', 'collection']"),
+    ("suspends", "['everything', 'programs', 'collection']"),
     ("suspend_program", "['1us', '1ms']"),
     ("suspend_erase", "['1us', '1ms']"),
     ("program_pulse", "['0', '50us', '10ms']"),
