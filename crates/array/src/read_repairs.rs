@@ -21,6 +21,8 @@ use core::ops::Range;
 const DEPTH: u32 = 8;
 /// Most rows for which no operation waits. Of further ones the next read, or a scrub, tells again.
 const ROWS_MAX: usize = 4096;
+/// Rows with which a scrub waits: it would tell of more than are kept.
+const ROWS_BEHIND: usize = ROWS_MAX / 4;
 
 /// A row of a stripe.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -155,6 +157,12 @@ impl ReadRepairs {
     #[inline]
     pub(crate) fn none_waits(&self) -> bool {
         self.queue.is_empty() && self.awaited.is_empty() && self.lent.is_empty()
+    }
+
+    /// Whether so many rows wait that a scrub has to.
+    #[inline]
+    pub(crate) fn is_behind(&self) -> bool {
+        self.queue.len() >= ROWS_BEHIND
     }
 
     /// The next row to repair, if one may begin now.

@@ -40,6 +40,12 @@ impl Jobs {
             {
                 return None;
             }
+            if self.repairs.is_behind()
+                && let Some(job) = self.current()
+                && matches!(job.what, JobKind::Scrub | JobKind::ScrubRepair)
+            {
+                return None;
+            }
             match self.step(&stripes.places.availability, stripes.places.layout.stripes()) {
                 Step::Nothing => return None,
                 Step::Ended(job) => {

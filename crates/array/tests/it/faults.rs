@@ -493,11 +493,16 @@ fn unwritten_host(seed: u64, level: Level) -> Host {
     let chunk_pages = 1 + rng.below(4) as u32;
     let layout_pages = u64::from(chunk_pages) * (3 + rng.below(8));
     let stripe_width = level.usual_stripe_width(width);
+    let layout = Layout::striped(level, width, stripe_width, chunk_pages, layout_pages).unwrap();
+    host_of(layout, layout_pages, rng)
+}
+
+fn host_of(layout: Layout, layout_pages: u64, mut rng: Rng) -> Host {
     let policies = [PolicyKind::BASE, PolicyKind::IODA];
     let policy = policies[rng.below(2) as usize];
-    let policy = if policy.is_possible(level) { policy } else { PolicyKind::BASE };
+    let policy = if policy.is_possible(layout.level()) { policy } else { PolicyKind::BASE };
     let config = Config {
-        layout: Layout::striped(level, width, stripe_width, chunk_pages, layout_pages).unwrap(),
+        layout,
         page_bytes: PAGE as u32,
         policy,
         policy_settings: settings(&mut rng),
@@ -540,6 +545,20 @@ fn damaged_pages_are_repaired_by_reads_and_scrubs() {
         host.check_all();
     });
     assert!(by_reads.get() > 1_000 || testing::is_repeat(), "{by_reads:?}");
+}
+
+#[test]
+fn a_scrub_does_not_outrun_its_repairs() {
+    let pages = 8_000;
+    let layout = Layout::striped(Level::Raid5, 3, 3, 4, pages).unwrap();
+    let mut host = host_of(layout, pages, Rng::stream(testing::seed(1).get(), "array"));
+    host.damaged.extend((0..pages).map(|lba| (0, lba)));
+    host.engine.scrub(host.now, false);
+    host.act();
+    host.drain();
+    assert_eq!(host.scrubbed, 1);
+    assert_eq!(host.engine.array().read_repairs().passed_over, 0);
+    assert!(host.damaged.is_empty(), "{} pages are left", host.damaged.len());
 }
 
 #[test]

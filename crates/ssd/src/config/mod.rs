@@ -224,6 +224,11 @@ pub struct SuspensionConfig {
 }
 
 impl SuspensionConfig {
+    /// Time to suspend a program unless it is set: our choice.
+    pub const USUAL_PROGRAM: Duration = Duration::from_micros(10);
+    /// Time to suspend an erase unless it is set, and where erases are not suspended: our choice.
+    pub const USUAL_ERASE: Duration = Duration::from_micros(100);
+
     /// Whether an operation can be suspended more than once.
     #[must_use]
     pub fn repeats(&self) -> bool {

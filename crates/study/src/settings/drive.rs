@@ -27,10 +27,6 @@ use units::{Duration, Ratio};
 /// The drive that is used unless another is named.
 pub(super) const DEFAULT_DRIVE: &str = "femu-artifact";
 
-/// Usual times to suspend and to resume.
-const SUSPEND_PROGRAM: Duration = Duration::from_micros(10);
-const SUSPEND_ERASE: Duration = Duration::from_micros(100);
-
 /// The drives: `[drive]`. Whatever is left out is as in `base` or as the data sheet has it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -592,8 +588,8 @@ impl DriveSettings {
         }
         let mut suspension = before.unwrap_or(SuspensionConfig {
             what: Suspendable::Everything,
-            program: SUSPEND_PROGRAM,
-            erase: SUSPEND_ERASE,
+            program: SuspensionConfig::USUAL_PROGRAM,
+            erase: SuspensionConfig::USUAL_ERASE,
             most,
             pulses: PulseConfig::NONE,
         });
@@ -605,17 +601,18 @@ impl DriveSettings {
         put(&mut suspension.pulses.program, length(&self.program_pulse));
         put(&mut suspension.pulses.erase, length(&self.erase_pulse));
         put(&mut suspension.pulses.apart, length(&self.suspensions_apart));
-        let of_erases = [
-            ("suspend_erase", self.suspend_erase.is_some()),
-            ("erase_pulse", value(&self.erase_pulse).is_some_and(|Span(pulse)| !pulse.is_zero())),
-        ];
-        if suspension.what == Suspendable::Programs
-            && let Some((key, _)) = of_erases.into_iter().find(|(_, given)| *given)
-        {
-            return Err(Failure::usage(format!(
-                "{key} is of no use while suspends is programs; set suspends to everything, or leave \
-                 {key} out"
-            )));
+        if suspension.what == Suspendable::Programs {
+            let of_erases = [
+                ("suspend_erase", self.suspend_erase.is_some()),
+                ("erase_pulse", !suspension.pulses.erase.is_zero()),
+            ];
+            if let Some((key, _)) = of_erases.into_iter().find(|(_, is_set)| *is_set) {
+                return Err(Failure::usage(format!(
+                    "{key} is of no use while suspends is programs; set suspends to everything, or \
+                     leave {key} out"
+                )));
+            }
+            suspension.erase = SuspensionConfig::USUAL_ERASE;
         }
         if self.suspensions_apart.is_some() && !suspension.repeats() {
             return Err(Failure::usage(
