@@ -21,7 +21,8 @@ use core::ops::Range;
 const DEPTH: u32 = 8;
 /// Most rows for which no operation waits. Of further ones the next read, or a scrub, tells again.
 const ROWS_MAX: usize = 4096;
-/// Rows with which a scrub waits: it would tell of more than are kept.
+/// Number of rows that wait to be repaired from which on a scrub begins no stripe: it could find more
+/// than [`ROWS_MAX`].
 const ROWS_BEHIND: usize = ROWS_MAX / 4;
 
 /// A row of a stripe.
@@ -159,7 +160,7 @@ impl ReadRepairs {
         self.queue.is_empty() && self.awaited.is_empty() && self.lent.is_empty()
     }
 
-    /// Whether so many rows wait that a scrub has to.
+    /// Whether [`ROWS_BEHIND`] rows or more wait to be repaired.
     #[inline]
     pub(crate) fn is_behind(&self) -> bool {
         self.queue.len() >= ROWS_BEHIND
@@ -316,7 +317,9 @@ mod tests {
     #[test]
     fn rows_are_bounded_in_number_and_at_a_time() {
         let mut repairs = ReadRepairs::new(true);
+        assert!(!repairs.is_behind());
         repairs.note(0, 0..2 * ROWS_MAX as u32, MemberSet::of(0));
+        assert!(repairs.is_behind());
         assert_eq!(repairs.counters().passed_over, ROWS_MAX as u64);
         let begun = core::iter::from_fn(|| repairs.next()).count();
         assert_eq!(begun, DEPTH as usize);

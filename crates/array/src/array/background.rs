@@ -34,16 +34,7 @@ impl Jobs {
         sending: &mut Sending<O>,
     ) -> Option<Begun> {
         loop {
-            if let (Some(cache), Some(job)) = (&sending.cache, self.current())
-                && let JobKind::Rebuild(drive) = job.what
-                && cache.is_behind(drive)
-            {
-                return None;
-            }
-            if self.repairs.is_behind()
-                && let Some(job) = self.current()
-                && matches!(job.what, JobKind::Scrub | JobKind::ScrubRepair)
-            {
+            if self.must_wait(sending) {
                 return None;
             }
             match self.step(&stripes.places.availability, stripes.places.layout.stripes()) {
@@ -73,6 +64,18 @@ impl Jobs {
                     return Some(Begun { segment, work, origin, has_turn: false });
                 }
             }
+        }
+    }
+
+    /// Whether the job has to wait: a rebuild for writes to the drive that wait in the cache, a scrub
+    /// for repairs.
+    fn must_wait<O: Observe>(&self, sending: &Sending<O>) -> bool {
+        match self.current().map(|job| job.what) {
+            Some(JobKind::Rebuild(drive)) => {
+                sending.cache.as_ref().is_some_and(|cache| cache.is_behind(drive))
+            }
+            Some(JobKind::Scrub | JobKind::ScrubRepair) => self.repairs.is_behind(),
+            Some(JobKind::Resync) | None => false,
         }
     }
 

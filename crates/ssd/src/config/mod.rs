@@ -229,6 +229,13 @@ impl SuspensionConfig {
     /// Time to suspend an erase unless it is set, and where erases are not suspended: our choice.
     pub const USUAL_ERASE: Duration = Duration::from_micros(100);
 
+    /// Suspends programs only. Times and pulses of erases become those of a drive that sets none.
+    pub fn leave_erases_whole(&mut self) {
+        self.what = Suspendable::Programs;
+        self.erase = Self::USUAL_ERASE;
+        self.pulses.erase = Duration::ZERO;
+    }
+
     /// Whether an operation can be suspended more than once.
     #[must_use]
     pub fn repeats(&self) -> bool {

@@ -3,7 +3,7 @@
 //! The measurements are those of SSD-iq (Haas et al., VLDB 2025). `ioda fit NAME` makes a fit
 //! again, and docs/drives-of-today.md says how near each drive comes.
 
-use crate::config::{Arbitration, Config, QueueConfig, Suspendable, SuspensionConfig, TurnConfig};
+use crate::config::{Arbitration, Config, QueueConfig, TurnConfig};
 use units::Duration;
 
 /// Fitted parameters of one drive. Times are in nanoseconds.
@@ -142,8 +142,7 @@ pub(super) fn apply(mut config: Config) -> Config {
         suspension.pulses.apart = nanos(fitted.suspensions_apart);
         if fitted.erase_blocks > 0 {
             config.timing.blocks_per_erase = fitted.erase_blocks;
-            suspension.what = Suspendable::Programs;
-            suspension.erase = SuspensionConfig::USUAL_ERASE;
+            suspension.leave_erases_whole();
         }
     }
     if let Some(buffer) = &mut config.write_buffer {

@@ -142,8 +142,10 @@ impl Parameter {
             Self::EraseBlocks => {
                 drive.timing.blocks_per_erase = whole.max(1);
                 if let Some(suspension) = &mut drive.scheduling.suspension {
-                    suspension.what =
-                        if whole > 0 { Suspendable::Programs } else { Suspendable::Everything };
+                    match whole {
+                        0 => suspension.what = Suspendable::Everything,
+                        _ => suspension.leave_erases_whole(),
+                    }
                 }
             }
             Self::TurnPages => {

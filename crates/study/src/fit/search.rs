@@ -77,9 +77,10 @@ impl Effort {
         let without_turns = (BUFFERS.len() + 1) * (WRITE_SHARES.len() + 1);
         let queues = DEPTHS.len() + DEPTH_SHARES.len() + SUBMITTERS_DEPTHS.len();
         // Grids try the drive as it is as well.
-        let unchanged = 6 + ERASE_BLOCKS.len() + 1;
+        let unchanged = 7;
         let suspension = SUSPENSIONS.len() * PULSE_SHARES.len() * APART_SHARES.len();
-        let grids = turns.max(without_turns) + 2 * (queues + suspension) + unchanged;
+        let grids =
+            turns.max(without_turns) + 2 * (queues + suspension) + ERASE_BLOCKS.len() + unchanged;
         let constant = 2 * ALIGN_STEPS + 2 * PROGRAM_STEPS;
         grids as u64 + u64::from(constant) + self.reads + 2 * self.together
     }
@@ -360,7 +361,7 @@ impl<'a> Search<'a> {
         let with_times = buffers.flat_map(|buffer| {
             times.iter().map(move |time| [buffer.clone(), time.clone()].concat())
         });
-        std::iter::once(Vec::new()).chain(with_times).collect()
+        with_unchanged(with_times)
     }
 
     /// The time to take in a write as it is, and others, as shares of the constant latency of a write.
@@ -368,7 +369,7 @@ impl<'a> Search<'a> {
         let parts = [Parameter::BufferLatency, Parameter::WriteCommand];
         let constant = parts.iter().filter_map(|part| part.get(&self.best)).sum();
         let times = multiples(Parameter::WriteCommand, constant, &WRITE_SHARES);
-        std::iter::once(Vec::new()).chain(times).collect()
+        with_unchanged(times)
     }
 
     fn grid_of_queues(&self) -> Vec<Vec<Change>> {
@@ -377,14 +378,13 @@ impl<'a> Search<'a> {
         let in_order = DEPTHS.into_iter().chain(shares);
         let in_order = in_order.map(|depth| queue(depth, Arbitration::OneQueue));
         let in_turn = SUBMITTERS_DEPTHS.map(|depth| queue(depth, Arbitration::Submitters));
-        std::iter::once(Vec::new()).chain(in_order).chain(in_turn).collect()
+        with_unchanged(in_order.chain(in_turn))
     }
 
     /// Sets the blocks that are erased at a time by the reads that wait for them, about one in ten
     /// thousand.
     fn try_erases(&mut self) -> Result<(), Failure> {
-        let others = multiples(Parameter::EraseBlocks, 1.0, &ERASE_BLOCKS);
-        let grid: Vec<Vec<Change>> = std::iter::once(Vec::new()).chain(others).collect();
+        let grid = with_unchanged(multiples(Parameter::EraseBlocks, 1.0, &ERASE_BLOCKS));
         let usual = self.modelling;
         self.modelling.measured = usual.measured * ERASE_LOADS;
         let tried = std::mem::take(&mut self.tried);
@@ -472,6 +472,11 @@ fn suspension((most, pulse, apart): (f64, f64, f64), program: f64) -> [Change; 3
         Change::Set(Parameter::ProgramPulse, pulse * program),
         Change::Set(Parameter::SuspensionsApart, apart * program),
     ]
+}
+
+/// A grid of the drive as it is, and of `changes`.
+fn with_unchanged(changes: impl Iterator<Item = Vec<Change>>) -> Vec<Vec<Change>> {
+    std::iter::once(Vec::new()).chain(changes).collect()
 }
 
 /// Points of a grid in which a parameter is `unit` times each of `factors`.

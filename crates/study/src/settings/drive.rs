@@ -612,7 +612,7 @@ impl DriveSettings {
                      leave {key} out"
                 )));
             }
-            suspension.erase = SuspensionConfig::USUAL_ERASE;
+            suspension.leave_erases_whole();
         }
         if self.suspensions_apart.is_some() && !suspension.repeats() {
             return Err(Failure::usage(
