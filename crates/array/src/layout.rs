@@ -326,6 +326,12 @@ impl Layout {
         u64::from(self.data_chunks()) * u64::from(self.chunk_pages)
     }
 
+    /// Stripes after which all chunks are on the same drives again.
+    #[must_use]
+    pub fn stripes_per_cycle(&self) -> u64 {
+        u64::from(self.stripes_per_period) * u64::from(self.stripe_width)
+    }
+
     /// The drive at position 0 of `stripe`.
     #[inline]
     fn first_drive(&self, stripe: u64) -> u32 {

@@ -579,6 +579,18 @@ pub enum ClaimKind {
     Article,
     /// We.
     Ours,
+    /// We, to show why a statement of an article does not hold.
+    Evidence,
+}
+
+/// A side of limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// Above.
+    Higher,
+    /// Below.
+    Lower,
 }
 
 /// A claim and what we found.
@@ -594,12 +606,18 @@ pub struct Claim {
     pub statement: String,
     /// The article's words or number; empty for a claim of ours.
     pub article: String,
-    /// Where the limit comes from, and what it was before if it was changed.
+    /// The limit, in words.
+    #[serde(default)]
+    pub limits: String,
+    /// The limit, where it comes from, and what it was before if it was changed.
     pub limit: String,
     /// Our number.
     pub ours: String,
     /// Whether the shape holds.
     pub holds: bool,
+    /// The side of the limits on which all numbers lie that miss them; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misses: Option<Side>,
     /// Whether the limit lies within the interval of our number, so that the verdict may be chance.
     #[serde(default, skip_serializing_if = "is_false")]
     pub within_noise: bool,
@@ -631,6 +649,7 @@ impl Claim {
         match self.kind {
             ClaimKind::Article => &self.article,
             ClaimKind::Ours => "(our claim)",
+            ClaimKind::Evidence => "(evidence)",
         }
     }
 

@@ -23,8 +23,10 @@ pub mod html;
 
 pub mod json;
 pub mod lab;
+pub mod published;
 pub mod schema;
 pub mod seeds;
+pub mod statements;
 pub mod story;
 pub mod survey;
 pub mod sweep;
@@ -38,8 +40,8 @@ pub const FIRMWARE_MARK: char = '†';
 pub use document::{
     Band, BlockedReads, BufferCounters, CauseSplit, Claim, ClaimKind, ClaimNumber, Comparison,
     Degraded, DegradedContract, DriveSummary, HedgeCounters, HostLatency, Latency, LatencyRatio,
-    Manifest, Percentile, ProgrammedWindow, RainCounters, Rebuild, Run, Slowest, Tally, Timeline,
-    TimelinePoint, WriteCacheCounters,
+    Manifest, Percentile, ProgrammedWindow, RainCounters, Rebuild, Run, Side, Slowest, Tally,
+    Timeline, TimelinePoint, WriteCacheCounters,
 };
 pub use summary::{Finding, Weight, findings};
 pub use windows::{AskedLoad, WindowCurve, WindowReport};

@@ -114,6 +114,7 @@ fn raid5(drive: &ssd::Config, width: u32) -> Plan {
         windows: ioda_sim::WindowPlan::default(),
         reconstruct_compute: Duration::from_micros(3),
         preparation: Preparation::Aged,
+        ages: None,
         seed: 1,
         verify: false,
         timeline: None,

@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         windows: ioda_sim::WindowPlan::default(),
         reconstruct_compute: Duration::from_micros(3),
         preparation: Preparation::Fresh,
+        ages: None,
         seed: 1,
         verify: false,
         timeline: None,

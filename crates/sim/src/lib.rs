@@ -36,6 +36,7 @@ mod prepare;
 mod progress;
 mod requests;
 mod result;
+mod returned_busy;
 #[cfg(feature = "serde")]
 mod stored;
 mod story;

@@ -73,6 +73,9 @@ pub struct Plan {
     pub reconstruct_compute: Duration,
     /// How drives are prepared.
     pub preparation: Preparation,
+    /// Number of different ages of drives, 1 or more: those of one age collect in step at first. One
+    /// for each drive if none is given.
+    pub ages: Option<u32>,
     /// Seed of everything that is drawn by chance.
     pub seed: u64,
     /// Carry a tag in every page and check every read.
@@ -172,6 +175,7 @@ impl Plan {
             windows: WindowPlan::default(),
             reconstruct_compute: Duration::from_micros(3),
             preparation: Preparation::Aged,
+            ages: None,
             seed: 1,
             verify: false,
             timeline: None,

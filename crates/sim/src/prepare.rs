@@ -13,7 +13,7 @@ const SIDE_BY_SIDE: usize = 8;
 /// Brings the drives of `plan` into the state in which they are measured, on as many cores as there
 /// are. The result depends on the drive, the array, the preparation and the seed. Runs under
 /// several policies share it. Every drive is aged with a seed of its own, so no two collect in
-/// step.
+/// step, unless the plan has fewer ages than drives (IODA §4.2.2).
 ///
 /// # Errors
 ///
@@ -50,7 +50,8 @@ pub(crate) fn prepare_unless(
 fn prepare(plan: &Plan, position: u32) -> Result<Ssd, PlanError> {
     let mut drive = Ssd::new(plan.drive.clone())
         .map_err(|error| PlanError::Drive { name: plan.drive.name.clone(), error })?;
-    let seed = Rng::stream(plan.seed, &format!("drive {position}")).next_u64();
+    let age = plan.ages.map_or(position, |ages| position % ages.max(1));
+    let seed = Rng::stream(plan.seed, &format!("drive {age}")).next_u64();
     match &plan.preparation {
         Preparation::Steady => {
             drive.precondition(seed);
@@ -96,6 +97,10 @@ mod tests {
         drives.iter().for_each(Ssd::check_invariants);
         assert_eq!(places(&drives), places(&prepared(3)));
         let aged = prepare_drives(&plan(Preparation::Aged)).unwrap();
+        let two_ages = Plan { ages: Some(2), ..plan(Preparation::Aged) };
+        let alike = prepare_drives(&two_ages).unwrap();
+        assert_eq!(places(&alike[0..2]), places(&aged[0..2]));
+        assert_eq!(places(&alike[2..3]), places(&aged[0..1]));
         assert_ne!(places(&drives), places(&aged));
         assert!(drives.iter().all(|drive| drive.counters().host_programs_pages == 0));
         assert!(prepare_unless(&served, 1, || true).unwrap().is_none());

@@ -2,6 +2,7 @@
 //! differ.
 
 use crate::latency::LatencySummary;
+use crate::returned_busy::ReturnedBusy;
 use crate::watch::Watch;
 use array::{Event as ArrayEvent, OpId, Why};
 use engine::Event;
@@ -32,6 +33,9 @@ pub struct SubReads {
     slowdowns: [Slowdowns; 2],
     /// Latency of the reads of each drive, from when they were sent.
     pub drives: Vec<LatencySummary>,
+    /// Stripe reads by the number of members that were returned busy: failed fast, or sent to a die
+    /// that collected.
+    pub returned_busy: Vec<u64>,
 }
 
 impl SubReads {
@@ -41,6 +45,7 @@ impl SubReads {
         Self {
             slowdowns: [Slowdowns(histogram.clone()), Slowdowns(histogram)],
             drives: vec![LatencySummary::new(); drives],
+            returned_busy: vec![0; drives + 1],
         }
     }
 
@@ -74,6 +79,9 @@ impl SubReads {
             debug_assert!(added.is_ok(), "all have the same bounds");
         }
         self.drives.iter_mut().zip(&other.drives).for_each(|(sum, drive)| sum.add(drive));
+        for (sum, count) in self.returned_busy.iter_mut().zip(&other.returned_busy) {
+            *sum += count;
+        }
     }
 
     /// A read of a stripe is over whose members took so long.
@@ -97,16 +105,22 @@ pub(crate) struct SubReadWatch {
     sent: BTreeMap<CommandId, (Instant, Option<OpId>)>,
     /// What the members of operations in progress took that have come.
     operations: BTreeMap<OpId, Vec<Duration>>,
+    returned_busy: ReturnedBusy,
     found: SubReads,
 }
 
 impl SubReadWatch {
     pub(crate) fn new(drives: usize) -> Self {
-        Self { sent: BTreeMap::new(), operations: BTreeMap::new(), found: SubReads::new(drives) }
+        Self {
+            sent: BTreeMap::new(),
+            operations: BTreeMap::new(),
+            returned_busy: ReturnedBusy::new(drives),
+            found: SubReads::new(drives),
+        }
     }
 
     pub(crate) fn finish(self) -> SubReads {
-        self.found
+        SubReads { returned_busy: self.returned_busy.into_counts(), ..self.found }
     }
 }
 
@@ -114,6 +128,7 @@ impl Watch for SubReadWatch {
     type Observe = Recorded;
 
     fn event(&mut self, at: Instant, event: Event) {
+        self.returned_busy.event(&event);
         let Event::Array(event) = event else { return };
         match event {
             ArrayEvent::Dispatched { command, target, opcode: Opcode::Read, why, .. } => {

@@ -1,5 +1,6 @@
 //! Commands on their way through the drive: failing fast, or becoming page operations that end.
 
+use crate::config::Timing;
 use crate::device::Ssd;
 use crate::dies::{self, Task};
 use crate::event::Event;
@@ -8,6 +9,14 @@ use crate::media::Media;
 use crate::placement::Location;
 use nvme::{Command, PlFlag, WindowScope};
 use units::{Duration, Instant, Lba, Observe};
+
+/// `time` rounded up to a multiple of `step`; exact if that is zero.
+fn in_steps(time: Duration, step: Duration) -> Duration {
+    match step.as_nanos() {
+        0 => time,
+        step => Duration::from_nanos(time.as_nanos().div_ceil(step).saturating_mul(step)),
+    }
+}
 
 impl<O: Observe> Ssd<O> {
     /// Whether a collection holds the die that `lba` lies on.
@@ -188,7 +197,8 @@ impl<O: Observe> Ssd<O> {
     #[cold]
     fn fail_fast(&mut self, now: Instant, command: &Command, busy_remaining: Duration) {
         self.flash.counters_mut().fail_fasts += 1;
-        let delay = self.flash.config().timing.fail_fast;
+        let Timing { fail_fast: delay, busy_time_step, .. } = self.flash.config().timing;
+        let busy_remaining = in_steps(busy_remaining, busy_time_step);
         self.link.fail_fast(now, command.id, busy_remaining, delay);
         let id = command.id;
         self.flash.journal_mut().emit(now, || Event::FailedFast { id, busy_remaining });

@@ -334,6 +334,7 @@ fn build(row: &Row) -> Config {
         transfer: Duration::from_micros(row.transfer),
         pcie_bytes_per_second: (pcie > 0).then_some(pcie),
         fail_fast: Duration::from_micros(1),
+        busy_time_step: Duration::ZERO,
         read_overhead: Duration::ZERO,
         command: Duration::ZERO,
         write_command: Duration::ZERO,

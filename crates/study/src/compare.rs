@@ -120,7 +120,7 @@ impl<'a> Prepared<'a> {
 /// What is compared, in one line.
 fn title(setup: &Setup) -> String {
     let workload = match &setup.source {
-        workload::Source::Preset { preset, .. } => preset.name.to_owned(),
+        workload::Source::Preset(source) => source.preset.name.to_owned(),
         workload::Source::Synthetic(_) => "synthetic workload".to_owned(),
         workload::Source::Trace(source) => {
             let path = source.trace.path();

@@ -83,6 +83,8 @@ pub enum Metric {
     OfDrives(OfDrives, Statistic),
     /// Stripe reads with exactly (`false`) or at least (`true`) so many busy members, in per cent.
     Busy(usize, bool),
+    /// The same with members that were returned busy: failed fast, or sent to a die that collected.
+    Returned(usize, bool),
     /// A metric that is one word.
     Plain(Plain),
 }
@@ -103,7 +105,8 @@ pub const FORMS: &str = "\
 Known are read. or write. followed by p50 … p99.999, by the same of the slowest of N (p50of64), or by \
 mean, max, iops, mib_per_second or count; high., medium. or low. in front of a latency for the host \
 of that class, and ranked. for the number of classes that are no faster than the class above; busy1, \
-busy2plus and so on; slowdown1. or slowdown2. followed by p50 … p99.999 (how many times as late as its \
+busy2plus and so on; returned1, returned2plus and so on (stripe reads in per cent of which that many \
+members were failed fast or sent to a die that collected); slowdown1. or slowdown2. followed by p50 … p99.999 (how many times as late as its \
 median member the last of a stripe read comes, or the last but one); slowed1 and slowed2 (stripe \
 reads in per cent where that is more than 2), slowed_together (the second in per cent of the first); \
 and worst_drive., other_drives., drives_cv. or queue_correlation. followed by p50 … p99.999 or mean.";
@@ -137,8 +140,7 @@ impl FromStr for Metric {
             return Ok(Self::Plain(metric));
         }
         if let Some(members) = text.strip_prefix("busy") {
-            let (number, or_more) =
-                members.strip_suffix("plus").map_or((members, false), |number| (number, true));
+            let (number, or_more) = at_least(members);
             return number.parse().map(|n| Self::Busy(n, or_more)).map_err(|_| unknown());
         }
         if let Some(metric) = sub_reads::parse(text) {
@@ -174,6 +176,21 @@ impl FromStr for Metric {
                 .ok_or_else(unknown),
         }
     }
+}
+
+/// The share of stripe reads with exactly (`false`) or at least (`true`) so many members, in per
+/// cent; `counts` has those with 0, 1, … members.
+fn with_members(counts: &[u64], members: usize, or_more: bool) -> f64 {
+    let matching = match or_more {
+        true => counts.iter().skip(members).sum(),
+        false => counts.get(members).copied().unwrap_or(0),
+    };
+    percent(matching, counts.iter().sum())
+}
+
+/// The number of `2` or `2plus`, and whether more count too.
+fn at_least(text: &str) -> (&str, bool) {
+    text.strip_suffix("plus").map_or((text, false), |number| (number, true))
 }
 
 /// `99.9`, or `99.9of64`.
@@ -216,6 +233,8 @@ impl fmt::Display for Metric {
             }
             Self::Busy(members, false) => write!(f, "busy{members}"),
             Self::Busy(members, true) => write!(f, "busy{members}plus"),
+            Self::Returned(members, false) => write!(f, "{}{members}", sub_reads::RETURNED),
+            Self::Returned(members, true) => write!(f, "{}{members}plus", sub_reads::RETURNED),
             Self::Plain(metric) => f.write_str(metric.word()),
         }
     }
@@ -253,17 +272,12 @@ impl Metric {
                 let steps = QosClass::ALL.windows(2);
                 steps.filter(|step| of(step[1]) >= of(step[0])).count() as f64
             }
-            Self::Slowdown(..) | Self::Slowed(_) | Self::SlowedTogether | Self::OfDrives(..) => {
-                sub_reads::of(self, result).unwrap_or(0.0)
-            }
-            Self::Busy(members, or_more) => {
-                let counts = &result.busy_members;
-                let matching = match or_more {
-                    true => counts.iter().skip(members).sum(),
-                    false => counts.get(members).copied().unwrap_or(0),
-                };
-                percent(matching, counts.iter().sum())
-            }
+            Self::Slowdown(..)
+            | Self::Slowed(_)
+            | Self::SlowedTogether
+            | Self::OfDrives(..)
+            | Self::Returned(..) => sub_reads::of(self, result).unwrap_or(0.0),
+            Self::Busy(members, or_more) => with_members(&result.busy_members, members, or_more),
         }
     }
 
@@ -283,7 +297,9 @@ impl Metric {
             Self::Latency(..)
             | Self::OfClass(..)
             | Self::OfDrives(OfDrives::Worst | OfDrives::Others, _) => Unit::Time,
-            Self::Slowed(_) | Self::SlowedTogether | Self::Busy(..) => Unit::Percent,
+            Self::Slowed(_) | Self::SlowedTogether | Self::Busy(..) | Self::Returned(..) => {
+                Unit::Percent
+            }
             Self::Iops(_)
             | Self::Bandwidth(_)
             | Self::Slowdown(..)

@@ -11,6 +11,7 @@ use units::Duration;
 use workload::{Arrival, Replayed, Request, Workload, WorkloadError};
 
 /// What came of a setup.
+#[derive(Clone)]
 pub struct Outcome {
     /// One result per plan.
     pub results: Vec<RunResult>,

@@ -36,9 +36,7 @@ impl Source {
                 return Ok(Before(Preparing::Trace(Box::new(repeated))));
             }
             Self::Synthetic(synthetic) => synthetic.generator(capacity_bytes)?,
-            Self::Preset { preset, seed, requests, rate } => {
-                preset.generator(*seed, capacity_bytes, *requests, *rate)?
-            }
+            Self::Preset(source) => source.generator(capacity_bytes)?,
         };
         Ok(Before(Preparing::Generator(Box::new(generator.endless(seed)))))
     }

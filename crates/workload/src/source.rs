@@ -2,8 +2,8 @@
 
 use crate::error::{OptionError, TraceError, WorkloadError};
 use crate::{
-    Arrival, Counts, Detected, FileIdentity, Generator, Preset, Replayed, Request, Statistics,
-    Synthetic, Trace, TraceRequests, Transform, Transformed,
+    Arrival, Counts, Detected, FileIdentity, Generator, Preset, PresetSource, Replayed, Request,
+    Statistics, Synthetic, Trace, TraceRequests, Transform, Transformed,
 };
 
 /// Where the requests of a run come from.
@@ -14,16 +14,7 @@ pub enum Source {
     /// A workload in fio's words.
     Synthetic(Synthetic),
     /// A workload after Table 3 of the IODA paper.
-    Preset {
-        /// The row of the table.
-        preset: &'static Preset,
-        /// The seed of all draws.
-        seed: u64,
-        /// How many requests; as many as in the table if none.
-        requests: Option<u64>,
-        /// How many times faster they come.
-        rate: f64,
-    },
+    Preset(PresetSource),
 }
 
 /// A trace and what is done to it.
@@ -46,15 +37,9 @@ impl Source {
                 let generator = synthetic.generator(capacity_bytes)?;
                 Ok(Workload::generated(generator, synthetic.description()))
             }
-            Self::Preset { preset, seed, requests, rate } => {
-                let generator = preset.generator(*seed, capacity_bytes, *requests, *rate)?;
-                let description = format!(
-                    "preset {} ({}), {} requests, {rate} times as fast, footprint {}, seed {seed}",
-                    preset.name,
-                    preset.description,
-                    requests.unwrap_or(preset.requests),
-                    units::Bytes(preset.footprint_bytes(capacity_bytes)),
-                );
+            Self::Preset(source) => {
+                let generator = source.generator(capacity_bytes)?;
+                let description = source.description(capacity_bytes);
                 Ok(Workload::generated(generator, description))
             }
         }
@@ -182,7 +167,7 @@ impl Iterator for Workload {
 impl From<&'static Preset> for Source {
     /// The whole preset at its own speed, with seed 1.
     fn from(preset: &'static Preset) -> Self {
-        Self::Preset { preset, seed: 1, requests: None, rate: 1.0 }
+        Self::Preset(PresetSource::new(preset, 1))
     }
 }
 

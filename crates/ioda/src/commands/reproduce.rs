@@ -12,12 +12,14 @@ use crate::talk::Talk;
 use clap::Args;
 use document::{Figure, PlanNumbers, Reproduction, Spool};
 use lab::LabArgs;
+use report::published::PublishedTable;
 use report::{Claim, ClaimKind, Comparison, seeds};
 use std::path::{Path, PathBuf};
 use study::Failure;
 use study::Watch;
 use study::experiment::{
-    self, Done, Event, Experiment, Group, How, Judged, KeptResults, Page, Suites, pages,
+    self, Done, Event, Experiment, Group, How, Judged, KeptResults, Page, Suites, beside, pages,
+    statement,
 };
 use study::values::quantity::Text;
 use study::values::words::Wait;
@@ -30,6 +32,8 @@ Examples:
   ioda reproduce --filter ttflash --junit claims.xml --strict
                                        claims about TTFLASH, as test cases for a build server
   ioda reproduce --output pages          one page per workload in the folder `pages`
+  ioda reproduce --statements page.md  the statements of the papers with their verdicts, as a page
+  ioda reproduce 6 --published page.md  percentiles of the papers' artifact beside ours, as a page
   ioda reproduce --results runs        keeps each result in the folder `runs`: the same command goes
                                        on there after an interrupt
   ioda reproduce 5a --seeds 3          what holds with three seeds; claims are judged for each
@@ -78,9 +82,17 @@ pub(crate) struct ReproduceArgs {
     /// laboratory (`lab/`), where time is virtual, every single request is compared [default: spin]
     #[arg(long, value_name = "HOW")]
     wait: Option<Text<Wait>>,
-    /// Exit with 1 if a claim does not hold
+    /// Exit with 1 if a claim does not hold; claims of statements that have another verdict than
+    /// `open`, and their evidence, count as holding
     #[arg(long)]
     strict: bool,
+    /// Write the statements of the papers and their verdicts as Markdown; `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    statements: Option<PathBuf>,
+    /// Write the numbers that others have published, each beside ours, as Markdown; `-` for standard
+    /// output
+    #[arg(long, value_name = "FILE")]
+    published: Option<PathBuf>,
     /// Everything as JSON.
     #[command(flatten)]
     json: JsonArgs,
@@ -111,10 +123,17 @@ pub(crate) struct ReproduceArgs {
 pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
     let goes_to_stdout =
         |path: &Option<PathBuf>| path.as_deref().is_some_and(study::files::is_stdout);
-    if args.json.is_printed() && goes_to_stdout(&args.junit) {
-        return Err(Failure::usage(
-            "--json and --junit cannot both go to standard output; name a file for one of them",
-        ));
+    let printed = [
+        ("--json", args.json.is_printed()),
+        ("--junit", goes_to_stdout(&args.junit)),
+        ("--statements", goes_to_stdout(&args.statements)),
+        ("--published", goes_to_stdout(&args.published)),
+    ];
+    let mut printed = printed.into_iter().filter(|(_, is_printed)| *is_printed);
+    if let (Some((one, _)), Some((other, _))) = (printed.next(), printed.next()) {
+        return Err(Failure::usage(format!(
+            "{one} and {other} cannot both go to standard output; name a file for one of them"
+        )));
     }
     let is_named = |name: &str| args.experiments.iter().any(|one| one == name);
     if is_named(experiment::lab::NAME) {
@@ -212,6 +231,7 @@ struct Outputs<'a> {
     claims: Vec<Claim>,
     figures: Vec<Figure>,
     plans: Vec<PlanNumbers>,
+    published: Vec<PublishedTable>,
     suites: Suites,
 }
 
@@ -233,22 +253,28 @@ impl<'a> Outputs<'a> {
             claims: Vec::new(),
             figures: Vec::new(),
             plans: Vec::new(),
+            published: Vec::new(),
             suites: Suites::new(args.quick),
         })
     }
 
     /// Whether results go to standard output as a document, instead of tables.
     fn is_document_printed(&self) -> bool {
-        let junit = self.args.junit.as_deref();
-        self.args.json.is_printed() || junit.is_some_and(study::files::is_stdout)
+        let Self { args, .. } = self;
+        let files = [&args.junit, &args.statements, &args.published].map(Option::as_deref);
+        let is_printed = files.into_iter().flatten().any(study::files::is_stdout);
+        self.args.json.is_printed() || is_printed
     }
 
     /// Shows an experiment.
     fn judged(&mut self, judged: &Judged<'_>) -> Result<(), Failure> {
         let (experiment, own, claims) = judged;
+        let published = beside::tables(experiment, own);
         if !self.is_document_printed() {
             self.text += &experiment::figure(experiment, own, claims)?;
+            self.text += &beside::render(&published);
         }
+        self.published.extend(published);
         self.suites.add(&experiment.id, claims);
         self.claims.extend(claims.iter().cloned());
         if self.args.json.path().is_none() && self.args.output.is_none() {
@@ -286,15 +312,36 @@ impl<'a> Outputs<'a> {
     /// Writes and prints what is left to say.
     fn finish(self) -> Result<Code, Failure> {
         let is_document_printed = self.is_document_printed();
-        let Self { args, claims, figures, plans, suites, .. } = self;
-        let holds = claims.iter().all(|claim| claim.holds);
+        let Self { args, claims, figures, plans, published, suites, .. } = self;
+        let papers = match args.folder {
+            None => statement::builtin()?,
+            Some(_) => Vec::new(),
+        };
+        let statements = statement::judge(&papers, &claims);
+        let holds = claims.iter().all(|claim| statement::is_settled(&statements, claim));
         let over_seeds = seeds::over_seeds(&claims);
         let mut conclusion = seeds::render(&over_seeds);
         conclusion += &self::conclusion(&claims, args.quick && !self.summaries.is_empty());
+        conclusion += &statement::render(&papers, &statements);
+        if let Some(path) = &args.statements {
+            output::write(path, report::statements::page(&statements).trim_end())?;
+        }
+        if let Some(path) = &args.published {
+            output::write(path, report::published::page(&published).trim_end())?;
+        }
         if let Some((path, workloads)) = args.json.path().zip(self.workloads) {
             let smoke = args.quick.then(|| experiment::SMOKE.to_owned());
             let notes = smoke.into_iter().collect();
-            let document = Reproduction { claims, workloads, figures, plans, over_seeds, notes };
+            let document = Reproduction {
+                statements,
+                claims,
+                workloads,
+                figures,
+                plans,
+                published,
+                over_seeds,
+                notes,
+            };
             output::stream(path, |out| report::schema::write(out, &document))?;
         }
         if let Some(path) = &args.junit {
@@ -367,7 +414,11 @@ fn conclusion(claims: &[Claim], is_smoke: bool) -> String {
     if is_smoke {
         text += &format!("\n{}\n", study::table::paragraph(experiment::SMOKE, 0).trim_end());
     }
-    for (kind, whose) in [(ClaimKind::Article, "of the articles"), (ClaimKind::Ours, "of ours")] {
+    let kinds = [
+        (ClaimKind::Article, "of the papers", "docs/claims.md"),
+        (ClaimKind::Ours, "of ours", "docs/figures.md"),
+    ];
+    for (kind, whose, page) in kinds {
         let of_kind = || claims.iter().filter(|claim| claim.kind == kind);
         let failed: Vec<&str> =
             of_kind().filter(|claim| !claim.holds).map(|claim| claim.id.as_str()).collect();
@@ -378,7 +429,7 @@ fn conclusion(claims: &[Claim], is_smoke: bool) -> String {
         text += &format!("\n{} of {all} claims {whose} hold", all - failed.len());
         match failed.as_slice() {
             [] => text += ".\n",
-            _ => text += &format!("; these do not: {}. See docs/claims.md.\n", failed.join(", ")),
+            _ => text += &format!("; these do not: {}. See {page}.\n", failed.join(", ")),
         }
     }
     text

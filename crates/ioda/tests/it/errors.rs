@@ -9,7 +9,7 @@ const DATA: i32 = 3;
 
 #[test]
 fn bad_usage_is_refused_with_a_sentence() {
-    let cases: [&[&str]; 81] = [
+    let cases: [&[&str]; 86] = [
         &["compare", "--config", "unknown-key.toml"],
         &["compare", "--config", "no-such.toml"],
         &["compare", "--config", "no-channels.toml"],
@@ -48,6 +48,11 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["compare", "tpcc", "--bs", "4k"],
         &["compare", "tpcc", "--format", "msr"],
         &["compare", "tpcc", "--close-gaps", "60s"],
+        &["compare", "tpcc", "--burst", "0.5"],
+        &["compare", "tpcc", "--burst-gap", "3"],
+        &["compare", "backwards.csv", "--hot-drive", "50%"],
+        &["compare", "synthetic", "--burst", "4"],
+        &["compare", "--ages", "5"],
         &["trace", "inspect", "backwards.csv", "--close-gaps", "0s"],
         &["compare", "tpcc", "--rerate", "0"],
         &["compare", "tpcc", "--rerate", "20dwp"],

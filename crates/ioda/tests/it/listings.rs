@@ -57,7 +57,10 @@ fn experiments_are_listed_and_run_quickly() {
     titles.dedup();
     assert_eq!(titles.len(), count, "every run has a name of its own");
     let plans = document["plans"].as_array().unwrap();
-    assert_eq!(plans.len(), 6 + 36, "six drives of Table 2, and in six widths each of Figure 4a");
+    let of = |id: &str| plans.iter().filter(|plan| plan["experiment"] == id).count();
+    let (drives, changed) = (6, 6);
+    assert_eq!(of("table-2"), drives + changed, "six drives, and each with a value changed");
+    assert_eq!(of("figure-4a"), 6 * drives + changed, "six drives in six widths, and as printed");
     assert_eq!(plans[0]["numbers"]["printed.tw_burst_ms"], 256.0);
     let claims = document["claims"].as_array().unwrap();
     assert!(claims.len() >= 20);
@@ -105,6 +108,41 @@ fn experiments_about_plans_need_no_runs() {
     assert_eq!((nothing.code, nothing.stdout.as_str()), (2, ""));
     let both = ioda(&["reproduce", "--experiments", path, "--json", "--junit", "-"]);
     assert_eq!((both.code, both.stdout.as_str()), (2, ""));
+}
+
+#[test]
+fn published_numbers_stand_beside_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let experiment = |numbers: &str| {
+        let text = format!(
+            "id = 'mine'\nfigure = 'Mine'\ntitle = 'a test'\npolicies = ['base', 'ioda']\n\
+             shows = ['read.p50']\nclaims = []\n[[workloads]]\nname = 'exch'\n\
+             [[published]]\nsource = 'another paper'\nmetrics = ['read.p50', 'read.p99']\n\
+             [published.numbers.exch]\n{numbers}\n"
+        );
+        std::fs::write(folder.path().join("mine.toml"), text).unwrap();
+        let path = folder.path().to_str().unwrap().to_owned();
+        move |more: &[&str]| {
+            ioda(&[&["reproduce", "--experiments", &path, "--quick", "-q"], more].concat())
+        }
+    };
+    let page = experiment("ioda = [81, 5000.5]")(&["--published", "-"]);
+    assert_eq!((page.code, page.stderr.as_str()), (0, ""));
+    let start = "# Published numbers beside ours\n\n## Mine: a test\n\nOurs / another paper.\n\n\
+        | workload | metric | IODA |\n|---|---|---|\n| exch | read.p50 | ";
+    assert!(page.stdout.starts_with(start), "{}", page.stdout);
+    assert!(page.stdout.contains(" / 81.0us |\n"), "{}", page.stdout);
+    assert!(page.stdout.contains(" / 5.00ms |\n"), "{}", page.stdout);
+    let json = experiment("ioda = [81, 5000.5]")(&["--json"]).json();
+    assert_eq!(json["published"][0]["rows"][1]["cells"][0]["published"], 5000.5);
+    for (numbers, why) in [
+        ("ideal = [1, 2]", "published numbers: there is no series \"ideal\""),
+        ("base = [1]", "published numbers: exch under base has 1, but there are 2 metrics"),
+    ] {
+        let refused = experiment(numbers)(&[]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    }
 }
 
 #[test]

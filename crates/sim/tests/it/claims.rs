@@ -9,7 +9,7 @@ use ioda_sim::{
 };
 use std::collections::BTreeSet;
 use units::{Duration, Instant, Ratio};
-use workload::{Arrival, Op, Request, Source, WorkloadError};
+use workload::{Arrival, Op, PresetSource, Request, Source, WorkloadError};
 
 /// The artifact's drive with a quarter of its pages per block, so that a run is short.
 fn quarter_artifact() -> ssd::Config {
@@ -21,8 +21,10 @@ fn quarter_artifact() -> ssd::Config {
 /// The preset at `share` of the load that the windows of `plan` can sustain, and its rate.
 fn sustainable(plan: &Plan, preset: &str, requests: u64, share: f64) -> Source {
     let preset = workload::preset(preset).unwrap();
-    let source =
-        |requests, rate| Source::Preset { preset, seed: 1, requests: Some(requests), rate };
+    let source = |requests, rate| {
+        let requests = Some(requests);
+        Source::Preset(PresetSource { requests, rate, ..PresetSource::new(preset, 1) })
+    };
     let sample = source(20_000, 1.0).open(plan.capacity_bytes().unwrap()).unwrap();
     let sample: Vec<Request> = sample.map(Result::unwrap).collect();
     let seconds = sample.last().unwrap().at.since(Instant::ZERO).as_secs_f64();
@@ -93,8 +95,9 @@ fn ioda_keeps_its_contract_and_stays_close_to_ideal() {
     let mut drive = quarter_artifact();
     // TW_burst of a drive of a quarter of the size is a quarter as long.
     drive.name = String::from("quarter of femu-artifact");
-    let plans: Vec<Plan> =
+    let mut plans: Vec<Plan> =
         policies.map(|policy| plan(drive.clone(), Level::Raid5, 4, policy)).to_vec();
+    plans.iter_mut().for_each(|plan| plan.measured.sub_reads = true);
     let source = sustainable(&plans[0], "tpcc", 160_000, 0.9);
     let results = compare(&plans, &source, 2);
     let [base, iod1, iod2, ioda, ideal] = &results[..] else { unreachable!() };
@@ -125,6 +128,17 @@ fn ioda_keeps_its_contract_and_stays_close_to_ideal() {
         );
     }
     assert!(base.busy_members[2..].iter().sum::<u64>() > 0, "without windows there are some");
+    let returned = |result: &RunResult| result.sub_reads.as_ref().unwrap().returned_busy.clone();
+    assert_eq!(returned(ideal)[1..].iter().sum::<u64>(), 0, "no collections, none busy");
+    assert_eq!(returned(ioda)[2..].iter().sum::<u64>(), 0, "{:?}", returned(ioda));
+    assert!(returned(iod1)[2] > 0, "reconstructions meet collections: {:?}", returned(iod1));
+    for result in &results {
+        let counts = returned(result);
+        let all = result.busy_members.iter().sum::<u64>();
+        assert!(counts.iter().sum::<u64>() <= all, "{counts:?} of {all} stripe reads");
+    }
+    let [one, several]: [u64; 2] = [1, 2].map(|least| returned(base)[least..].iter().sum());
+    assert!(one > 1_000 && several < one / 5, "{:?}", returned(base));
 }
 
 #[test]

@@ -80,6 +80,9 @@ pub struct Timing {
     pub pcie_bytes_per_second: Option<u64>,
     /// From the arrival of a command to its fast failure (IODA §4.2.1: 1 µs over PCIe).
     pub fail_fast: Duration,
+    /// Step to which the busy remaining time of a fast failure is rounded up, so that it tells less
+    /// of the inside of the drive (IODA §7.3); zero for the exact time.
+    pub busy_time_step: Duration,
     /// What the controller and its firmware add to a read of flash. It keeps nothing busy.
     pub read_overhead: Duration,
     /// For how long a command keeps the link to the host busy besides its data, in its direction:

@@ -542,6 +542,7 @@ pub(super) fn build(row: &Row) -> Config {
         transfer,
         pcie_bytes_per_second: Some(link),
         fail_fast: Duration::from_micros(1),
+        busy_time_step: Duration::ZERO,
         read_overhead: Duration::from_micros(row.read_alone).saturating_sub(read),
         command,
         write_command: Duration::ZERO,

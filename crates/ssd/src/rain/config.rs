@@ -25,6 +25,9 @@ pub struct RainConfig {
     pub width: u32,
     /// Pages on a die that collects are computed from the rest of their stripe (TTFLASH §4.3).
     pub tolerant_reads: bool,
+    /// Such pages are computed even where the additional reads are worth more than the wait
+    /// (TTFLASH §4.3, "greedy").
+    pub greedy_reads: bool,
     /// Whether the dies of a plane group take turns in collecting.
     pub rotation: Rotation,
     /// Time to compute a page from the rest of its stripe, once that is there (TTFLASH §4.3: below
@@ -42,6 +45,7 @@ impl RainConfig {
         Self {
             width,
             tolerant_reads: true,
+            greedy_reads: false,
             rotation: Rotation::On,
             xor: Duration::from_micros(3),
             wear_leveling: None,

@@ -51,7 +51,7 @@ impl Striped {
         let (groups, data) = (stripes.layout.groups.count, stripes.layout.data());
         Self {
             chooser: Chooser::new(groups, data, buffer.capacity()),
-            reconstructions: Reconstructions::new(config.tolerant_reads, config.xor),
+            reconstructions: Reconstructions::new(&config),
             wear: WearLeveling::new(groups, config.wear_leveling),
             stripes,
             buffer,

@@ -6,6 +6,7 @@ use crate::flash::Flash;
 use crate::link::HostLink;
 use crate::media::Media;
 use crate::placement::Location;
+use crate::rain::config::RainConfig;
 use crate::rain::layout::{set_of, slots};
 use crate::rain::stripes::Stripes;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -39,6 +40,8 @@ pub(crate) type ByStripe = Vec<(u32, u32)>;
 pub(crate) struct Reconstructions {
     /// Whether reads are served this way at all.
     tolerant_reads: bool,
+    /// Whether they are at any price.
+    greedy_reads: bool,
     /// Time to compute a page from the rest of its stripe.
     xor: Duration,
     parts: Slab<Reconstruction>,
@@ -49,10 +52,11 @@ pub(crate) struct Reconstructions {
 }
 
 impl Reconstructions {
-    pub(crate) fn new(tolerant_reads: bool, xor: Duration) -> Self {
+    pub(crate) fn new(config: &RainConfig) -> Self {
         Self {
-            tolerant_reads,
-            xor,
+            tolerant_reads: config.tolerant_reads,
+            greedy_reads: config.greedy_reads,
+            xor: config.xor,
             parts: Slab::new(),
             stripes: BTreeMap::new(),
             computing: VecDeque::new(),
@@ -82,10 +86,69 @@ impl Reconstructions {
         while begin < pages.len() {
             let (stripe, slot) = stripes.layout.slot_of(first + begin as u32);
             let end = pages.len().min(begin + (stripes.layout.data() - slot) as usize);
-            any |= mark_in_stripe(now, stripe, slot, &mut pages[begin..end], stripes, flash);
+            let pages = &mut pages[begin..end];
+            any |= self.mark_in_stripe(now, stripe, slot, pages, stripes, flash);
             begin = end;
         }
         any
+    }
+
+    /// The same as [`Reconstructions::mark`] for the pages from `slot` on of one stripe.
+    fn mark_in_stripe<O: Observe>(
+        &self,
+        now: Instant,
+        stripe: u32,
+        slot: u32,
+        pages: &mut [Location],
+        stripes: &Stripes,
+        flash: &Flash<O>,
+    ) -> bool {
+        let on_flash = pages.iter().zip(slot..).filter(|&(&page, _)| page != Location::Buffered);
+        let read = set_of(on_flash.map(|(_, slot)| slot));
+        let blocked = stripes.slots_on_collecting_dies(stripe, read, flash);
+        if blocked == 0 || !self.is_worth_it(now, stripe, read, blocked, stripes, flash) {
+            return false;
+        }
+        pages[(blocked.trailing_zeros() - slot) as usize] = Location::Reconstructed;
+        true
+    }
+
+    /// Whether the page in the slot `blocked` is had sooner by reading the rest of its stripe, of
+    /// which the command reads the slots `read` anyway.
+    ///
+    /// With the whole stripe, the parity takes the place of the page. Otherwise the additional reads
+    /// get in the way of others, and only pay if what is left of the collection exceeds
+    /// `B × (t_r + t_transfer)`, `B` being those of their channels that are busy (TTFLASH §4.3).
+    fn is_worth_it<O: Observe>(
+        &self,
+        now: Instant,
+        stripe: u32,
+        read: u64,
+        blocked: u64,
+        stripes: &Stripes,
+        flash: &Flash<O>,
+    ) -> bool {
+        let layout = &stripes.layout;
+        let all = stripes.order.all() | 1 << layout.data();
+        let rest = all & !blocked;
+        // One parity makes up for one page.
+        if blocked.count_ones() > 1
+            || stripes.slots_on_collecting_dies(stripe, rest, flash) != 0
+            || stripes.waits_to_be_mapped(stripe).is_some()
+        {
+            return false;
+        }
+        let additional = rest & !read;
+        if self.greedy_reads || additional.count_ones() <= 1 {
+            return true;
+        }
+        let place = layout.place(stripe);
+        let channels = slots(additional)
+            .map(|slot| flash.dies().channel_of(layout.die_at(stripe, slot, place)));
+        let busy_channels =
+            channels.filter(|&channel| flash.dies().is_channel_busy(channel)).count();
+        let die = layout.die_at(stripe, blocked.trailing_zeros(), place);
+        flash.collection_left(now, die) > flash.dies().times().read_service * busy_channels as u64
     }
 
     /// Whether a read of this page alone would be reconstructed if its die collected.
@@ -97,7 +160,7 @@ impl Reconstructions {
         flash: &Flash<O>,
     ) -> bool {
         let (stripe, slot) = stripes.layout.slot_of(logical);
-        self.tolerant_reads && is_worth_it(now, stripe, 1 << slot, 1 << slot, stripes, flash)
+        self.tolerant_reads && self.is_worth_it(now, stripe, 1 << slot, 1 << slot, stripes, flash)
     }
 
     /// Begins to reconstruct the marked `pages` of a command. Returns the reconstructions by
@@ -216,59 +279,4 @@ impl Reconstructions {
         assert_eq!(begun as usize, self.parts.len(), "pages that are being reconstructed");
         assert!(self.computing.iter().is_sorted_by_key(|computing| computing.at));
     }
-}
-
-/// The same as [`Reconstructions::mark`] for the pages from `slot` on of one stripe.
-fn mark_in_stripe<O: Observe>(
-    now: Instant,
-    stripe: u32,
-    slot: u32,
-    pages: &mut [Location],
-    stripes: &Stripes,
-    flash: &Flash<O>,
-) -> bool {
-    let on_flash = pages.iter().zip(slot..).filter(|&(&page, _)| page != Location::Buffered);
-    let read = set_of(on_flash.map(|(_, slot)| slot));
-    let blocked = stripes.slots_on_collecting_dies(stripe, read, flash);
-    if blocked == 0 || !is_worth_it(now, stripe, read, blocked, stripes, flash) {
-        return false;
-    }
-    pages[(blocked.trailing_zeros() - slot) as usize] = Location::Reconstructed;
-    true
-}
-
-/// Whether the page in the slot `blocked` is had sooner by reading the rest of its stripe, of
-/// which the command reads the slots `read` anyway.
-///
-/// With the whole stripe, the parity takes the place of the page. Otherwise the additional reads
-/// get in the way of others, and only pay if what is left of the collection exceeds
-/// `B × (t_r + t_transfer)`, `B` being those of their channels that are busy.
-fn is_worth_it<O: Observe>(
-    now: Instant,
-    stripe: u32,
-    read: u64,
-    blocked: u64,
-    stripes: &Stripes,
-    flash: &Flash<O>,
-) -> bool {
-    let layout = &stripes.layout;
-    let all = stripes.order.all() | 1 << layout.data();
-    let rest = all & !blocked;
-    // One parity makes up for one page.
-    if blocked.count_ones() > 1
-        || stripes.slots_on_collecting_dies(stripe, rest, flash) != 0
-        || stripes.waits_to_be_mapped(stripe).is_some()
-    {
-        return false;
-    }
-    let additional = rest & !read;
-    if additional.count_ones() <= 1 {
-        return true;
-    }
-    let place = layout.place(stripe);
-    let channels =
-        slots(additional).map(|slot| flash.dies().channel_of(layout.die_at(stripe, slot, place)));
-    let busy_channels = channels.filter(|&channel| flash.dies().is_channel_busy(channel)).count();
-    let die = layout.die_at(stripe, blocked.trailing_zeros(), place);
-    flash.collection_left(now, die) > flash.dies().times().read_service * busy_channels as u64
 }

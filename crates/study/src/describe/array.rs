@@ -245,8 +245,10 @@ fn features(drive: &Config) -> String {
 /// Parity within the drive.
 fn rain_words(rain: RainConfig) -> String {
     let mut text = format!("RAIN {}+1", rain.width - 1);
-    if rain.tolerant_reads {
-        text += ", tolerant reads";
+    match (rain.tolerant_reads, rain.greedy_reads) {
+        (true, true) => text += ", greedy tolerant reads",
+        (true, false) => text += ", tolerant reads",
+        (false, _) => {}
     }
     match rain.rotation {
         Rotation::Off => {}

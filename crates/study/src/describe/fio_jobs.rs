@@ -3,7 +3,7 @@
 use report::fio::{Job, Steps};
 use sim::LatencySummary;
 use units::{Duration, GIB, KIB, MIB};
-use workload::{Arrival, Preset, Rw, Source, Synthetic};
+use workload::{Arrival, PresetSource, Rw, Source, Synthetic};
 
 /// A job whose requests come from `source`.
 pub fn job(source: &Source, read: &LatencySummary, write: &LatencySummary) -> Job {
@@ -18,7 +18,7 @@ fn steps(latency: &LatencySummary) -> Steps {
 fn options(source: &Source) -> Vec<(&'static str, String)> {
     match source {
         Source::Synthetic(synthetic) => of_synthetic(synthetic),
-        Source::Preset { preset, requests, rate, .. } => of_preset(preset, *requests, *rate),
+        Source::Preset(source) => of_preset(source),
         Source::Trace(source) => {
             vec![("read_iolog", source.trace.path().display().to_string())]
         }
@@ -61,7 +61,8 @@ fn of_synthetic(synthetic: &Synthetic) -> Vec<(&'static str, String)> {
 }
 
 /// What fio's words say of a preset: its sizes and arrivals have distributions of their own.
-fn of_preset(preset: &Preset, requests: Option<u64>, rate: f64) -> Vec<(&'static str, String)> {
+fn of_preset(source: &PresetSource) -> Vec<(&'static str, String)> {
+    let PresetSource { preset, requests, rate, .. } = source;
     let rate_iops = rate / preset.mean_interval.as_secs_f64();
     vec![
         ("rw", Rw::RandRw.to_string()),
@@ -136,7 +137,11 @@ mod tests {
     #[test]
     fn a_preset_has_its_mix_its_sizes_and_its_rate() {
         let preset = workload::preset("tpcc").unwrap();
-        let source = Source::Preset { preset, seed: 1, requests: Some(10), rate: 0.5 };
+        let source = Source::Preset(PresetSource {
+            requests: Some(10),
+            rate: 0.5,
+            ..PresetSource::new(preset, 1)
+        });
         let text = text(&source);
         assert!(text.starts_with("rw=randrw rwmixread="), "{text}");
         let rate = 0.5 / preset.mean_interval.as_secs_f64();

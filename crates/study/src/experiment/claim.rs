@@ -13,7 +13,7 @@ pub struct Expectation {
     pub id: String,
     /// The claim in a sentence.
     pub statement: String,
-    /// Who claims it: `article`, or `ours`.
+    /// Who claims it: `article`, `ours`, or `evidence` for what shows why a statement does not hold.
     pub kind: ClaimKind,
     /// Where the article says it, such as `§4.2.1, Figure 5` [default: the experiment's figure].
     #[serde(default)]
@@ -29,8 +29,8 @@ pub struct Expectation {
     /// The workloads that it is about [default: all].
     #[serde(default)]
     pub workloads: Vec<String>,
-    /// Whether it must hold for each workload, for their mean, or for all of them together
-    /// [default: each].
+    /// Whether it must hold for each workload, for most or almost all of them, for their mean, or for
+    /// all of them together [default: each].
     #[serde(default)]
     pub over: Over,
     /// How it is checked.
@@ -41,10 +41,22 @@ pub struct Expectation {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// `article`, if its words or figures say the limit; else `ours`.
-    pub from: ClaimKind,
+    /// Its source.
+    pub from: LimitSource,
     /// The article's words, or our reason, which was written down before the run.
     pub because: String,
+}
+
+/// The source of a limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LimitSource {
+    /// Words or figures of the article.
+    Article,
+    /// Raw data of the article's public artifact.
+    Artifact,
+    /// We.
+    Ours,
 }
 
 /// A limit that was given up.
@@ -64,12 +76,27 @@ pub enum Over {
     /// Each workload.
     #[default]
     Each,
+    /// More than half of the workloads.
+    Most,
+    /// All workloads but one.
+    AlmostAll,
     /// The mean over the workloads, of quotients where numbers are compared: what an article means
     /// by "on average".
     Mean,
     /// All workloads together: numbers are added up before they are compared, so that the workload
     /// with the largest numbers counts most.
     Total,
+}
+
+impl Over {
+    /// Number of `workloads` for which a claim may fail.
+    pub(super) fn most_failures(self, workloads: usize) -> usize {
+        match self {
+            Self::Each | Self::Mean | Self::Total => 0,
+            Self::Most => workloads.saturating_sub(1) / 2,
+            Self::AlmostAll => usize::from(workloads > 1),
+        }
+    }
 }
 
 impl Expectation {
@@ -82,7 +109,7 @@ impl Expectation {
         if !is_article && !self.article.is_empty() {
             return Err("it is ours, but has words of an article; leave article out".to_owned());
         }
-        if !is_article && self.limit.from == ClaimKind::Article {
+        if self.kind == ClaimKind::Ours && self.limit.from == LimitSource::Article {
             return Err("it is ours, so its limit cannot be the article's".to_owned());
         }
         if self.limit.because.trim().is_empty() {
@@ -104,6 +131,8 @@ impl Expectation {
         let limits = self.check.limits();
         match self.over {
             Over::Each => limits,
+            Over::Most => format!("{limits}, for more than half of the workloads"),
+            Over::AlmostAll => format!("{limits}, for all workloads but one"),
             Over::Mean => format!("{limits}, on average"),
             Over::Total => format!("{limits}, in total"),
         }
@@ -113,8 +142,9 @@ impl Expectation {
     pub(super) fn pedigree(&self) -> String {
         let Limit { from, because } = &self.limit;
         let mut text = match from {
-            ClaimKind::Article => format!("the article's: {because}"),
-            ClaimKind::Ours => format!("ours: {because}"),
+            LimitSource::Article => format!("the article's: {because}"),
+            LimitSource::Artifact => format!("the artifact's: {because}"),
+            LimitSource::Ours => format!("ours: {because}"),
         };
         for FormerLimit { limit, because } in &self.was {
             text += &format!("; was {limit}, and changed because {because}");

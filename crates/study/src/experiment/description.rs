@@ -3,6 +3,7 @@
 use super::claim::{Expectation, Over};
 use super::number::Number;
 use super::plan::Plan;
+use super::published::Published;
 use super::series::Subject;
 use super::series::Variant;
 use crate::failure::Failure;
@@ -21,12 +22,19 @@ const BUILTIN: &[(&str, &str)] = &[
     ("figure-1b.toml", include_str!("../../experiments/figure-1b.toml")),
     ("figure-1c.toml", include_str!("../../experiments/figure-1c.toml")),
     ("figure-1d.toml", include_str!("../../experiments/figure-1d.toml")),
+    ("table-1.toml", include_str!("../../experiments/table-1.toml")),
+    ("table-1-reads.toml", include_str!("../../experiments/table-1-reads.toml")),
     ("figure-4a.toml", include_str!("../../experiments/figure-4a.toml")),
+    ("figure-4c.toml", include_str!("../../experiments/figure-4c.toml")),
+    ("section-4.4.toml", include_str!("../../experiments/section-4.4.toml")),
     ("figure-5a.toml", include_str!("../../experiments/figure-5a.toml")),
     ("figure-5b.toml", include_str!("../../experiments/figure-5b.toml")),
+    ("figure-5-load.toml", include_str!("../../experiments/figure-5-load.toml")),
+    ("figure-5b-ages.toml", include_str!("../../experiments/figure-5b-ages.toml")),
     ("figure-6.toml", include_str!("../../experiments/figure-6.toml")),
     ("figure-7.toml", include_str!("../../experiments/figure-7.toml")),
     ("figure-8.toml", include_str!("../../experiments/figure-8.toml")),
+    ("figure-8-load.toml", include_str!("../../experiments/figure-8-load.toml")),
     ("figure-10a.toml", include_str!("../../experiments/figure-10a.toml")),
     ("figure-10b.toml", include_str!("../../experiments/figure-10b.toml")),
     ("figure-10c.toml", include_str!("../../experiments/figure-10c.toml")),
@@ -35,19 +43,25 @@ const BUILTIN: &[(&str, &str)] = &[
     ("figure-10f.toml", include_str!("../../experiments/figure-10f.toml")),
     ("figure-10g.toml", include_str!("../../experiments/figure-10g.toml")),
     ("figure-10h.toml", include_str!("../../experiments/figure-10h.toml")),
+    ("figure-10h-capacity.toml", include_str!("../../experiments/figure-10h-capacity.toml")),
     ("figure-10i.toml", include_str!("../../experiments/figure-10i.toml")),
     ("figure-10j.toml", include_str!("../../experiments/figure-10j.toml")),
     ("figure-10k.toml", include_str!("../../experiments/figure-10k.toml")),
     ("figure-10l.toml", include_str!("../../experiments/figure-10l.toml")),
+    ("figure-10l-sizes.toml", include_str!("../../experiments/figure-10l-sizes.toml")),
     ("table-4.toml", include_str!("../../experiments/table-4.toml")),
     ("figure-11a.toml", include_str!("../../experiments/figure-11a.toml")),
     ("figure-11b.toml", include_str!("../../experiments/figure-11b.toml")),
     ("figure-11c.toml", include_str!("../../experiments/figure-11c.toml")),
+    ("section-6.3.6.toml", include_str!("../../experiments/section-6.3.6.toml")),
+    ("section-6.3.6-load.toml", include_str!("../../experiments/section-6.3.6-load.toml")),
     ("figure-12.toml", include_str!("../../experiments/figure-12.toml")),
+    ("figure-12-level.toml", include_str!("../../experiments/figure-12-level.toml")),
     ("figure-13.toml", include_str!("../../experiments/figure-13.toml")),
     ("section-6.3.9.toml", include_str!("../../experiments/section-6.3.9.toml")),
     ("section-7.1.toml", include_str!("../../experiments/section-7.1.toml")),
     ("section-7.2.toml", include_str!("../../experiments/section-7.2.toml")),
+    ("section-7.3.toml", include_str!("../../experiments/section-7.3.toml")),
     ("section-7.4.toml", include_str!("../../experiments/section-7.4.toml")),
     ("tokens.toml", include_str!("../../experiments/tokens.toml")),
     ("quiet-steps.toml", include_str!("../../experiments/quiet-steps.toml")),
@@ -67,6 +81,16 @@ const BUILTIN: &[(&str, &str)] = &[
     ("ttflash-10-small.toml", include_str!("../../experiments/ttflash-10-small.toml")),
     ("ttflash-6.5.toml", include_str!("../../experiments/ttflash-6.5.toml")),
     ("ttflash-11.toml", include_str!("../../experiments/ttflash-11.toml")),
+    ("ttflash-4.1.toml", include_str!("../../experiments/ttflash-4.1.toml")),
+    ("ttflash-4.3.toml", include_str!("../../experiments/ttflash-4.3.toml")),
+    ("ttflash-7-msnfs.toml", include_str!("../../experiments/ttflash-7-msnfs.toml")),
+    ("ttflash-rates-6.toml", include_str!("../../experiments/ttflash-rates-6.toml")),
+    ("ttflash-rates-dtrs.toml", include_str!("../../experiments/ttflash-rates-dtrs.toml")),
+    ("ttflash-rates-tpcc.toml", include_str!("../../experiments/ttflash-rates-tpcc.toml")),
+    ("ttflash-rates-t2.toml", include_str!("../../experiments/ttflash-rates-t2.toml")),
+    ("ttflash-9c-printed.toml", include_str!("../../experiments/ttflash-9c-printed.toml")),
+    ("ttflash-10-runs.toml", include_str!("../../experiments/ttflash-10-runs.toml")),
+    ("ttflash-6.5-sizes.toml", include_str!("../../experiments/ttflash-6.5-sizes.toml")),
     ("degraded-2.toml", include_str!("../../experiments/degraded-2.toml")),
     ("degraded-5.toml", include_str!("../../experiments/degraded-5.toml")),
     ("degraded-6.toml", include_str!("../../experiments/degraded-6.toml")),
@@ -78,7 +102,16 @@ const BUILTIN: &[(&str, &str)] = &[
     ("degraded-12.toml", include_str!("../../experiments/degraded-12.toml")),
     ("degraded-13.toml", include_str!("../../experiments/degraded-13.toml")),
     ("degraded-hot.toml", include_str!("../../experiments/degraded-hot.toml")),
+    ("degraded-storm.toml", include_str!("../../experiments/degraded-storm.toml")),
+    ("degraded-alone.toml", include_str!("../../experiments/degraded-alone.toml")),
+    ("degraded-blocks.toml", include_str!("../../experiments/degraded-blocks.toml")),
     ("degraded-table-4.toml", include_str!("../../experiments/degraded-table-4.toml")),
+    ("degraded-reads.toml", include_str!("../../experiments/degraded-reads.toml")),
+    ("degraded-even.toml", include_str!("../../experiments/degraded-even.toml")),
+    ("degraded-fill.toml", include_str!("../../experiments/degraded-fill.toml")),
+    ("degraded-13-128gb.toml", include_str!("../../experiments/degraded-13-128gb.toml")),
+    ("degraded-7-hm_1.toml", include_str!("../../experiments/degraded-7-hm_1.toml")),
+    ("degraded-capacity.toml", include_str!("../../experiments/degraded-capacity.toml")),
     ("plmlight-2.toml", include_str!("../../experiments/plmlight-2.toml")),
     ("plmlight-4.toml", include_str!("../../experiments/plmlight-4.toml")),
     ("plmlight-5.toml", include_str!("../../experiments/plmlight-5.toml")),
@@ -86,6 +119,8 @@ const BUILTIN: &[(&str, &str)] = &[
     ("plmlight-8.toml", include_str!("../../experiments/plmlight-8.toml")),
     ("plmlight-9.toml", include_str!("../../experiments/plmlight-9.toml")),
     ("plmlight-10.toml", include_str!("../../experiments/plmlight-10.toml")),
+    ("plmlight-program.toml", include_str!("../../experiments/plmlight-program.toml")),
+    ("plmlight-counts.toml", include_str!("../../experiments/plmlight-counts.toml")),
 ];
 
 /// One experiment.
@@ -121,6 +156,9 @@ pub struct Experiment {
     pub shows: Vec<Text<Number>>,
     /// What is claimed about it, by the article or by us.
     pub claims: Vec<Expectation>,
+    /// Numbers that others have published about it, shown beside ours.
+    #[serde(default)]
+    pub published: Vec<Published>,
 }
 
 impl Experiment {
@@ -132,7 +170,8 @@ impl Experiment {
     /// The numbers that it shows or claims something about.
     pub fn numbers(&self) -> impl Iterator<Item = Number> {
         let claimed = self.claims.iter().flat_map(|claim| claim.check.numbers());
-        self.shows.iter().map(|text| text.value).chain(claimed)
+        let published = self.published.iter().flat_map(|published| &published.metrics);
+        self.shows.iter().chain(published).map(|text| text.value).chain(claimed)
     }
 
     /// Its seeds, if it has several; else that of its setup.
@@ -169,6 +208,13 @@ impl Experiment {
         self.check_plans().map_err(|why| Failure::usage(format!("{name}: {why}")))?;
         self.check_variants(name)?;
         self.check_seeds().map_err(|why| Failure::usage(format!("{name}: {why}")))?;
+        for published in &self.published {
+            let series = self.series();
+            let names = series.iter().map(|one| one.name.as_str());
+            let is_series = |name: &str| series.iter().any(|one| one.is_called(name));
+            let checked = published.check(&self.tables(), names, is_series);
+            checked.map_err(|why| Failure::usage(format!("{name}: {why}")))?;
+        }
         check_claims(name, &self.claims, &self.subject())
     }
 

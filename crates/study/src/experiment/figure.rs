@@ -46,6 +46,7 @@ pub(super) fn verdicts(claims: &[Claim]) -> String {
         text += &match claim.kind {
             ClaimKind::Article => format!("  article  {} ({})\n", claim.article, claim.figure),
             ClaimKind::Ours => "  article  says nothing about it; the claim is ours\n".to_owned(),
+            ClaimKind::Evidence => "  article  evidence for a verdict on a statement\n".to_owned(),
         };
         text += &format!("  limit    {}\n  here     {}\n", claim.limit, claim.ours);
         if !claim.note.is_empty() {

@@ -50,7 +50,9 @@ fn case(claim: &Claim) -> TestCase {
                 claim.article, claim.limit
             )
         }
-        ClaimKind::Ours => format!("{statement} Here: {ours}. Limit: {}.", claim.limit),
+        ClaimKind::Ours | ClaimKind::Evidence => {
+            format!("{statement} Here: {ours}. Limit: {}.", claim.limit)
+        }
     };
     let status = match holds {
         true => TestCaseStatus::success(),

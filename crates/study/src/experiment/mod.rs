@@ -6,6 +6,7 @@
 //! policies, or variants of its setup. Experiments of the laboratory ([`lab`]) are files of their own
 //! kind. The comparison with the real clock is none of these, and the command has it.
 
+pub mod beside;
 mod check;
 mod claim;
 mod description;
@@ -15,12 +16,16 @@ mod judge;
 mod junit;
 mod kept;
 pub mod lab;
+mod memory;
 mod number;
+mod packed;
 pub mod pages;
 mod plan;
+mod published;
 mod runs;
 mod sequence;
 mod series;
+pub mod statement;
 
 pub use description::{Experiment, builtin, load_folder, select, with_seeds};
 pub use figure::figure;

@@ -2,12 +2,13 @@
 
 use super::Experiment;
 use super::kept::KeptResults;
+use super::memory::Memory;
 use super::number::Number;
 use super::plan::{Plan, Planned};
 use super::series::{Series, Source, Wanted};
 use crate::failure::Failure;
 use crate::settings::Settings;
-use crate::setup::Setup;
+use crate::setup::{self, Setup};
 use crate::simulate::{self, Listeners, Outcome, Told};
 use crate::watch::{self, Watch};
 use array::policy::PolicyKind;
@@ -31,6 +32,7 @@ pub struct Order {
 }
 
 /// The runs of one workload in one setup.
+#[derive(Clone)]
 pub struct Group {
     /// The settings that were asked for.
     settings: Settings,
@@ -156,12 +158,6 @@ impl<'a> Results<'a> {
     /// first.
     pub fn group(&self, workload: usize, series: &Series) -> Option<&'a Group> {
         self.seeded(workload, series)?.groups.first().copied()
-    }
-
-    /// Whether some of it was run in `group`.
-    pub fn has(&self, group: &Group) -> bool {
-        let mut groups = self.runs.iter().flatten().flat_map(|seeded| &seeded.groups);
-        groups.any(|one| std::ptr::eq(*one, group))
     }
 
     /// Whether the application with this index was measured on the system of `series` in the
@@ -305,15 +301,27 @@ pub(super) fn run(
     let told = watch::Told(watch);
     let watch = if workers > 1 { &told } else { watch };
     let inner = if workers > 1 { Some(1) } else { threads };
-    let work = |index: usize| {
-        let order = &orders[index];
-        let title = format!("{} ({} of {})", order.name, index + 1, orders.len());
-        run_one(order, &title, How { threads: inner, kept, watch })
+    let memory = Memory::of(workers);
+    // What runs alone comes first, while the heap is small: what is freed there is not given back.
+    let mut sequence: Vec<usize> = (0..orders.len()).collect();
+    sequence.sort_by_key(|&index| !memory.is_alone(orders[index].drives_bytes()));
+    let work = |place: usize| {
+        let order = &orders[sequence[place]];
+        let title = format!("{} ({} of {})", order.name, place + 1, orders.len());
+        run_one(order, &title, How { threads: inner, kept, watch }, &memory)
     };
-    sim::each_side_by_side(workers, orders.len(), work, |index, group| take(index, group?))
+    sim::each_side_by_side(workers, orders.len(), work, |place, group| {
+        take(sequence[place], group?)
+    })
 }
 
 impl Order {
+    /// Memory of its drives in bytes, once; 0 if they are refused, which its run says.
+    fn drives_bytes(&self) -> u64 {
+        let drives = u64::from(self.settings.array.drives.unwrap_or(setup::DRIVES));
+        self.settings.drive.build().map_or(0, |drive| drives * drive.memory_bytes())
+    }
+
     /// What is to be run on `threads` threads.
     fn setup(&self, threads: Option<usize>, watch: &dyn Watch) -> Result<Setup, Failure> {
         let mut settings = self.settings.clone();
@@ -330,8 +338,10 @@ impl Order {
     }
 }
 
-fn run_one(order: &Order, title: &str, how: How<'_>) -> Result<Group, Failure> {
+fn run_one(order: &Order, title: &str, how: How<'_>, memory: &Memory) -> Result<Group, Failure> {
     let mut setup = order.setup(how.threads, how.watch)?;
+    let _part =
+        memory.take(sim::memory_bytes(&setup.plans, how.threads.unwrap_or_else(sim::cores)));
     let outcome = match how.kept {
         None => simulate::run(&setup, title, how.watch, Listeners::default())?,
         Some(kept) => run_missing(&mut setup, kept, title, how.watch)?,

@@ -2,6 +2,7 @@
 //! its runs, and what no later experiment needs is let go, so that memory does not grow with their
 //! number.
 
+use super::packed::PackedGroup;
 use super::runs::{self, Group, How, Order, Results};
 use super::{Experiment, Judged, judge};
 use crate::failure::Failure;
@@ -30,7 +31,7 @@ pub struct Done<'a> {
 /// What is known of the runs of an order.
 #[derive(Default)]
 struct Slot {
-    group: Option<Group>,
+    group: Option<PackedGroup>,
     claims: Vec<Claim>,
     is_plain: bool,
 }
@@ -47,19 +48,16 @@ pub fn run(
     let mut next = 0;
     let mut judge_ready = |slots: &mut [Slot]| {
         while let Some(experiment) = experiments.get(next) {
-            let needs = |order: &Order| order.experiments.contains(&next);
-            let mut needed = orders.iter().zip(slots.iter()).filter(|(order, _)| needs(order));
-            if needed.any(|(_, slot)| slot.group.is_none()) {
+            let needs = |index: &usize| orders[*index].experiments.contains(&next);
+            let needed: Vec<usize> = (0..orders.len()).filter(needs).collect();
+            if needed.iter().any(|&index| slots[index].group.is_none()) {
                 break;
             }
-            judge_one(experiment, slots, quick, &mut tell)?;
-            for (index, order) in orders.iter().enumerate() {
-                if order.experiments.last() == Some(&next) {
-                    let Slot { group, claims, is_plain } = std::mem::take(&mut slots[index]);
-                    if let Some(group) = group {
-                        let done = Done { index, group: &group, claims: &claims, is_plain };
-                        tell(Event::Done(done))?;
-                    }
+            let groups = judge_one(experiment, &needed, slots, quick, &mut tell)?;
+            for (&index, group) in needed.iter().zip(&groups) {
+                if orders[index].experiments.last() == Some(&next) {
+                    let Slot { claims, is_plain, .. } = std::mem::take(&mut slots[index]);
+                    tell(Event::Done(Done { index, group, claims: &claims, is_plain }))?;
                 }
             }
             next += 1;
@@ -69,31 +67,30 @@ pub fn run(
     // Experiments about plans need no runs.
     judge_ready(&mut slots)?;
     runs::run(orders, how, |index, group| {
-        slots[index].group = Some(group);
+        slots[index].group = Some(PackedGroup::new(group)?);
         judge_ready(&mut slots)
     })
 }
 
-/// Judges an experiment, and notes its claims at the runs that they are about.
+/// Judges an experiment on the runs of the orders that it needs, and notes its claims there.
+/// Returns the runs.
 fn judge_one(
     experiment: &Experiment,
+    needed: &[usize],
     slots: &mut [Slot],
     quick: bool,
     tell: &mut impl FnMut(Event<'_>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let groups = slots.iter().filter_map(|slot| slot.group.as_ref());
-    let results = Results::of(groups, experiment, quick)?;
+) -> Result<Vec<Group>, Failure> {
+    let packed = needed.iter().filter_map(|&index| slots[index].group.as_ref());
+    let groups: Vec<Group> = packed.map(PackedGroup::unpack).collect::<Result<_, _>>()?;
+    let results = Results::of(groups.iter(), experiment, quick)?;
     let claims = judge(&experiment.subject(), &experiment.claims, &results);
     let judged: Judged<'_> = (experiment, results, claims);
     tell(Event::Judged(&judged))?;
-    let (_, results, claims) = judged;
-    let about: Vec<bool> = slots
-        .iter()
-        .map(|slot| slot.group.as_ref().is_some_and(|group| results.has(group)))
-        .collect();
-    for (slot, _) in slots.iter_mut().zip(about).filter(|(_, about)| *about) {
-        slot.claims.extend(claims.iter().cloned());
-        slot.is_plain |= experiment.variants.is_empty();
+    let (_, _, claims) = judged;
+    for &index in needed {
+        slots[index].claims.extend(claims.iter().cloned());
+        slots[index].is_plain |= experiment.variants.is_empty();
     }
-    Ok(())
+    Ok(groups)
 }

@@ -1,6 +1,6 @@
 //! Metrics of the reads that drives are sent, which are followed only if one of these is asked for.
 
-use super::{Metric, Statistic, mean, queued, spread};
+use super::{Metric, Statistic, at_least, mean, queued, spread, with_members};
 use sim::{RunResult, SubReads};
 
 /// What is made of the latencies of drives.
@@ -34,6 +34,9 @@ impl OfDrives {
 /// How [`Metric::SlowedTogether`] is written.
 pub(super) const TOGETHER: &str = "slowed_together";
 
+/// How [`Metric::Returned`] begins.
+pub(super) const RETURNED: &str = "returned";
+
 /// More times as late as the median than this is slow.
 const SLOW: f64 = 2.0;
 
@@ -42,7 +45,11 @@ impl Metric {
     pub fn needs_sub_reads(self) -> bool {
         matches!(
             self,
-            Self::Slowdown(..) | Self::Slowed(_) | Self::SlowedTogether | Self::OfDrives(..)
+            Self::Slowdown(..)
+                | Self::Slowed(_)
+                | Self::SlowedTogether
+                | Self::OfDrives(..)
+                | Self::Returned(..)
         )
     }
 }
@@ -55,6 +62,10 @@ pub(super) fn parse(text: &str) -> Option<Metric> {
     }
     if let Some(text) = text.strip_prefix("slowed") {
         return rank(text).map(Metric::Slowed);
+    }
+    if let Some(text) = text.strip_prefix(RETURNED) {
+        let (members, or_more) = at_least(text);
+        return members.parse().ok().map(|members| Metric::Returned(members, or_more));
     }
     let (first, rest) = text.split_once('.')?;
     let slowdown = first.strip_prefix("slowdown").and_then(rank);
@@ -81,6 +92,9 @@ pub(super) fn of(metric: Metric, result: &RunResult) -> Option<f64> {
         Metric::SlowedTogether => {
             let [last, before] = [0, 1].map(|rank| reads.slowed_percent(rank, SLOW));
             Some(if last > 0.0 { 100.0 * before / last } else { 0.0 })
+        }
+        Metric::Returned(members, or_more) => {
+            Some(with_members(&reads.returned_busy, members, or_more))
         }
         Metric::OfDrives(which, statistic) => {
             let drives: Vec<f64> = reads.drives.iter().map(|drive| statistic.of(drive)).collect();

@@ -70,6 +70,9 @@ pub struct DriveSettings {
     pub pcie_bytes_per_second: Option<Text<Bandwidth>>,
     /// From the arrival of a command to its fast failure.
     pub fail_fast: Option<Text<Span>>,
+    /// Step to which the busy remaining time that a fast failure announces is rounded up (IODA
+    /// §7.3); 0 for the exact time [default: 0].
+    pub busy_time_step: Option<Text<Span>>,
     /// R_p.
     pub over_provisioning: Option<Text<Percent>>,
     /// What the controller and its firmware add to a read of flash.
@@ -177,6 +180,8 @@ pub struct DriveSettings {
     pub rain: Option<u32>,
     /// Pages on a die that collects are computed from the rest of their stripe [default: true].
     pub tolerant_reads: Option<bool>,
+    /// They are, whatever the reads of the rest cost others (TTFLASH §4.3) [default: false].
+    pub greedy_reads: Option<bool>,
     /// The dies of a plane group collect in turns: off, on or forced [default: on].
     pub rotating_collection: Option<Text<Rotating>>,
     /// Time to compute a page from the rest of its stripe [default: 3us].
@@ -262,6 +267,10 @@ impl DriveSettings {
                 &t.pcie_bytes_per_second.map_or("none".to_owned(), |bytes| bytes.to_string()),
             ),
             fail_fast: text(&exact_duration(t.fail_fast)),
+            busy_time_step: match t.busy_time_step {
+                Duration::ZERO => None,
+                step => text(&exact_duration(step)),
+            },
             read_overhead: text(&exact_duration(t.read_overhead)),
             command_time: text(&exact_duration(t.command)),
             write_command_time: match t.write_command {
@@ -326,6 +335,7 @@ impl DriveSettings {
                 .and_then(|b| text(&exact_percent(b.reopens))),
             rain: Some(rain.map_or(0, |rain| rain.width)),
             tolerant_reads: rain.map(|rain| rain.tolerant_reads),
+            greedy_reads: rain.map(|rain| rain.greedy_reads),
             rotating_collection: rain.and_then(|rain| text(&Rotating(rain.rotation).to_string())),
             xor: rain.and_then(|rain| text(&exact_duration(rain.xor))),
             wear_leveling: rain.map(|rain| rain.wear_leveling.unwrap_or(0)),
@@ -353,6 +363,7 @@ impl DriveSettings {
         put(&mut t.blocks_per_erase, self.blocks_per_erase);
         put(&mut t.transfer, length(&self.transfer));
         put(&mut t.fail_fast, length(&self.fail_fast));
+        put(&mut t.busy_time_step, length(&self.busy_time_step));
         put(&mut t.read_overhead, length(&self.read_overhead));
         put(&mut t.command, length(&self.command_time));
         put(&mut t.write_command, length(&self.write_command_time));
@@ -538,6 +549,7 @@ impl DriveSettings {
         if width == 0 {
             let idle = [
                 ("tolerant_reads", self.tolerant_reads == Some(true)),
+                ("greedy_reads", self.greedy_reads == Some(true)),
                 ("rotating_collection", {
                     let rotation = value(&self.rotating_collection);
                     rotation.is_some_and(|Rotating(rotation)| rotation != ssd::Rotation::Off)
@@ -556,6 +568,10 @@ impl DriveSettings {
         let mut rain = before.unwrap_or(RainConfig::new(width));
         rain.width = width;
         put(&mut rain.tolerant_reads, self.tolerant_reads);
+        put(&mut rain.greedy_reads, self.greedy_reads);
+        if rain.greedy_reads && !rain.tolerant_reads {
+            return Err(Failure::usage("greedy_reads is of no use without tolerant_reads"));
+        }
         put(&mut rain.rotation, value(&self.rotating_collection).map(|Rotating(rule)| rule));
         put(&mut rain.xor, value(&self.xor).map(|Span(length)| length));
         if let Some(erases) = self.wear_leveling {

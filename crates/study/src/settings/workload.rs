@@ -1,15 +1,15 @@
 //! Workloads: presets, traces and fio's vocabulary.
 
 use crate::failure::Failure;
-use crate::values::quantity::{Factor, Runtime, Size, Span, Text};
+use crate::values::quantity::{Factor, Percent, Runtime, Size, Span, Text};
 use crate::values::rate::{PhaseRate, RequestRate, Rerate, phases};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Duration;
 use workload::{
-    BlkparseEvent, BlockSizes, ColumnMap, Cut, Fit, Fold, Format, RandomDistribution, RateProcess,
-    ReadOptions, Resize, Rw, SizeRange, Synthetic, TimeUnit, Transform,
+    BlkparseEvent, BlockSizes, Bursts, ColumnMap, Cut, Fit, Fold, Format, RandomDistribution,
+    RateProcess, ReadOptions, Resize, Rw, SizeRange, Synthetic, TimeUnit, Transform,
 };
 
 /// The heading of options that change requests.
@@ -35,6 +35,17 @@ pub struct WorkloadSettings {
     /// How many requests, 1 or more [default: as many as there are; tpcc: 800000]
     #[arg(long, value_name = "N", help_heading = REQUESTS)]
     pub requests: Option<u64>,
+    /// Of presets: mean requests of a burst, 1 to 1000000, such as 128 [default: 16]
+    #[arg(long, value_name = "N", help_heading = REQUESTS)]
+    pub burst: Option<Text<Factor>>,
+    /// Of presets: mean gap inside a burst, 0% to 100% of the mean interval, such as 3% [default:
+    /// 10%]
+    #[arg(long, value_name = "PERCENT", help_heading = REQUESTS)]
+    pub burst_gap: Option<Text<Percent>>,
+    /// Of presets: share of the requests that begin on the first drive, 0% to 100%, such as 50%
+    /// [default: as addresses fall]
+    #[arg(long, value_name = "PERCENT", help_heading = REQUESTS)]
+    pub hot_drive: Option<Text<Percent>>,
     /// Multiply the sizes of reads by this, above 0 [default: 1]
     #[arg(long, value_name = "FACTOR", help_heading = REQUESTS)]
     pub resize_read: Option<Text<Factor>>,
@@ -228,6 +239,25 @@ impl WorkloadSettings {
             ("--skip", self.skip.is_some()),
             ("--repeat", self.repeat.is_some()),
         ])
+    }
+
+    /// The first option set that presets alone have.
+    pub fn first_of_presets(&self) -> Option<&'static str> {
+        first_set(&[
+            ("--burst", self.burst.is_some()),
+            ("--burst-gap", self.burst_gap.is_some()),
+            ("--hot-drive", self.hot_drive.is_some()),
+        ])
+    }
+
+    /// The bursts of a preset.
+    pub fn bursts(&self) -> Bursts {
+        let usual = Bursts::default();
+        Bursts {
+            mean: value(&self.burst).map_or(usual.mean, |Factor(mean)| mean),
+            inside_ratio: value(&self.burst_gap)
+                .map_or(usual.inside_ratio, |Percent(share)| share.as_f64()),
+        }
     }
 
     /// How a trace is read.

@@ -5,7 +5,7 @@ use crate::values::rate::{DriveLoad, bandwidth};
 use array::policy::PolicyKind;
 use sim::{Plan, TimelineConfig};
 use units::{Duration, Instant};
-use workload::{RateProcess, Request, Source, Statistics, Synthetic};
+use workload::{PresetSource, RateProcess, Request, Source, Statistics, Synthetic};
 
 /// Requests from which the load is taken.
 const SAMPLE: usize = 200_000;
@@ -203,8 +203,8 @@ impl Measured {
 
 /// What is known of the load of the original run.
 fn known(plan: &Plan, source: &Source) -> Option<Known> {
-    let Source::Preset { preset, .. } = source else { return None };
-    let per_day = preset.drive_writes_per_day?;
+    let Source::Preset(source) = source else { return None };
+    let per_day = source.preset.drive_writes_per_day?;
     Some(Known {
         bytes_per_second: plan.drive.bytes_per_second(f64::from(per_day)),
         source: format!("the paper's run made {per_day} drive writes per day (§6.3.6)"),
@@ -215,7 +215,7 @@ fn known(plan: &Plan, source: &Source) -> Option<Known> {
 fn length(source: &Source, statistics: Option<&Statistics>) -> (Option<u64>, Option<Duration>) {
     let nanos = |nanos: f64| Some(Duration::from_nanos(nanos as u64));
     match (source, statistics) {
-        (Source::Preset { preset, requests, rate, .. }, _) => {
+        (Source::Preset(PresetSource { preset, requests, rate, .. }), _) => {
             let requests = requests.unwrap_or(preset.requests);
             let interval = preset.mean_interval.as_nanos() as f64 / rate;
             (Some(requests), nanos(interval * requests as f64))

@@ -23,7 +23,10 @@ use sim::{Coordinate, Fault, Plan, Preparation, WindowPlan};
 use ssd::Config;
 use std::path::{Path, PathBuf};
 use units::{Duration, Instant, Ratio};
-use workload::{HELD_REQUESTS_MOST, Keep, ReadOptions, Source, Trace, TraceSource, WorkloadError};
+use workload::{
+    HELD_REQUESTS_MOST, HotPlaces, Keep, PresetSource, ReadOptions, Source, Trace, TraceSource,
+    WorkloadError,
+};
 
 /// The workload of the demonstration.
 const DEFAULT_WORKLOAD: &str = "tpcc";
@@ -34,7 +37,7 @@ const CHUNK_BYTES: u64 = 4096;
 /// About as many pages has the chunk of a single drive.
 const CHUNK_OF_ONE_PAGES: u64 = 256;
 /// Drives of the array unless their number is given: as in the article.
-const DRIVES: u32 = 4;
+pub(crate) const DRIVES: u32 = 4;
 /// Time to compute a reconstructed page.
 const RECONSTRUCT_COMPUTE: Duration = Duration::from_micros(3);
 
@@ -46,6 +49,7 @@ const MANY_DRIVE_WRITES: f64 = 0.25;
 const SPARE: Ratio = Ratio::from_percent(3);
 
 /// Everything that is needed to run and to say what was run.
+#[derive(Clone)]
 pub struct Setup {
     /// One plan per policy.
     pub plans: Vec<Plan>,
@@ -350,6 +354,11 @@ fn prepared_plan(
     let array = &settings.array;
     let run = &settings.run;
     let width = array.drives.unwrap_or(DRIVES);
+    if let Some(ages) = run.ages.filter(|ages| !(1..=width).contains(ages)) {
+        return Err(Failure::usage(format!(
+            "--ages is {ages}, but must be 1 to {width}, the number of drives"
+        )));
+    }
     let level = level(array);
     // Nothing is striped over drives that all hold the same.
     let alike = level == Level::Raid1 && array.stripe_width.is_none_or(|members| members == width);
@@ -373,6 +382,7 @@ fn prepared_plan(
             .as_ref()
             .map_or(RECONSTRUCT_COMPUTE, |compute| compute.value.0),
         preparation,
+        ages: run.ages,
         seed,
         verify: run.verify,
         timeline: None,
@@ -447,7 +457,9 @@ impl WorkloadKind {
                     (None, DEFAULT_WORKLOAD) => Some(TPCC_REQUESTS),
                     (requests, _) => requests,
                 };
-                Source::Preset { preset, seed, requests, rate: 1.0 }
+                let (bursts, hot) = (words.bursts(), hot_places(words, plan)?);
+                let source = PresetSource::new(preset, seed);
+                Source::Preset(PresetSource { requests, bursts, hot, ..source })
             }
             Self::Trace(path) => {
                 // What is wrong with an option is said before a long file is read.
@@ -468,32 +480,49 @@ impl WorkloadKind {
 
     /// Refuses options that this kind of workload would ignore.
     fn refuse_what_does_not_apply(&self, words: &WorkloadSettings) -> Result<(), Failure> {
-        let refused = match self {
-            Self::Trace(_) => None,
-            Self::Preset(_) => words.first_of_reading().or(words.first_of_changing()),
-            Self::Synthetic => words
-                .first_of_reading()
-                .or(words.first_of_changing())
-                .or(words.rerate.is_some().then_some("--rerate")),
+        let of_traces = || {
+            let flag = words.first_of_reading().or(words.first_of_changing());
+            flag.map(|flag| (flag, "traces"))
         };
-        let (kind, instead) = match self {
-            Self::Preset(_) => ("preset", "presets know --rerate, --requests and --seed"),
-            _ => ("synthetic workload", "those know fio's options"),
+        let of_presets = || words.first_of_presets().map(|flag| (flag, "presets"));
+        let of_both = || words.rerate.is_some().then_some(("--rerate", "traces"));
+        let (refused, kind, instead) = match self {
+            Self::Trace(_) => (of_presets(), "trace", "traces have bursts of their own"),
+            Self::Preset(_) => {
+                (of_traces(), "preset", "presets know --rerate, --requests and --seed")
+            }
+            Self::Synthetic => {
+                let refused = of_traces().or_else(of_presets).or_else(of_both);
+                (refused, "synthetic workload", "those know fio's options")
+            }
         };
         match refused {
-            Some(flag) => Err(Failure::usage(format!(
-                "{flag} is for traces, but the workload is a {kind}; {instead}"
+            Some((flag, owner)) => Err(Failure::usage(format!(
+                "{flag} is for {owner}, but the workload is a {kind}; {instead}"
             ))),
             None => Ok(()),
         }
     }
 }
 
+/// The chunks of the first drive, if `words` say that they are hot.
+fn hot_places(words: &WorkloadSettings, plan: &Plan) -> Result<Option<HotPlaces>, Failure> {
+    let Some(share) = words.hot_drive.as_ref().map(|share| share.value.0.as_f64()) else {
+        return Ok(None);
+    };
+    let layout = plan.layout()?;
+    let grain_bytes = u64::from(layout.chunk_pages()) * u64::from(plan.drive.geometry.page_bytes);
+    let chunks = (0..layout.stripes_per_cycle())
+        .flat_map(|stripe| (0..layout.data_chunks()).map(move |chunk| (stripe, chunk)));
+    let is_hot = chunks.map(|(stripe, chunk)| layout.member_of(stripe, chunk).0 == 0).collect();
+    Ok(Some(HotPlaces { share, grain_bytes, is_hot }))
+}
+
 /// `source`, so many times as fast.
 fn faster(source: Source, factor: f64) -> Source {
     match source {
-        Source::Preset { preset, seed, requests, rate } => {
-            Source::Preset { preset, seed, requests, rate: rate * factor }
+        Source::Preset(source) => {
+            Source::Preset(PresetSource { rate: source.rate * factor, ..source })
         }
         Source::Trace(mut trace) => {
             trace.transform.speed *= factor;

@@ -9,7 +9,7 @@ use array::policy::PolicyKind;
 use report::survey::SurveyWorkload;
 use sim::{Measured, Plan};
 use units::{GIB, MIB};
-use workload::{BlockSizes, Preset, Rw, Source, Synthetic};
+use workload::{BlockSizes, Preset, PresetSource, Rw, Source, Synthetic};
 
 /// Data of the host that a run moves at most, unless the number of requests is given: about two
 /// seconds of processor time on drives that collect.
@@ -179,9 +179,7 @@ pub(super) fn requests_of(preset: &Preset) -> u64 {
 /// The same workload at the same rate, drawn anew.
 fn with_seed(source: &Source, seed: u64) -> Source {
     match source {
-        Source::Preset { preset, requests, rate, .. } => {
-            Source::Preset { preset, seed, requests: *requests, rate: *rate }
-        }
+        Source::Preset(source) => Source::Preset(PresetSource { seed, ..source.clone() }),
         other => other.clone(),
     }
 }
@@ -214,7 +212,7 @@ fn saturating(plan: &Plan, read_percent: u32, writes: u64) -> Result<Source, Fai
 
 fn describe(preset: &Preset, setup: &Setup) -> SurveyWorkload {
     let rate = match &setup.source {
-        Source::Preset { rate, .. } => *rate,
+        Source::Preset(source) => source.rate,
         _ => 1.0,
     };
     SurveyWorkload {

@@ -121,8 +121,8 @@ fn facts(question: &Question, matrix: &Matrix) -> Result<Vec<(String, String)>, 
 /// What kind of workload it is.
 fn workload(setup: &Setup) -> String {
     match &setup.source {
-        workload::Source::Preset { preset, .. } => {
-            format!("{}: {}", preset.name, preset.description)
+        workload::Source::Preset(source) => {
+            format!("{}: {}", source.preset.name, source.preset.description)
         }
         workload::Source::Trace(source) => source.trace.path().display().to_string(),
         workload::Source::Synthetic(_) => "synthetic".to_owned(),

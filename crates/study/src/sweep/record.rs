@@ -61,7 +61,9 @@ impl jobs::Subject for Subject {
 fn title(job: &jobs::Job<Subject>) -> String {
     let plan = &job.plan;
     let workload = match &job.source {
-        Source::Preset { preset, rate, .. } => format!("{}, {rate} times as fast", preset.name),
+        Source::Preset(source) => {
+            format!("{}, {} times as fast", source.preset.name, source.rate)
+        }
         Source::Synthetic(_) => "synthetic".to_owned(),
         // Where its file lies is of the machine.
         Source::Trace(_) => "a trace".to_owned(),

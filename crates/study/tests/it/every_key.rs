@@ -32,6 +32,7 @@ const VALUES: &[(&str, &str)] = &[
     ("transfer", "['0', '1us', '500us']"),
     ("pcie_bytes_per_second", "['100m', '1g', 'none']"),
     ("fail_fast", "['0', '1us', '50us']"),
+    ("busy_time_step", "['0', '10ms', '1s']"),
     ("over_provisioning", "['8%', '20%', '40%']"),
     ("read_overhead", "['0', '20us']"),
     ("command_time", "['0', '10us']"),
@@ -76,6 +77,7 @@ const VALUES: &[(&str, &str)] = &[
     ("buffer_reopens", "['0%', '50%', '100%']"),
     ("rain", "[0, 4, 8]"),
     ("tolerant_reads", "[true, false]"),
+    ("greedy_reads", "[true, false]"),
     ("rotating_collection", "['off', 'on', 'forced']"),
     ("xor", "['0', '50us']"),
     ("wear_leveling", "[0, 1]"),
@@ -130,6 +132,7 @@ const WITH: &[(&str, &str)] = &[
     ("read_retry.age_share", "[read_retry]\nage_months = 2\nage_share = '1%'"),
     ("read_retry.age_months", "[read_retry]\nage_months = 2\nage_share = '1%'"),
     ("suspend_erase", "erase = '100ms'"),
+    ("greedy_reads", "transfer = '2ms'"),
     ("read_retry.most", "[read_retry]\nshare = '50%'"),
 ];
 
@@ -227,10 +230,11 @@ fn set(drive: &DriveSettings, key: &str, value: &Value) -> Option<DriveSettings>
     table.try_into().ok()
 }
 
-/// A load of reads and writes, one that fills drives, and one with pauses.
+/// A load of reads and writes, one that fills drives, one of small requests, and one with pauses.
 const MIXED: &str = "rwmixread = 50\nbs = '32k'\niodepth = 16\nrequests = 2000\n\
                      random_distribution = 'zipf:1.1'";
 const FILLING: &str = "rwmixread = 15\nbs = '128k'\niodepth = 64\nrequests = 4000";
+const CROWDED: &str = "rwmixread = 30\nbs = '16k'\niodepth = 64\nrequests = 8000";
 const PAUSING: &str = "rwmixread = 50\nbs = '32k'\nphases = '4000:250ms,10:1s,4000:250ms'\n\
                        random_distribution = 'zipf:1.1'";
 
@@ -274,12 +278,13 @@ fn outlook(drive: &DriveSettings) -> Option<String> {
 }
 
 /// Questions about a drive, the cheapest first.
-const ASKED: [fn(&DriveSettings) -> Option<String>; 5] = [
+const ASKED: [fn(&DriveSettings) -> Option<String>; 6] = [
     outlook,
     |drive| result(drive, "ioda", MIXED),
     |drive| result(drive, "ioda", FILLING),
     |drive| result(drive, "base", PAUSING),
     |drive| result(drive, "base", FILLING),
+    |drive| result(drive, "iod2", CROWDED),
 ];
 
 #[test]

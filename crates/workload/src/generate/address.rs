@@ -3,12 +3,35 @@
 use super::scatter::Scatter;
 use super::zipf::Zipf;
 use crate::Op;
+use std::sync::Arc;
 use units::{KIB, MIB, Rng};
 
 /// The grain of skewed addresses in the presets: a hot extent.
 pub(super) const EXTENT: u64 = MIB;
 /// The alignment of the presets.
 const ALIGNMENT: u64 = 4 * KIB;
+
+/// Draws until a place is hot, or is not: with more, there is no such place.
+const MOST_DRAWS: u32 = 1000;
+
+/// Places that get a share of the requests of their own, whatever else decides where these go: the
+/// chunks of a hot drive, say.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HotPlaces {
+    /// The share of the requests that begin there, 0 to 1.
+    pub share: f64,
+    /// The size of a place.
+    pub grain_bytes: u64,
+    /// Which places are hot, from address 0 on and again from there at the end.
+    pub is_hot: Arc<[bool]>,
+}
+
+impl HotPlaces {
+    fn has(&self, offset: u64) -> bool {
+        let place = offset / self.grain_bytes % self.is_hot.len() as u64;
+        self.is_hot[place as usize]
+    }
+}
 
 /// Where requests go, as offsets below a footprint.
 #[derive(Clone, Debug)]
@@ -25,6 +48,8 @@ pub(super) enum Addresses {
     Pareto { blocks: u64, power: f64, scatter: Scatter, block: u64, size: u64 },
     /// Extents of 1 MiB ranked by Zipf's law and scattered, uniform inside on 4 KiB.
     HotExtents { zipf: Zipf, scatter: Scatter, size: u64 },
+    /// The others, but a share of them at hot places and the rest at others.
+    Hot { others: Box<Self>, bound: u64, places: HotPlaces },
     /// The others, but of writes so many (as the bound of a 64-bit draw) begin where the one before
     /// ended.
     Runs { others: Box<Self>, bound: u64, next_write: u64, size: u64 },
@@ -46,6 +71,18 @@ impl Addresses {
         match bound(share) {
             None => self,
             Some(bound) => Self::Runs { others: Box::new(self), bound, next_write: 0, size },
+        }
+    }
+
+    /// The same, but hot places get their share of the requests.
+    pub(super) fn with_hot_places(self, places: Option<&HotPlaces>) -> Self {
+        match places {
+            None => self,
+            Some(places) => Self::Hot {
+                others: Box::new(self),
+                bound: bound(places.share).unwrap_or(0),
+                places: places.clone(),
+            },
         }
     }
 
@@ -76,6 +113,17 @@ impl Addresses {
                     false => others.draw(op, bytes, rng),
                 };
                 *next_write = offset + bytes;
+                offset
+            }
+            Self::Hot { others, bound, places } => {
+                let is_hot = rng.next_u64() < *bound;
+                let mut offset = others.draw(op, bytes, rng);
+                for _ in 1..MOST_DRAWS {
+                    if places.has(offset) == is_hot {
+                        break;
+                    }
+                    offset = others.draw(op, bytes, rng);
+                }
                 offset
             }
             Self::Uniform { size } => rng.below((*size / bytes).max(1)) * bytes,

@@ -12,11 +12,15 @@ mod synthetic;
 mod words;
 mod zipf;
 
+pub use address::HotPlaces;
 pub use arrivals::Arrival;
 pub use engine::Generator;
 pub use parse::{parse_duration, parse_runtime, parse_size};
 pub use phases::Phase;
-pub use preset::{MEAN_BURST, PRESET_ZIPF_THETA, Preset, WITHIN_BURST_RATIO, preset, presets};
+pub use preset::{
+    Bursts, MEAN_BURST, PRESET_ZIPF_THETA, Preset, PresetSource, WITHIN_BURST_RATIO, preset,
+    presets,
+};
 pub use synthetic::Synthetic;
 pub use words::{BlockSizes, RandomDistribution, RateProcess, Rw, SizeRange};
 pub use zipf::Zipf;

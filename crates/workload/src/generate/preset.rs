@@ -38,8 +38,7 @@
 //!   place within an extent is uniform and on 4 KiB. Reads and writes have the same hot extents.
 //! - Read or write, size, place and time are independent of each other.
 
-use super::address::Addresses;
-use super::address::bound;
+use super::address::{Addresses, HotPlaces, bound};
 use super::arrivals::{Arrival, Clock, Gaps};
 use super::engine::{Draws, Generator};
 use super::sizes::Sizes;
@@ -204,80 +203,16 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
 
 impl Preset {
     /// A generator of this workload for an array of `capacity_bytes`, which must hold the largest
-    /// request and the alignment of 4 KiB. `requests` is how many there are, as many as in the
-    /// table if none; `rate` is how many times faster they come, above 0 and at most a million.
+    /// request and the alignment of 4 KiB. `requests` is the number of requests, that of the table
+    /// by default; requests come `rate` times faster, above 0 and at most a million.
     pub fn generator(
-        &self,
+        &'static self,
         seed: u64,
         capacity_bytes: u64,
         requests: Option<u64>,
         rate: f64,
     ) -> Result<Generator, OptionError> {
-        self.generator_with_bursts(
-            seed,
-            capacity_bytes,
-            requests,
-            rate,
-            MEAN_BURST,
-            WITHIN_BURST_RATIO,
-        )
-    }
-
-    /// The same with other bursts: `mean_burst` requests on average, at least 1, with gaps inside
-    /// of `inside_ratio` (0 to 1) of the mean interval.
-    pub fn generator_with_bursts(
-        &self,
-        seed: u64,
-        capacity_bytes: u64,
-        requests: Option<u64>,
-        rate: f64,
-        mean_burst: f64,
-        inside_ratio: f64,
-    ) -> Result<Generator, OptionError> {
-        let refuse = |option, value: String, limit: String| {
-            Err(OptionError::OutOfRange { option, value, limit })
-        };
-        if !(rate > 0.0 && rate <= 1e6) {
-            let limit = "above 0 and at most 1000000".to_owned();
-            return refuse("rate", rate.to_string(), limit);
-        }
-        if requests == Some(0) {
-            return refuse("requests", "0".to_owned(), "at least 1".to_owned());
-        }
-        if !(1.0..=1e6).contains(&mean_burst) {
-            return refuse("mean burst", mean_burst.to_string(), "1 to 1000000".to_owned());
-        }
-        if !(0.0..=1.0).contains(&inside_ratio) {
-            return refuse("gap inside bursts", inside_ratio.to_string(), "0 to 1".to_owned());
-        }
-        if capacity_bytes < self.max_bytes {
-            return refuse(
-                "capacity",
-                Bytes(capacity_bytes).to_string(),
-                format!("at least the largest request of {}, {}", self.name, Bytes(self.max_bytes)),
-            );
-        }
-        let stream = |name| Rng::stream(seed, name);
-        let mean = self.mean_interval.as_nanos() as f64 / rate;
-        let gaps = Gaps::bursts(mean, mean_burst, inside_ratio);
-        let footprint = self.footprint_bytes(capacity_bytes);
-        Ok(Generator {
-            arrival: Arrival::Open,
-            hosts: 1,
-            clock: Clock::new(gaps, stream("arrivals")),
-            read_bound: bound(self.read_share.as_f64()),
-            read_sizes: Sizes::power_law(self.mean_read_bytes, self.max_bytes),
-            write_sizes: Sizes::power_law(self.mean_write_bytes, self.max_bytes),
-            addresses: Addresses::hot_extents(footprint, PRESET_ZIPF_THETA, &mut stream("places"))
-                .with_runs(self.sequential_writes.as_f64(), footprint),
-            offset: 0,
-            requests: Some(requests.unwrap_or(self.requests)),
-            bytes: None,
-            until: None,
-            drawn: 0,
-            drawn_bytes: 0,
-            draws: Draws::new(seed),
-        })
+        PresetSource { requests, rate, ..PresetSource::new(self, seed) }.generator(capacity_bytes)
     }
 
     /// The footprint on an array of `capacity_bytes`, in whole 4 KiB.
@@ -285,6 +220,120 @@ impl Preset {
     pub fn footprint_bytes(&self, capacity_bytes: u64) -> u64 {
         let footprint = self.written_bytes.min(capacity_bytes);
         footprint - footprint % (4 * KIB)
+    }
+}
+
+/// Bursts of requests.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bursts {
+    /// Mean number of requests of a burst, 1 to 1000000.
+    pub mean: f64,
+    /// Mean gap inside a burst as a share of the mean interval, 0 to 1.
+    pub inside_ratio: f64,
+}
+
+impl Default for Bursts {
+    fn default() -> Self {
+        Self { mean: MEAN_BURST, inside_ratio: WITHIN_BURST_RATIO }
+    }
+}
+
+/// A preset and all that is asked of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PresetSource {
+    /// The row of the table.
+    pub preset: &'static Preset,
+    /// The seed of all draws.
+    pub seed: u64,
+    /// The number of requests; that of the table if none is given.
+    pub requests: Option<u64>,
+    /// The factor by which requests come faster, above 0 and at most a million.
+    pub rate: f64,
+    /// The bursts in which they come.
+    pub bursts: Bursts,
+    /// The places that get a share of the requests of their own.
+    pub hot: Option<HotPlaces>,
+}
+
+impl PresetSource {
+    /// The preset as its table has it.
+    #[must_use]
+    pub fn new(preset: &'static Preset, seed: u64) -> Self {
+        Self { preset, seed, requests: None, rate: 1.0, bursts: Bursts::default(), hot: None }
+    }
+
+    /// The preset and what differs from its table, in one line.
+    #[must_use]
+    pub fn description(&self, capacity_bytes: u64) -> String {
+        let Self { preset, seed, requests, rate, bursts, hot } = self;
+        let mut text = format!(
+            "preset {} ({}), {} requests, {rate} times as fast, footprint {}, seed {seed}",
+            preset.name,
+            preset.description,
+            requests.unwrap_or(preset.requests),
+            Bytes(preset.footprint_bytes(capacity_bytes)),
+        );
+        if *bursts != Bursts::default() {
+            let gap = 100.0 * bursts.inside_ratio;
+            text += &format!(", bursts of {} with {gap} % of the gaps", bursts.mean);
+        }
+        if let Some(hot) = hot {
+            text += &format!(", {} % at hot places", 100.0 * hot.share);
+        }
+        text
+    }
+
+    /// A generator of it for an array of `capacity_bytes`, which must hold the largest request.
+    ///
+    /// # Errors
+    ///
+    /// If a number is out of its range.
+    pub fn generator(&self, capacity_bytes: u64) -> Result<Generator, OptionError> {
+        let Self { preset, seed, requests, rate, bursts, hot } = self;
+        let refuse = |option, value: String, limit: String| {
+            Err(OptionError::OutOfRange { option, value, limit })
+        };
+        if !(*rate > 0.0 && *rate <= 1e6) {
+            let limit = "above 0 and at most 1000000".to_owned();
+            return refuse("rate", rate.to_string(), limit);
+        }
+        if *requests == Some(0) {
+            return refuse("requests", "0".to_owned(), "at least 1".to_owned());
+        }
+        if !(1.0..=1e6).contains(&bursts.mean) {
+            return refuse("burst", bursts.mean.to_string(), "1 to 1000000".to_owned());
+        }
+        if !(0.0..=1.0).contains(&bursts.inside_ratio) {
+            return refuse("burst gap", bursts.inside_ratio.to_string(), "0 to 1".to_owned());
+        }
+        if capacity_bytes < preset.max_bytes {
+            let (name, largest) = (preset.name, Bytes(preset.max_bytes));
+            let limit = format!("at least the largest request of {name}, {largest}");
+            return refuse("capacity", Bytes(capacity_bytes).to_string(), limit);
+        }
+        let stream = |name| Rng::stream(*seed, name);
+        let mean = preset.mean_interval.as_nanos() as f64 / rate;
+        let gaps = Gaps::bursts(mean, bursts.mean, bursts.inside_ratio);
+        let footprint = preset.footprint_bytes(capacity_bytes);
+        let extents = Addresses::hot_extents(footprint, PRESET_ZIPF_THETA, &mut stream("places"));
+        Ok(Generator {
+            arrival: Arrival::Open,
+            hosts: 1,
+            clock: Clock::new(gaps, stream("arrivals")),
+            read_bound: bound(preset.read_share.as_f64()),
+            read_sizes: Sizes::power_law(preset.mean_read_bytes, preset.max_bytes),
+            write_sizes: Sizes::power_law(preset.mean_write_bytes, preset.max_bytes),
+            addresses: extents
+                .with_hot_places(hot.as_ref())
+                .with_runs(preset.sequential_writes.as_f64(), footprint),
+            offset: 0,
+            requests: Some(requests.unwrap_or(preset.requests)),
+            bytes: None,
+            until: None,
+            drawn: 0,
+            drawn_bytes: 0,
+            draws: Draws::new(*seed),
+        })
     }
 }
 
@@ -362,6 +411,34 @@ mod tests {
             let wanted = preset.sequential_writes.as_f64();
             assert!((runs - wanted).abs() < 0.01, "{}: {runs} for {wanted}", preset.name);
         }
+    }
+
+    #[test]
+    fn a_share_of_the_requests_begins_at_hot_places() {
+        let preset = preset("lun0").unwrap();
+        let is_hot: std::sync::Arc<[bool]> = (0..8).map(|chunk| chunk == 2).collect();
+        let (grain_bytes, share) = (8 * KIB, 0.7);
+        let hot = Some(HotPlaces { share, grain_bytes, is_hot: is_hot.clone() });
+        let source = PresetSource {
+            requests: Some(50_000),
+            bursts: Bursts { mean: 128.0, inside_ratio: 0.03 },
+            hot,
+            ..PresetSource::new(preset, 5)
+        };
+        let mut statistics = Statistics::new();
+        let mut at_hot = 0;
+        for request in source.generator(1 << 40).unwrap() {
+            statistics.add(&request);
+            at_hot += u64::from(is_hot[(request.offset_bytes / grain_bytes % 8) as usize]);
+        }
+        let found = at_hot as f64 / 50_000.0;
+        assert!((found - share).abs() < 0.01, "{found}");
+        let interval = statistics.mean_interval().as_nanos() as f64;
+        let wanted = preset.mean_interval.as_nanos() as f64;
+        assert!((interval / wanted - 1.0).abs() < 0.2, "{interval} for {wanted}");
+        let wrong = PresetSource { bursts: Bursts { mean: 0.5, ..source.bursts }, ..source };
+        let error = wrong.generator(1 << 40).unwrap_err().to_string();
+        assert_eq!(error, "burst is 0.5, but must be 1 to 1000000");
     }
 
     #[test]

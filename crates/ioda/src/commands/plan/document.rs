@@ -1,6 +1,7 @@
 //! Everything as JSON. Units stand at the end of the names; windows that do not exist are null.
 
 use super::answer::{Answer, Judged};
+use super::rotation::Rotating;
 use super::simulated::Simulated;
 use super::{curves, sentence};
 use report::schema::Document;
@@ -81,6 +82,25 @@ struct Derived {
     /// Windows of the array.
     #[serde(flatten)]
     windows: Windows,
+    /// Collections of one die after the other; null of a drive whose dies take no turns.
+    rotation: Option<RotationOfDies>,
+}
+
+/// Collections of one die after the other, by the formulas of TTFLASH (Table 3).
+#[derive(Serialize, JsonSchema)]
+struct RotationOfDies {
+    /// Time of a second for which a plane collects that takes in all that it can program, in
+    /// milliseconds.
+    most_collecting_ms_per_second: f64,
+    /// The widest stripe at that load, `N`.
+    most_widest: u64,
+    /// Time of a second for which a plane collects at the drive writes per day for which the drive
+    /// is made, in milliseconds.
+    rated_collecting_ms_per_second: f64,
+    /// The widest stripe at that load, `N`.
+    rated_widest: u64,
+    /// Bytes of write buffer, at the least.
+    least_buffer_bytes: f64,
 }
 
 /// Space of a drive.
@@ -327,6 +347,13 @@ fn derived(answer: &Answer) -> Derived {
             tw_burst_ms: window(burst),
             shortest_window_ms: config.shortest_window(question.guard).as_millis_f64(),
         },
+        rotation: Rotating::of(config).map(|rotating| RotationOfDies {
+            most_collecting_ms_per_second: rotating.most.collection_share() * 1e3,
+            most_widest: rotating.most.widest(),
+            rated_collecting_ms_per_second: rotating.rated.collection_share() * 1e3,
+            rated_widest: rotating.rated.widest(),
+            least_buffer_bytes: rotating.least_buffer_bytes,
+        }),
     }
 }
 

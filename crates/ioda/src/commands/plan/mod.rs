@@ -8,6 +8,7 @@ mod curves;
 pub(crate) mod document;
 mod load;
 mod question;
+mod rotation;
 mod sentence;
 mod simulated;
 mod table;

@@ -1,6 +1,7 @@
 //! Table 2 with the rows that it lacks.
 
 use super::answer::{Answer, Judged};
+use super::rotation::Rotating;
 use super::sentence::word;
 use super::simulated::{Found, Simulated};
 use ssd::{Config, Printed};
@@ -90,6 +91,17 @@ const DRIVE_ROWS: [Row; 21] = [
     ("shortest window ms", |a| millis(a.config().shortest_window(a.question.guard))),
 ];
 
+type RotationRow = (&'static str, fn(&Rotating) -> String);
+
+/// Rows of drives with RAIN whose dies take turns (TTFLASH, Table 3).
+const ROTATION_ROWS: [RotationRow; 5] = [
+    ("rotation: T_gc/s ms, at most", |r| three_digits(r.most.collection_share() * 1e3)),
+    ("  widest N, at most", |r| r.most.widest().to_string()),
+    ("rotation: T_gc/s ms at N_dwpd", |r| three_digits(r.rated.collection_share() * 1e3)),
+    ("  widest N at N_dwpd", |r| r.rated.widest().to_string()),
+    ("  least write buffer MiB", |r| mib(r.least_buffer_bytes)),
+];
+
 type LoadRow = (&'static str, fn(&Judged) -> String);
 
 const LOAD_ROWS: [LoadRow; 9] = [
@@ -126,6 +138,14 @@ pub(crate) fn cells(answers: &[Answer]) -> (Vec<String>, Vec<Vec<String>>) {
             std::iter::once((*name).to_owned()).chain(answers.iter().map(show)).collect()
         })
         .collect();
+    let rotating: Vec<Option<Rotating>> =
+        answers.iter().map(|answer| Rotating::of(answer.config())).collect();
+    if rotating.iter().any(Option::is_some) {
+        rows.extend(ROTATION_ROWS.iter().map(|(name, show)| {
+            let cell = |one: &Option<Rotating>| one.as_ref().map_or_else(|| "-".to_owned(), show);
+            std::iter::once((*name).to_owned()).chain(rotating.iter().map(cell)).collect()
+        }));
+    }
     // Every array is asked about the same loads.
     let loads = answers.iter().map(|answer| answer.judged.len()).min().unwrap_or(0);
     for index in 0..loads {

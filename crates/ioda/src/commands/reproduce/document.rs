@@ -1,7 +1,9 @@
 //! What came of experiments, as JSON.
 
+use report::published::PublishedTable;
 use report::schema::Document;
 use report::seeds::ClaimOverSeeds;
+use report::statements::PaperStatements;
 use report::{Claim, Comparison, Manifest, Run};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,6 +17,8 @@ pub(super) use spool::Spool;
 /// Claims and runs of experiments, as `ioda reproduce --json` writes them.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Reproduction {
+    /// The statements of each paper with their verdicts, of which all claims were judged.
+    pub(super) statements: Vec<PaperStatements>,
     /// The claims and whether they hold.
     pub(super) claims: Vec<Claim>,
     /// One document for each group of runs of one workload.
@@ -23,6 +27,9 @@ pub(crate) struct Reproduction {
     pub(super) figures: Vec<Figure>,
     /// The numbers of each plan that is shown.
     pub(super) plans: Vec<PlanNumbers>,
+    /// Numbers that others have published, beside ours; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) published: Vec<PublishedTable>,
     /// Each claim over all seeds; absent if there was one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) over_seeds: Vec<ClaimOverSeeds>,

@@ -291,6 +291,7 @@ pub(crate) fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
             1 => Preparation::Aged,
             _ => Preparation::Fresh,
         },
+        ages: None,
         seed,
         verify: true,
         timeline: None,

@@ -125,10 +125,13 @@ mod tests {
     /// The document as it would be if all of it were in memory.
     #[derive(Serialize, JsonSchema)]
     struct Whole {
+        statements: Vec<report::statements::PaperStatements>,
         claims: Vec<Claim>,
         workloads: Vec<Comparison>,
         figures: Vec<Figure>,
         plans: Vec<PlanNumbers>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        published: Vec<report::published::PublishedTable>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         over_seeds: Vec<report::seeds::ClaimOverSeeds>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -166,18 +169,22 @@ mod tests {
             let claims = || vec![Claim::default(), Claim::default()];
             let figures = || vec![Figure::new("a figure", &comparison("0"))];
             let streamed = Reproduction {
+                statements: Vec::new(),
                 claims: claims(),
                 workloads,
                 figures: figures(),
                 plans: Vec::new(),
+                published: Vec::new(),
                 over_seeds: Vec::new(),
                 notes: Vec::new(),
             };
             let whole = Whole {
+                statements: Vec::new(),
                 claims: claims(),
                 workloads: whole,
                 figures: figures(),
                 plans: Vec::new(),
+                published: Vec::new(),
                 over_seeds: Vec::new(),
                 notes: Vec::new(),
             };
