@@ -10,7 +10,7 @@ DEMO_PROFILE ?= release
 
 # Simulates the paper's array under six policies and writes ioda-report.html.
 demo:
-	cargo run --profile $(DEMO_PROFILE) --locked --bin ioda -- compare --html
+	cargo run --profile $(DEMO_PROFILE) --locked --bin ioda -- compare tpcc-recorded --html
 
 # Puts `ioda` on the path, built as for the demonstration, with its manual and completions.
 install:

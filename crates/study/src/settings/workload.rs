@@ -32,7 +32,7 @@ pub struct WorkloadSettings {
     /// or `burst` for the most that the drive takes [default: auto for presets, 1 for traces]
     #[arg(long, value_name = "FACTOR|LOAD", help_heading = REQUESTS)]
     pub rerate: Option<Text<Rerate>>,
-    /// How many requests, 1 or more [default: as many as there are; tpcc: 800000]
+    /// How many requests, 1 or more [default: as many as there are; tpcc and tpcc-recorded: 800000]
     #[arg(long, value_name = "N", help_heading = REQUESTS)]
     pub requests: Option<u64>,
     /// Of presets: mean requests of a burst, 1 to 1000000, such as 128 [default: 16]

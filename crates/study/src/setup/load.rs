@@ -95,7 +95,7 @@ pub(super) fn measure(plan: &Plan, source: &Source, capacity: u64) -> Result<Mea
         _ => 0.0,
     };
     let load = (drive > 0.0).then_some(Load { drive, windows, requests: sampled });
-    let known = known(plan, source);
+    let known = known(plan, source, drive);
     let bytes_per_request = sampled_bytes / (sampled as f64).max(1.0);
     Ok(Measured { load, requests, duration, bytes_per_request, known })
 }
@@ -201,14 +201,20 @@ impl Measured {
     }
 }
 
-/// What is known of the load of the original run.
-fn known(plan: &Plan, source: &Source) -> Option<Known> {
-    let Source::Preset(source) = source else { return None };
-    let per_day = source.preset.drive_writes_per_day?;
-    Some(Known {
+/// What is known of the load of the original run. Requests of `source` write `drive` bytes per second
+/// to each drive of `plan`.
+fn known(plan: &Plan, source: &Source, drive: f64) -> Option<Known> {
+    let Source::Preset(PresetSource { preset, rate, .. }) = source else { return None };
+    let by_day = preset.drive_writes_per_day.map(|per_day| Known {
         bytes_per_second: plan.drive.bytes_per_second(f64::from(per_day)),
         source: format!("the paper's run made {per_day} drive writes per day (§6.3.6)"),
-    })
+    });
+    let by_interval = preset.ran_at_interval.map(|interval| Known {
+        bytes_per_second: drive / rate * preset.mean_interval.as_secs_f64()
+            / interval.as_secs_f64(),
+        source: format!("the paper's run had a request every {interval} (Table 3)"),
+    });
+    by_day.or(by_interval)
 }
 
 /// Requests and length of `source`, as far as they are known.

@@ -454,7 +454,7 @@ impl WorkloadKind {
         Ok(match self {
             Self::Preset(preset) => {
                 let requests = match (words.requests, preset.name) {
-                    (None, DEFAULT_WORKLOAD) => Some(TPCC_REQUESTS),
+                    (None, DEFAULT_WORKLOAD | "tpcc-recorded") => Some(TPCC_REQUESTS),
                     (requests, _) => requests,
                 };
                 let (bursts, hot) = (words.bursts(), hot_places(words, plan)?);

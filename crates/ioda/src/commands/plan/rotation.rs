@@ -19,7 +19,7 @@ pub(crate) struct Rotating {
 }
 
 impl Rotating {
-    /// That of a drive whose dies take turns; none of others.
+    /// The rotation of a drive whose dies take turns; `None` for any other drive.
     pub(crate) fn of(config: &Config) -> Option<Self> {
         let rain = config.rain.filter(|rain| rain.rotation != ssd::Rotation::Off)?;
         let (geometry, timing) = (&config.geometry, &config.timing);

@@ -135,7 +135,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     on(PYTHON, "python/.venv/bin/python", Read, AFTER_PYTHON),
     on(PYTHON, "python/.venv/bin/maturin", Read, AFTER_PYTHON),
     on(README, "make install", Typed("make -C $ROOT -n install PREFIX=here"), BUILDS),
-    on(README, "ioda compare\n", Options("--requests 1000"), LONG),
+    on(README, "ioda compare tpcc-recorded\n", Options("--requests 1000"), LONG),
     on(README, "ioda compare synthetic", Options("--number_ios 2000"), LONG),
     on(README, "ioda explain --policy base --worst", Options("--requests 1000"), LONG),
     on(
