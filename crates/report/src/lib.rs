@@ -14,8 +14,10 @@ mod format;
 mod hosts;
 mod intervals;
 mod layouts;
+mod markdown;
 mod summary;
 mod windows;
+mod wrap;
 
 pub mod fio;
 pub mod fit;

@@ -1,5 +1,6 @@
 //! Numbers that others have published, each beside ours.
 
+use crate::markdown;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,13 +67,9 @@ impl PublishedTable {
 #[must_use]
 pub fn page(tables: &[PublishedTable]) -> String {
     let mut text = "# Published numbers beside ours\n".to_owned();
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     for table in tables {
-        let heading = table.heading();
         text += &format!("\n## {}\n\nOurs / {}.\n\n", table.figure, table.source);
-        text += &line(&heading);
-        text += &format!("|{}\n", "---|".repeat(heading.len()));
-        text.extend(table.lines().iter().map(|cells| line(cells)));
+        text += &markdown::table(&table.heading(), &table.lines());
     }
     text
 }

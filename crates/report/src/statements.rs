@@ -1,5 +1,6 @@
 //! Statements of papers and their verdicts, for a terminal and as a page in Markdown.
 
+use crate::{markdown, wrap};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -162,13 +163,8 @@ claims that show it:
 #[must_use]
 pub fn page(papers: &[PaperStatements]) -> String {
     let mut text = OPENING.to_owned();
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let heading: Vec<String> = heading().into_iter().map(str::to_owned).collect();
-    text += &line(&heading);
-    text += &format!("|{}\n", "---|".repeat(heading.len()));
-    for row in rows(papers) {
-        text += &line(&row);
-    }
+    text += &markdown::table(&heading, &rows(papers));
     for paper in papers {
         let mut settled =
             paper.statements.iter().filter(|one| one.verdict != StatementVerdict::Holds).peekable();
@@ -202,7 +198,7 @@ fn entry(statement: &Statement) -> String {
         names.join(", ")
     };
     let not: Vec<&StatementClaim> = failed.chain(more.into_iter().filter(is_new)).collect();
-    let mut text = format!("- **{id}** ({section}), {}", verdict.name());
+    let mut text = format!("**{id}** ({section}), {}", verdict.name());
     if !subject.is_empty() {
         text += &format!(": *{subject}*");
     }
@@ -211,27 +207,7 @@ fn entry(statement: &Statement) -> String {
         text += &format!("; meets: {}", list(&shown));
     }
     text += &format!(". {because}");
-    wrapped(text.trim_end())
-}
-
-/// `text` in lines of at most [`COLUMNS`], as an entry of a list.
-fn wrapped(text: &str) -> String {
-    let mut lines = String::new();
-    let mut length = 0;
-    for word in text.split_whitespace() {
-        let width = word.chars().count();
-        if length > 0 && length + 1 + width > COLUMNS {
-            lines += "\n  ";
-            length = 2;
-        } else if length > 0 {
-            lines.push(' ');
-            length += 1;
-        }
-        lines += word;
-        length += width;
-    }
-    lines.push('\n');
-    lines
+    wrap::wrapped("- ", text.trim_end(), 2, COLUMNS)
 }
 
 #[cfg(test)]
@@ -278,14 +254,5 @@ mod tests {
         assert!(words.join(" ").ends_with(entry), "{page}");
         assert!(!page.contains("statement-0"));
         assert!(page.lines().all(|line| line.chars().count() <= COLUMNS));
-    }
-
-    #[test]
-    fn lines_are_broken_between_words() {
-        let text = wrapped(&"word ".repeat(50));
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 3);
-        assert!(lines.iter().all(|line| line.len() <= COLUMNS), "{text}");
-        assert!(lines[1].starts_with("  word"));
     }
 }

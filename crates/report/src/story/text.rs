@@ -2,6 +2,7 @@
 
 use super::{Activity, Lane, Look, Part, Story, ticks};
 use crate::format::latency;
+use crate::wrap;
 
 /// Columns of a lane's name, and of the lane.
 const NAME: usize = 12;
@@ -41,22 +42,7 @@ fn parts(parts: &[Part]) -> String {
 
 /// `text` behind `first`, in lines of at most [`WIDTH`] columns.
 fn wrapped(first: &str, text: &str) -> String {
-    let indent = first.chars().count().min(WIDTH / 3);
-    let (mut lines, mut column) = (first.to_owned(), first.chars().count());
-    for (i, word) in text.split(' ').enumerate() {
-        let length = word.chars().count();
-        if i > 0 && column + 1 + length > WIDTH {
-            lines += &format!("\n{}", " ".repeat(indent));
-            column = indent;
-        } else if i > 0 {
-            lines.push(' ');
-            column += 1;
-        }
-        lines += word;
-        column += length;
-    }
-    lines.push('\n');
-    lines
+    wrap::wrapped(first, text, first.chars().count().min(WIDTH / 3), WIDTH)
 }
 
 fn lanes(story: &Story, colour: bool) -> String {
