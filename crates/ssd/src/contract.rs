@@ -9,7 +9,7 @@ use nvme::{Advertised, ArrayDescription, WindowParameters};
 use units::Duration;
 
 /// Seconds in the 8-hour day over which drive writes per day are spread (IODA Table 2).
-const WRITING_DAY_SECONDS: f64 = 8.0 * 3600.0;
+pub const WRITING_DAY_SECONDS: f64 = 8.0 * 3600.0;
 
 /// Most rows whose pages go to two units, where a collection gathers `valid_pages` and fills one
 /// unit after the other.

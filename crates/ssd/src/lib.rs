@@ -69,6 +69,7 @@ pub use config::{
     RangeConfig, RangePlacement, SchedulingConfig, ScrubConfig, Suspendable, SuspensionConfig,
     Timing, TurnConfig, WriteBufferConfig,
 };
+pub use contract::WRITING_DAY_SECONDS;
 pub use counters::Counters;
 pub use device::Ssd;
 pub use event::{Event, Origin, PageOperation};

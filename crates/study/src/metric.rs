@@ -178,8 +178,8 @@ impl FromStr for Metric {
     }
 }
 
-/// The share of stripe reads with exactly (`false`) or at least (`true`) so many members, in per
-/// cent; `counts` has those with 0, 1, … members.
+/// The share of stripe reads with exactly `members` members in per cent, or with `or_more` of those
+/// with at least `members`. `counts` has the stripe reads with 0, 1, … members.
 fn with_members(counts: &[u64], members: usize, or_more: bool) -> f64 {
     let matching = match or_more {
         true => counts.iter().skip(members).sum(),

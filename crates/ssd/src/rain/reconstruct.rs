@@ -116,9 +116,10 @@ impl Reconstructions {
     /// Whether the page in the slot `blocked` is had sooner by reading the rest of its stripe, of
     /// which the command reads the slots `read` anyway.
     ///
-    /// With the whole stripe, the parity takes the place of the page. Otherwise the additional reads
-    /// get in the way of others, and only pay if what is left of the collection exceeds
-    /// `B × (t_r + t_transfer)`, `B` being those of their channels that are busy (TTFLASH §4.3).
+    /// A read of the whole stripe has the parity in the place of the page. A shorter read makes
+    /// additional reads, which get in the way of others. Additional reads pay if the rest of the
+    /// collection takes longer than `B × (t_r + t_transfer)`, where `B` of their channels are busy
+    /// (TTFLASH §4.3).
     fn is_worth_it<O: Observe>(
         &self,
         now: Instant,

@@ -2,10 +2,7 @@
 //! with RAIN.
 
 use nvme::Rotation;
-use ssd::Config;
-
-/// Seconds of a day in which a drive is written (Table 3h).
-const DAY_SECONDS: f64 = 8.0 * 3600.0;
+use ssd::{Config, WRITING_DAY_SECONDS};
 
 /// What rotation asks of a drive.
 pub(crate) struct Rotating {
@@ -36,7 +33,7 @@ impl Rotating {
         let most = config.contract.burst_bytes_per_second;
         Some(Self {
             most: of(f64::from(geometry.page_bytes) / write.as_secs_f64()),
-            rated: of(daily / DAY_SECONDS / planes),
+            rated: of(daily / WRITING_DAY_SECONDS / planes),
             least_buffer_bytes: most / f64::from(rain.width),
         })
     }
