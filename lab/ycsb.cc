@@ -26,6 +26,13 @@
 #include <thread>
 #include <vector>
 
+// RocksDB draws names of sessions from an instruction of the processor, which differ from run to run and are in its files.
+// This takes the place of the library's.
+std::random_device::result_type std::random_device::_M_getval() {
+  static std::mt19937 same;
+  return same();
+}
+
 namespace {
 
 constexpr std::size_t kRecordBytes = 1000;

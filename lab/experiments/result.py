@@ -5,7 +5,7 @@
 Writes RESULT.json, and RESULT.status.json with what the servers counted in the measured part. FOLDER has `before` and `after`, a line of
 `ioda ctl --json status` for each server, and what the application left: `latencies` (nanoseconds of each operation, a line
 each) or `fio.json`, `operation` (what these are of), `operations` (how many there were, where that is another number), `timeline.json`
-if there is one, and `kind`.
+if there is one, and `kind`. `paid` has the system calls, the pages and the nanoseconds that processors were charged, if they were.
 """
 
 import json
@@ -110,6 +110,11 @@ def counted(servers):
     }
 
 
+def stripe_reads(servers, least):
+    """How many stripe reads met at least `least` drives that collect."""
+    return sum(sum(after["busy_sub_ios"][least:]) - sum(before["busy_sub_ios"][least:]) for before, after in servers)
+
+
 def main():
     folder, application, fs, system, took, path = Path(sys.argv[1]), *sys.argv[2:5], int(sys.argv[5]), sys.argv[6]
     before, after = ([json.loads(line) for line in (folder / name).read_text().splitlines()] for name in ("before", "after"))
@@ -129,8 +134,18 @@ def main():
         "mean_us": mean,
         "percentiles_us": percentiles,
         # Of md those of its four drives: its own it does not say.
-        "array": {"reads": reads.number, "writes": writes.number, "mean_us": reads.mean(), "percentiles_us": reads.percentiles()},
+        "array": {
+            "reads": reads.number,
+            "writes": writes.number,
+            "stripe_reads": stripe_reads(servers, 0),
+            "met": stripe_reads(servers, 1),
+            "mean_us": reads.mean(),
+            "percentiles_us": reads.percentiles(),
+        },
     }
+    if text("paid"):
+        calls, pages, nanoseconds = map(int, text("paid").split())
+        result["processor"] = {"calls": calls, "pages": pages, "seconds": nanoseconds / 1e9}
     if (folder / "timeline.json").exists():
         result["timeline"] = json.loads((folder / "timeline.json").read_text())
     for name, document in ((".status.json", counted(servers)), (".json", result)):

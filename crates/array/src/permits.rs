@@ -199,6 +199,18 @@ impl Permits {
         changed
     }
 
+    /// Gives the cycle of windows another width, and the windows a length. Returns whether it did.
+    pub(crate) fn set_array_width(
+        &mut self,
+        now: Instant,
+        array_width: u32,
+        window: Duration,
+    ) -> bool {
+        let changed = self.coordinator.set_array_width(now, array_width, window, &mut self.decided);
+        self.publish();
+        changed
+    }
+
     /// A stripe had more busy members than parities.
     pub(crate) fn note_too_many_busy(&mut self) {
         self.coordinator.note_too_many_busy();

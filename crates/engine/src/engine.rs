@@ -662,6 +662,17 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         Ok(())
     }
 
+    /// Changes the width of the cycle of busy windows and their length; see
+    /// [`Array::set_array_width`].
+    pub fn set_array_width(
+        &mut self,
+        now: Instant,
+        array_width: u32,
+        busy_time_window: Duration,
+    ) -> bool {
+        self.array.set_array_width(now, array_width, busy_time_window)
+    }
+
     /// Changes the length of the busy windows; see [`Array::set_window`].
     pub fn set_window(&mut self, now: Instant, busy_time_window: Duration) -> bool {
         self.array.set_window(now, busy_time_window)

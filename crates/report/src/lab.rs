@@ -87,9 +87,23 @@ pub struct LabMeasured {
     pub percentiles_us: Option<BTreeMap<String, f64>>,
     /// What the array did meanwhile.
     pub array: ArrayMeasured,
+    /// The processor time of the application; none if processors took no time.
+    #[serde(default)]
+    pub processor: Option<ProcessorMeasured>,
     /// What happened second by second; none where that was not recorded.
     #[serde(default)]
     pub timeline: Option<Vec<Second>>,
+}
+
+/// The processor time of an application, as the laboratory charged it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessorMeasured {
+    /// System calls.
+    pub calls: u64,
+    /// Pages of 4 KiB that system calls copied.
+    pub pages: u64,
+    /// Processor time of all tasks, in seconds. Tasks run side by side.
+    pub seconds: f64,
 }
 
 /// What an array did while an application was measured.
@@ -99,6 +113,10 @@ pub struct ArrayMeasured {
     pub reads: u64,
     /// Writes that it was sent; of `md` those of its four drives.
     pub writes: u64,
+    /// Reads of stripes. A read of an application may be several.
+    pub stripe_reads: u64,
+    /// Reads of stripes that met a collection of a drive. Some policies turn to other drives then.
+    pub met: u64,
     /// The mean latency of the reads.
     #[serde(default)]
     pub mean_us: Option<f64>,
@@ -184,8 +202,7 @@ mod tests {
 
     #[test]
     fn what_a_result_leaves_out_is_not_there() {
-        let text =
-            r#"{"kind": null, "seconds": 2, "operations": 3, "array": {"reads": 1, "writes": 0}}"#;
+        let text = r#"{"kind": null, "seconds": 2, "operations": 3, "array": {"reads": 1, "writes": 0, "stripe_reads": 1, "met": 0}}"#;
         let measured: LabMeasured = serde_json::from_str(text).unwrap();
         assert_eq!((measured.seconds, measured.mean_us), (2.0, None));
         assert!(measured.seconds_of_it().is_empty() && measured.array.percentiles_us.is_none());

@@ -158,11 +158,30 @@ claims that show it:
 
 ";
 
+/// What stands above the table of [`laboratory_page`].
+const OPENING_OF_LABORATORY: &str = "\
+# Statements about applications
+
+`ioda reproduce lab` judges the statements of the papers about applications. `docs/claims.md` says what a verdict is, and
+`docs/laboratory.md` has the runs. `ioda reproduce lab --statements docs/laboratory-claims.md` writes this page.
+
+";
+
 /// Statements and verdicts as a page in Markdown: a table of counts, and an entry for each statement
 /// that does not hold.
 #[must_use]
 pub fn page(papers: &[PaperStatements]) -> String {
-    let mut text = OPENING.to_owned();
+    OPENING.to_owned() + &body(papers)
+}
+
+/// The same of statements that the laboratory shows.
+#[must_use]
+pub fn laboratory_page(papers: &[PaperStatements]) -> String {
+    OPENING_OF_LABORATORY.to_owned() + &body(papers)
+}
+
+fn body(papers: &[PaperStatements]) -> String {
+    let mut text = String::new();
     let heading: Vec<String> = heading().into_iter().map(str::to_owned).collect();
     text += &markdown::table(&heading, &rows(papers));
     for paper in papers {

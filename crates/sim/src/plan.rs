@@ -277,6 +277,14 @@ impl Plan {
         self.windows.advertised(&self.drive, self.array_description())
     }
 
+    /// The window that drives advertise if the host tells them that their array has this width (IODA
+    /// §4.4).
+    #[must_use]
+    pub fn advertised_at(&self, width: u32) -> Duration {
+        let array = ArrayDescription { width, ..self.array_description() };
+        self.windows.advertised(&self.drive, array)
+    }
+
     /// The busy time window that is programmed into the drives at the start, if the policy uses
     /// windows.
     #[must_use]

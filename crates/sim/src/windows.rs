@@ -33,6 +33,18 @@ pub enum Coordinate {
     },
 }
 
+/// Windows from a time on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WindowChange {
+    /// The time, from the start.
+    pub after: Duration,
+    /// Length of the windows.
+    pub busy_time_window: Duration,
+    /// Turns of a cycle, at least as many as drives; none if they stay as they are (IODA §4.4,
+    /// arrayWidth).
+    pub array_width: Option<u32>,
+}
+
 /// When drives may collect.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WindowPlan {
@@ -48,8 +60,8 @@ pub struct WindowPlan {
     pub clock_skew: Duration,
     /// Guard at both ends of each window; none for what the skew needs.
     pub guard: Option<Duration>,
-    /// Later lengths of the window, each with its time from the start, in order of time.
-    pub changes: Vec<(Duration, Duration)>,
+    /// Later windows, in order of time.
+    pub changes: Vec<WindowChange>,
 }
 
 /// Why windows are impossible.
@@ -82,6 +94,16 @@ pub enum WindowError {
         level: &'static str,
         /// Its parities.
         parities: u32,
+    },
+    /// Two drives would share a turn.
+    #[error(
+        "tw_changes has an array width of {width}, but the array has {drives} drives, which need a turn each; choose {drives} or more"
+    )]
+    Width {
+        /// Turns of a cycle.
+        width: u32,
+        /// Drives of the array.
+        drives: u32,
     },
     /// The guards leave nothing of the window.
     #[error(
@@ -167,7 +189,12 @@ impl WindowPlan {
             let level = layout.level().name();
             return Err(WindowError::BusyDrives { busy_drives, level, parities });
         }
-        let lengths = self.changes.iter().map(|&(_, window)| window);
+        let drives = layout.width();
+        let widths = self.changes.iter().filter_map(|change| change.array_width);
+        if let Some(width) = widths.into_iter().find(|&width| width < drives) {
+            return Err(WindowError::Width { width, drives });
+        }
+        let lengths = self.changes.iter().map(|change| change.busy_time_window);
         for window in lengths.chain(self.busy_time_window) {
             if window.is_zero() {
                 return Err(WindowError::Empty);

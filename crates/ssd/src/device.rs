@@ -546,7 +546,7 @@ impl<O: Observe> Ssd<O> {
         if let Some(scope) = ended.scope {
             if self.flash.collects_by_itself() {
                 let first = self.placement.flush_goes_first(now, self.flash.rights());
-                if self.flash.collect_in_scope(now, scope, first) {
+                if self.flash.collect_after(now, scope, first) {
                     self.placement.collection_waits();
                 }
             }

@@ -372,6 +372,7 @@ fn build(row: &Row) -> Config {
             hard,
             restore: soft,
             min_invalid: Ratio::from_percent(row.min_invalid_percent),
+            per_channel: 0,
             copyback: row.copyback,
             untimed: Untimed::Nothing,
         },

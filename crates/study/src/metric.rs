@@ -62,6 +62,8 @@ pub enum Metric {
     Latency(Direction, Statistic),
     /// The same of the host of one class.
     OfClass(QosClass, Direction, Statistic),
+    /// The latency of the host of one class, as a multiple of that of the host of class high.
+    ToHigh(QosClass, Direction, Statistic),
     /// Of the steps from class to class, high to medium and medium to low, how many do not make it
     /// faster: 2 if classes are served by rank.
     RankedClasses(Direction, Statistic),
@@ -104,12 +106,16 @@ pub enum Unit {
 pub const FORMS: &str = "\
 Known are read. or write. followed by p50 … p99.999, by the same of the slowest of N (p50of64), or by \
 mean, max, iops, mib_per_second or count; high., medium. or low. in front of a latency for the host \
-of that class, and ranked. for the number of classes that are no faster than the class above; busy1, \
+of that class, medium_to_high. or low_to_high. for the quotient of that by the latency of the host of \
+class high, and ranked. for the number of classes that are no faster than the class above; busy1, \
 busy2plus and so on; returned1, returned2plus and so on (stripe reads in per cent of which that many \
 members were failed fast or sent to a die that collected); slowdown1. or slowdown2. followed by p50 … p99.999 (how many times as late as its \
 median member the last of a stripe read comes, or the last but one); slowed1 and slowed2 (stripe \
 reads in per cent where that is more than 2), slowed_together (the second in per cent of the first); \
 and worst_drive., other_drives., drives_cv. or queue_correlation. followed by p50 … p99.999 or mean.";
+
+/// The end of the name of a class in the name of a quotient.
+const TO_HIGH: &str = "_to_high";
 
 /// A metric that is not known.
 #[derive(Debug)]
@@ -147,15 +153,19 @@ impl FromStr for Metric {
             return Ok(metric);
         }
         let (first, rest) = text.split_once('.').ok_or_else(unknown)?;
-        let class = QosClass::ALL.into_iter().find(|class| class.name() == first);
+        let to_high = first.strip_suffix(TO_HIGH);
+        let name = to_high.unwrap_or(first);
+        let class = QosClass::ALL.into_iter().find(|class| class.name() == name);
         if class.is_some() || first == "ranked" {
             let Ok(Self::Latency(direction, statistic)) = rest.parse() else {
                 return Err(unknown());
             };
-            return Ok(match class {
-                Some(class) => Self::OfClass(class, direction, statistic),
-                None => Self::RankedClasses(direction, statistic),
-            });
+            return match (class, to_high) {
+                (None, _) => Ok(Self::RankedClasses(direction, statistic)),
+                (Some(class), None) => Ok(Self::OfClass(class, direction, statistic)),
+                (Some(QosClass::High), Some(_)) => Err(unknown()),
+                (Some(class), Some(_)) => Ok(Self::ToHigh(class, direction, statistic)),
+            };
         }
         let (direction, statistic) = (first, rest);
         let direction = match direction {
@@ -215,6 +225,9 @@ impl fmt::Display for Metric {
             Self::OfClass(class, direction, statistic) => {
                 write!(f, "{}.{}", class.name(), Self::Latency(*direction, *statistic))
             }
+            Self::ToHigh(class, direction, statistic) => {
+                write!(f, "{}{TO_HIGH}.{}", class.name(), Self::Latency(*direction, *statistic))
+            }
             Self::Latency(direction, Statistic::Percentile(p)) => write!(f, "{direction}.p{p}"),
             Self::Latency(direction, Statistic::OfSlowest(parts, p)) => {
                 write!(f, "{direction}.p{p}of{parts}")
@@ -257,6 +270,11 @@ impl Metric {
             Self::Latency(direction, statistic) => statistic.of(summary(result, direction)),
             Self::OfClass(class, direction, statistic) => {
                 of_class(result, class, direction).map_or(0.0, |summary| statistic.of(summary))
+            }
+            Self::ToHigh(class, direction, statistic) => {
+                let of = |class| Self::OfClass(class, direction, statistic).of(result);
+                let high = of(QosClass::High);
+                if high > 0.0 { of(class) / high } else { 0.0 }
             }
             Self::Iops(direction) => per_second(result, summary(result, direction).count() as f64),
             Self::Bandwidth(direction) => {
@@ -304,6 +322,7 @@ impl Metric {
             | Self::Bandwidth(_)
             | Self::Slowdown(..)
             | Self::OfDrives(..)
+            | Self::ToHigh(..)
             | Self::RankedClasses(..)
             | Self::Count(_) => Unit::Number,
         }
@@ -406,6 +425,8 @@ mod tests {
             "read.mib_per_second",
             "high.read.p99.9",
             "ranked.read.p99",
+            "medium_to_high.read.p99",
+            "low_to_high.write.mean",
             "low.write.mean",
             "busy1",
             "busy2plus",

@@ -313,6 +313,22 @@ impl<O: Observe> Array<O> {
         changed
     }
 
+    /// Tells the drives another arrayWidth (IODA §4.4): the cycle has so many turns and the windows
+    /// this length, from when [`Array::set_window`] would. Turns beyond the drives belong to no drive.
+    /// Returns whether it did.
+    ///
+    /// # Panics
+    ///
+    /// If the window is zero, or if the cycle has fewer turns than the array has drives.
+    pub fn set_array_width(&mut self, now: Instant, turns: u32, window: Duration) -> bool {
+        assert!(!window.is_zero(), "a window of no length");
+        self.handle_deadline(now);
+        let changed = self.sending.permits.set_array_width(now, turns, window);
+        self.sending.emit_notices(now);
+        self.sending.refresh_deadline();
+        changed
+    }
+
     /// Takes the answer of a drive to [`Action::AskStatus`].
     pub fn handle_status(&mut self, now: Instant, drive: DriveId, status: &DriveStatus) {
         self.sending.permits.handle_status(now, drive, status);

@@ -212,6 +212,23 @@ impl Coordinator {
         }
     }
 
+    /// Changes the width of the cycle and the length of the busy windows, as `set_window` does.
+    pub(crate) fn set_array_width(
+        &mut self,
+        now: Instant,
+        array_width: u32,
+        window: Duration,
+        notices: &mut VecDeque<Notice>,
+    ) -> bool {
+        match self {
+            Self::Windows(windows) => {
+                windows.set_array_width(now, array_width, window, notices);
+                true
+            }
+            Self::Free | Self::Adaptive(..) | Self::Token(_) | Self::Synchronized(_) => false,
+        }
+    }
+
     pub(crate) fn handle_status(
         &mut self,
         now: Instant,

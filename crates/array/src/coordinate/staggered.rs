@@ -1,5 +1,6 @@
 //! Windows in turn (IODA §4.3.1, Figure 2), and changing them on a running array: their length
-//! (§4.3.7), and how many drives they let be busy at once while drives are missing.
+//! (§4.3.7), the width of the cycle (§4.4), and how many drives they let be busy at once while
+//! drives are missing.
 //!
 //! A drive that has failed or is being rebuilt counts as busy all the time, so the others get so
 //! many fewer turns at once. The articles say nothing of it. `docs/quiet.md` has what is promised
@@ -45,6 +46,8 @@ pub struct WindowConfig {
 pub struct StaggeredWindows {
     /// The schedule of the drive whose turn is the first.
     schedule: WindowSchedule,
+    /// Drives of the array. A cycle has as many turns, or more, in which no drive is busy.
+    drives: u32,
     /// The drive whose turn is the first.
     first: u32,
     /// Of each drive, the end of a window that was open when the schedule changed.
@@ -77,6 +80,7 @@ impl StaggeredWindows {
                 not_before: config.start,
                 guard: config.guard,
             },
+            drives: width,
             first: 0,
             open_until: vec![Instant::ZERO; width as usize],
             missing: missing.drives,
@@ -101,19 +105,20 @@ impl StaggeredWindows {
         }
     }
 
-    fn width(&self) -> u32 {
+    /// Turns of a cycle.
+    fn cycle_turns(&self) -> u32 {
         self.schedule.array.width
     }
 
     /// The schedule of one drive.
     fn of(&self, drive: u32) -> WindowSchedule {
-        let turns = (drive + self.width() - self.first) % self.width();
+        let turns = (drive + self.cycle_turns() - self.first) % self.cycle_turns();
         self.schedule.delayed(turns)
     }
 
     /// Tells the drives; who is missing is not told.
     fn permit(&self, notices: &mut VecDeque<Notice>) {
-        for drive in (0..self.width()).filter(|&drive| !self.is_missing(drive)) {
+        for drive in (0..self.drives).filter(|&drive| !self.is_missing(drive)) {
             let right = match self.is_free {
                 true => CollectionRight::Always,
                 false => CollectionRight::Windows(self.of(drive)),
@@ -129,7 +134,7 @@ impl StaggeredWindows {
     /// Drives that may be busy at once now.
     pub(crate) fn busy_drives(&self) -> u32 {
         match self.is_free {
-            true => self.width() - self.missing.len(),
+            true => self.drives - self.missing.len(),
             false => self.schedule.array.busy_drives(),
         }
     }
@@ -183,7 +188,7 @@ impl StaggeredWindows {
 
     /// Whether every drive has had as many turns as any other when the next one begins.
     pub(crate) fn next_is_first_of_cycle(&self, now: Instant) -> bool {
-        self.turns_begun(now).is_multiple_of(u64::from(self.width()))
+        self.turns_begun(now).is_multiple_of(u64::from(self.cycle_turns()))
     }
 
     /// Gives all windows a new length; see [`StaggeredWindows::begin_again`].
@@ -197,6 +202,30 @@ impl StaggeredWindows {
         (self.whole.1, self.reduced) = (busy_time_window, busy_time_window);
         let busy_drives = self.schedule.array.busy_drives();
         self.begin_again(now, (busy_drives, busy_time_window), notices);
+    }
+
+    /// Tells the drives another arrayWidth, at which their windows have this length (IODA §4.4). The
+    /// cycle then has `array_width` turns. Those beyond the drives belong to no drive.
+    ///
+    /// # Panics
+    ///
+    /// If the cycle has fewer turns than the array has drives: two of them would share one.
+    pub(crate) fn set_array_width(
+        &mut self,
+        now: Instant,
+        array_width: u32,
+        busy_time_window: Duration,
+        notices: &mut VecDeque<Notice>,
+    ) {
+        assert!(array_width >= self.drives, "{array_width} turns for {} drives", self.drives);
+        (self.whole.1, self.reduced) = (busy_time_window, busy_time_window);
+        // The order of turns follows from the cycle that ends, the schedule from the one that begins.
+        let next = self.next_drive(now);
+        let busy_drives = self.schedule.array.busy_drives();
+        let start = self.finish_windows(now);
+        self.first = next;
+        self.schedule.array.width = array_width;
+        self.begin_at(start, (busy_drives, busy_time_window), notices);
     }
 
     /// Whether drives interrupt what they do for a read, so that they need no turns where stripes
@@ -214,7 +243,7 @@ impl StaggeredWindows {
     ) {
         let was_free = self.is_free;
         self.is_free = self.gives_way && missing.is_without_parity();
-        let all: MemberSet = (0..self.width() as u8).collect();
+        let all: MemberSet = (0..self.drives as u8).collect();
         // Without turns everybody worked when it liked.
         let back = match was_free && !self.is_free {
             true => all - missing.drives,
@@ -242,9 +271,26 @@ impl StaggeredWindows {
         (busy_drives, busy_time_window): (u32, Duration),
         notices: &mut VecDeque<Notice>,
     ) {
+        let next = self.next_drive(now);
+        let start = self.finish_windows(now);
+        self.first = next;
+        self.begin_at(start, (busy_drives, busy_time_window), notices);
+    }
+
+    /// The drive that has the next turn; the first drive, if the next turn belongs to no drive.
+    fn next_drive(&self, now: Instant) -> u32 {
+        let turn = u64::from(self.first) + self.turns_begun(now);
+        match (turn % u64::from(self.cycle_turns())) as u32 {
+            drive if drive < self.drives => drive,
+            _ => 0,
+        }
+    }
+
+    /// Notes until when windows stay open that are open now. Returns the end of the last of them.
+    fn finish_windows(&mut self, now: Instant) -> Instant {
         let mut start = now;
         let missing = self.missing;
-        for drive in (0..self.width()).filter(|&drive| !missing.contains(drive as u8)) {
+        for drive in (0..self.drives).filter(|&drive| !missing.contains(drive as u8)) {
             let schedule = self.of(drive);
             for range in 0..self.ranges {
                 if let Some((_, end)) = schedule.delayed(range).window_at(now) {
@@ -254,8 +300,15 @@ impl StaggeredWindows {
             }
             start = start.max(self.open_until[drive as usize]);
         }
-        self.first =
-            ((u64::from(self.first) + self.turns_begun(now)) % u64::from(self.width())) as u32;
+        start
+    }
+
+    fn begin_at(
+        &mut self,
+        start: Instant,
+        (busy_drives, busy_time_window): (u32, Duration),
+        notices: &mut VecDeque<Notice>,
+    ) {
         let array = ArrayDescription { parities: busy_drives, ..self.schedule.array };
         self.schedule = WindowSchedule {
             array,
@@ -370,10 +423,15 @@ mod tests {
                     let is_open = |drive| windows.is_busy(DriveId(drive), Lba(0), now);
                     busy |= (0..width as u8).filter(|&drive| is_open(drive)).collect::<MemberSet>();
                     let drive = rng.below(width.into()) as u8;
-                    match rng.below(6) {
+                    match rng.below(7) {
                         0 => {
                             let length = MILLI * (20 + rng.below(60));
                             windows.set_window(now, length, &mut notices);
+                        }
+                        1 => {
+                            let turns = width + rng.below(4) as u32;
+                            let length = MILLI * (20 + rng.below(60));
+                            windows.set_array_width(now, turns, length, &mut notices);
                         }
                         _ if gone.contains(drive) => {
                             gone.remove(drive);

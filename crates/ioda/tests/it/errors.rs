@@ -9,7 +9,7 @@ const DATA: i32 = 3;
 
 #[test]
 fn bad_usage_is_refused_with_a_sentence() {
-    let cases: [&[&str]; 86] = [
+    let cases: [&[&str]; 87] = [
         &["compare", "--config", "unknown-key.toml"],
         &["compare", "--config", "no-such.toml"],
         &["compare", "--config", "no-channels.toml"],
@@ -50,6 +50,7 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["compare", "tpcc", "--close-gaps", "60s"],
         &["compare", "tpcc", "--burst", "0.5"],
         &["compare", "tpcc", "--burst-gap", "3"],
+        &["compare", "tpcc", "--hot-drive", "50%", "--drives", "1"],
         &["compare", "backwards.csv", "--hot-drive", "50%"],
         &["compare", "synthetic", "--burst", "4"],
         &["compare", "--ages", "5"],

@@ -20,11 +20,11 @@ results=$4 system=$6 fs=$7 application=$8
 echo "$2 $system $fs $application" >>"$here/.ran"
 echo "running $application"
 [ ! -e "$here/.hook" ] || . "$here/.hook"
-case "$system" in md) us=400 ;; base) us=300 ;; ioda) us=105 ;; *) us=100 ;; esac
+case "$system" in md@plain) us=400 ;; base@plain) us=300 ;; ioda@plain) us=105 ;; *) us=100 ;; esac
 echo "{\"application\": \"$application\", \"kind\": \"program\", \"file_system\": \"$fs\", \"system\": \"$system\",
  \"seconds\": $us, \"operations\": 5000, \"operations_per_second\": 50, \"operation\": \"read\", \"mean_us\": $us,
  \"percentiles_us\": {\"50\": $us, \"95\": $us, \"99\": $us, \"99.9\": $us, \"99.99\": $us},
- \"array\": {\"reads\": 7, \"writes\": 9, \"mean_us\": null, \"percentiles_us\": null}}" >"$results/$application-$fs-$system.json"
+ \"array\": {\"reads\": 7, \"writes\": 9, \"stripe_reads\": 8, \"met\": 1, \"mean_us\": null, \"percentiles_us\": null}}" >"$results/$application-$fs-$system.json"
 "#;
 
 /// Two applications under four systems, and claims of which one does not hold.
@@ -139,14 +139,14 @@ impl Lab {
 
 /// What runs once of everything.
 const ALL: [&str; 9] = [
-    "123M base raw one",
-    "123M base raw two",
-    "123M ideal raw one",
-    "123M ideal raw two",
-    "123M ioda raw one",
-    "123M ioda raw two",
-    "123M md raw one",
-    "123M md raw two",
+    "123M base@plain raw one",
+    "123M base@plain raw two",
+    "123M ideal@plain raw one",
+    "123M ideal@plain raw two",
+    "123M ioda@plain raw one",
+    "123M ioda@plain raw two",
+    "123M md@plain raw one",
+    "123M md@plain raw two",
     "ahead",
 ];
 
@@ -201,18 +201,18 @@ fn a_smoke_is_one_application() {
 fn runs_that_fail_do_not_stop_the_others() {
     let lab = Lab::new();
     lab.hook(
-        "[ \"$system $application\" != 'md one' ] || { echo the disk is gone >&2; exit 7; }\n\
-         [ \"$system $application\" != 'ideal two' ] || { echo '{\"seconds\": ' >\"$results/two-raw-ideal.json\"; exit 0; }\n\
-         [ \"$system $application\" != 'base two' ] || exit 0\n",
+        "[ \"$system $application\" != 'md@plain one' ] || { echo the disk is gone >&2; exit 7; }\n\
+         [ \"$system $application\" != 'ideal@plain two' ] || { echo '{\"seconds\": ' >\"$results/two-raw-ideal@plain.json\"; exit 0; }\n\
+         [ \"$system $application\" != 'base@plain two' ] || exit 0\n",
     );
     let ran = lab.run(&["--quiet", "--json"]);
     assert_eq!(ran.code, 4);
     let results = fs::canonicalize(lab.at("target/lab/results")).unwrap();
     for part in [
-        "failed: one on the device under md: it exited with 7; it said last: running one | the disk is gone (all of it: ",
-        "two-raw-ideal.json is no result of the laboratory: EOF while parsing",
-        "failed: two on the device under Base: it ended well, but wrote no ",
-        "error: 3 of 8 runs failed: one on the device under md, two on the device under Base, two on the device under Ideal; \
+        "failed: one on the device under md, plain: it exited with 7; it said last: running one | the disk is gone (all of it: ",
+        "two-raw-ideal@plain.json is no result of the laboratory: EOF while parsing",
+        "failed: two on the device under Base, plain: it ended well, but wrote no ",
+        "error: 3 of 8 runs failed: one on the device under md, plain, two on the device under Base, plain, two on the device under Ideal, plain; \
          they are tried again the next time",
     ] {
         assert!(ran.stderr.contains(part), "no {part}\nin {}", ran.stderr);
@@ -240,7 +240,10 @@ fn runs_that_fail_do_not_stop_the_others() {
     fs::remove_file(lab.at("lab/.hook")).unwrap();
     let ran = lab.run(&["--quiet"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
-    assert_eq!(lab.ran(), ["123M base raw two", "123M ideal raw two", "123M md raw one", "ahead"]);
+    assert_eq!(
+        lab.ran(),
+        ["123M base@plain raw two", "123M ideal@plain raw two", "123M md@plain raw one", "ahead"]
+    );
     assert!(lab.kept().iter().all(|name| !name.ends_with(".failed")), "{:?}", lab.kept());
 }
 
@@ -263,8 +266,8 @@ fn a_number_that_was_not_measured_leaves_a_claim_unjudged() {
 fn a_result_that_was_damaged_is_named() {
     let lab = Lab::new();
     lab.run(&["--quiet"]);
-    let name = lab.kept().into_iter().find(|name| name.starts_with("two-raw-ioda")).unwrap();
-    let path = lab.at("target/lab/results").join(name).join("two-raw-ioda.json");
+    let name = lab.kept().into_iter().find(|name| name.starts_with("two-raw-ioda@plain")).unwrap();
+    let path = lab.at("target/lab/results").join(name).join("two-raw-ioda@plain.json");
     fs::write(&path, "{}").unwrap();
     let ran = lab.run(&["--quiet"]);
     assert_eq!(ran.code, 4);
@@ -293,7 +296,7 @@ fn runs_are_made_twice_and_compared() {
     let ran = lab.run(&["--twice", "--quiet"]);
     assert_eq!(ran.code, 1);
     assert!(ran.stdout.contains("each experiment twice: 2 of 8 runs differ\n"), "{}", ran.stdout);
-    let line = "one on the device under IODA: seconds: 105 and 106; mean_us: 105 and 106; percentiles_us.50: ";
+    let line = "one on the device under IODA, plain: seconds: 105 and 106; mean_us: 105 and 106; percentiles_us.50: ";
     assert!(ran.stdout.contains(line), "{}", ran.stdout);
     let document = lab.run(&["--twice", "--quiet", "--json"]).json();
     assert_eq!(document["twice"]["equal"].as_array().unwrap().len(), 6);
@@ -324,13 +327,15 @@ fn an_interrupt_ends_all_processes_and_keeps_what_has_ended() {
     let lab = Lab::new();
     // The first two end; the others have a child in a group of its own, and wait.
     lab.hook(
-        "[ \"$application\" = two ] || case \"$system\" in md|base) ;; *) echo $$ >\"$here/.pid-$system\";\n\
+        "[ \"$application\" = two ] || case \"$system\" in md@plain|base@plain) ;; *) echo $$ >\"$here/.pid-$system\";\n\
          timeout 600 sleep 600 || true ;; esac\n",
     );
     let mut child =
         lab.command(&["--quiet"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let pid = |system: &str| fs::read_to_string(lab.at("lab").join(format!(".pid-{system}"))).ok();
-    while !["ioda", "ideal"].iter().all(|system| pid(system).is_some_and(|pid| pid.ends_with('\n')))
+    while !["ioda@plain", "ideal@plain"]
+        .iter()
+        .all(|system| pid(system).is_some_and(|pid| pid.ends_with('\n')))
     {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
         crate::common::pause(10);
@@ -341,7 +346,7 @@ fn an_interrupt_ends_all_processes_and_keeps_what_has_ended() {
     assert_eq!(output.status.code(), Some(4));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.starts_with("error: interrupted; what has ended is kept in "), "{said}");
-    for system in ["ioda", "ideal"] {
+    for system in ["ioda@plain", "ideal@plain"] {
         let path = format!("/proc/{}", pid(system).unwrap().trim());
         assert!(!Path::new(&path).exists(), "{system} is left");
     }

@@ -72,9 +72,12 @@ fn measured(factor: f64, seconds: f64) -> LabMeasured {
         array: ArrayMeasured {
             reads: 34_567,
             writes: 8_901,
+            stripe_reads: 40_000,
+            met: 1_234,
             mean_us: Some(80.0 * factor),
             percentiles_us: percentiles(factor, 60.0),
         },
+        processor: None,
         timeline: None,
     }
 }

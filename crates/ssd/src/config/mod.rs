@@ -157,6 +157,9 @@ pub struct CollectionConfig {
     pub restore: Ratio,
     /// Above the hard watermark, leave a victim alone that has less than this share invalid.
     pub min_invalid: Ratio,
+    /// Collections that run on one channel at once; 0 for any number. The public code of TTFLASH
+    /// runs one.
+    pub per_channel: u32,
     /// Pages are copied within their die, without crossing the channel and its error correction
     /// (TTFLASH §4.1).
     pub copyback: bool,

@@ -1,9 +1,9 @@
 //! Which drives cannot exist.
 
 use super::{
-    Allocation, BLOCKS_PER_ERASE_MAX, Blocking, CollectionUnit, Config, ConfigError, DIES_MAX,
-    PAGES_PER_BLOCK_MAX, RangeConfig, RangePlacement, SchedulingConfig, ScrubConfig, Suspendable,
-    TurnConfig, refuse,
+    Allocation, BLOCKS_PER_ERASE_MAX, Blocking, CollectionConfig, CollectionUnit, Config,
+    ConfigError, DIES_MAX, PAGES_PER_BLOCK_MAX, RangeConfig, RangePlacement, SchedulingConfig,
+    ScrubConfig, Suspendable, TurnConfig, refuse,
 };
 use alloc::format;
 use alloc::string::String;
@@ -116,6 +116,12 @@ fn watermarks(config: &Config) -> Result<(), ConfigError> {
         return refuse(format!(
             "restore is {}; it must be at least the soft watermark of {}",
             config.collection.restore, config.collection.soft
+        ));
+    }
+    let CollectionConfig { per_channel, unit, blocking, .. } = config.collection;
+    if per_channel > 0 && (unit != CollectionUnit::Block || blocking != Blocking::Die) {
+        return refuse(String::from(
+            "collections_per_channel is for collections of a block that hold a die; set collection_unit to block and blocking to die, or leave it out",
         ));
     }
     if config.collection.min_invalid > Ratio::ONE {

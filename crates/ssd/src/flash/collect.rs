@@ -125,6 +125,16 @@ impl<O: Observe> Flash<O> {
         }
     }
 
+    /// A collection in a scope has ended: starts those that are due there, or waited for its channel.
+    /// Returns whether one was put off.
+    pub(crate) fn collect_after(&mut self, now: Instant, scope: usize, flush_first: bool) -> bool {
+        let mut put_off = false;
+        for scope in self.collector.scopes_beside(scope) {
+            put_off |= self.collect_in_scope(now, scope, flush_first);
+        }
+        put_off
+    }
+
     /// Collects if the block that was opened for `place` was the last above the watermark. Returns
     /// whether that was put off.
     #[inline]
@@ -181,6 +191,9 @@ impl<O: Observe> Flash<O> {
         urgency: Urgency,
         flush_first: bool,
     ) -> Start {
+        if self.collector.is_channel_full(scope) {
+            return Start::No;
+        }
         match self.due().in_scope(now, scope, urgency, flush_first) {
             Answer::Nothing => Start::No,
             Answer::PutOff => Start::PutOff,

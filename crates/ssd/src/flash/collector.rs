@@ -46,8 +46,40 @@ pub(crate) struct Collector {
     line_parts_left: u32,
     trigger: CollectionTrigger,
     rights: Rights,
+    /// Collections on each channel, if their number is limited.
+    channels: Option<Channels>,
     /// Which dies of each plane group collect, with RAIN.
     turns: Option<GroupTurns>,
+}
+
+/// Collections on each channel, of which few may run at once.
+#[derive(Clone, Debug)]
+struct Channels {
+    most: u32,
+    dies_each: u32,
+    collections: Vec<u32>,
+}
+
+impl Channels {
+    fn new(config: &Config) -> Option<Self> {
+        let (most, g) = (config.collection.per_channel, &config.geometry);
+        let collections = vec![0; g.channels as usize];
+        (most > 0).then(|| Self { most, dies_each: g.dies() / g.channels, collections })
+    }
+
+    fn of(&mut self, die: u32) -> &mut u32 {
+        &mut self.collections[(die / self.dies_each) as usize]
+    }
+
+    fn is_full(&self, die: u32) -> bool {
+        self.collections[(die / self.dies_each) as usize] >= self.most
+    }
+
+    /// The dies of the channel of `die`.
+    fn dies_beside(&self, die: u32) -> Range<u32> {
+        let first = die / self.dies_each * self.dies_each;
+        first..first + self.dies_each
+    }
 }
 
 impl Collector {
@@ -68,6 +100,7 @@ impl Collector {
             line_parts_left: 0,
             trigger: config.collection.trigger,
             rights: Rights::new(config.ranges.count),
+            channels: Channels::new(config),
             turns: config.rain.map(|rain| GroupTurns::new(config, rain)),
         }
     }
@@ -169,6 +202,26 @@ impl Collector {
         self.scope_busy[scope]
     }
 
+    /// Whether as many collections run on the channel of a scope as may.
+    #[inline]
+    pub(crate) fn is_channel_full(&self, scope: usize) -> bool {
+        let first_die = scope as u32 * self.dies_held;
+        self.channels.as_ref().is_some_and(|channels| channels.is_full(first_die))
+    }
+
+    /// The scopes where a collection may begin when one has ended in `scope`: that scope, and all of
+    /// its channel if their number is limited. Others come first.
+    pub(crate) fn scopes_beside(&self, scope: usize) -> impl Iterator<Item = usize> + use<> {
+        let first_die = scope as u32 * self.dies_held;
+        let dies = match &self.channels {
+            Some(channels) => channels.dies_beside(first_die),
+            None => first_die..first_die + 1,
+        };
+        let scope_of = |die: u32| (die / self.dies_held) as usize;
+        let scopes = scope_of(dies.start)..scope_of(dies.end - 1) + 1;
+        (scope + 1..scopes.end).chain(scopes.start..scope + 1)
+    }
+
     /// First die and number of dies that a collection on `die` keeps from the host.
     pub(crate) fn held_dies(&self, die: u32) -> (u32, u32) {
         (die / self.dies_held * self.dies_held, self.dies_held)
@@ -196,6 +249,9 @@ impl Collector {
     ) -> Vec<u32> {
         let scope = self.scope_of(die);
         self.scope_busy[scope] = true;
+        if let Some(channels) = &mut self.channels {
+            *channels.of(die) += 1;
+        }
         let line = self.unit == CollectionUnit::Line;
         let (mut next, end) = if line { (0, self.dies) } else { (die, die + 1) };
         let mut started = Vec::new();
@@ -252,8 +308,12 @@ impl Collector {
     /// A collection is over, or was cancelled. Returns the scope that is free for the next one,
     /// unless other parts of its line are still collected.
     pub(crate) fn end(&mut self, collection: u32) -> Option<usize> {
-        let scope = self.scope_of(self.collections.get(collection).first_die);
+        let first_die = self.collections.get(collection).first_die;
+        let scope = self.scope_of(first_die);
         self.collections.release(collection);
+        if let Some(channels) = &mut self.channels {
+            *channels.of(first_die) -= 1;
+        }
         if self.unit == CollectionUnit::Line {
             self.line_parts_left -= 1;
             if self.line_parts_left > 0 {

@@ -566,6 +566,7 @@ pub(super) fn build(row: &Row) -> Config {
             hard: superblocks(2),
             restore: superblocks(10),
             min_invalid: Ratio::ZERO,
+            per_channel: 0,
             copyback: false,
             untimed: Untimed::Nothing,
         },

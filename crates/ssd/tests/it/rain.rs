@@ -225,6 +225,35 @@ fn dies_of_a_group_take_turns_until_one_is_out_of_blocks() {
     assert_eq!((forced, drive.counters().rotation_breaches), (0, 0));
 }
 
+#[test]
+fn dies_of_a_channel_take_turns_if_one_of_them_may_collect() {
+    let most_at_once = |per_channel| {
+        let mut config = small(4, 2, 4);
+        config.rain = None;
+        config.collection.per_channel = per_channel;
+        let dies = config.geometry.dies() / config.geometry.channels;
+        let mut drive = Ssd::new(config).unwrap();
+        drive.age(2);
+        drive.record_collections();
+        Host::new(5, 32, 90).run(&mut drive, 20_000, |_, _| {});
+        drive.check_invariants();
+        let mut spans = Vec::new();
+        drive.take_collections(&mut spans);
+        assert!(spans.len() > 100, "{} collections", spans.len());
+        let beside = |span: &CollectionSpan| {
+            let runs = |other: &&CollectionSpan| {
+                other.first_die / dies == span.first_die / dies
+                    && other.began <= span.began
+                    && other.ended > span.began
+            };
+            spans.iter().filter(runs).count()
+        };
+        spans.iter().map(beside).max()
+    };
+    assert_eq!(most_at_once(1), Some(1));
+    assert!(most_at_once(0) > Some(1));
+}
+
 /// TTFLASH's Table 3 with the drive of its Table 1: how wide stripes may be if all dies of a group
 /// are to have their turns.
 #[test]

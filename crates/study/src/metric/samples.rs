@@ -126,6 +126,10 @@ impl Metric {
                 Some(of(direction, summary(result, direction).count(), statistic))
             }
             Self::OfClass(name, direction, statistic) => Some(class(name, direction, statistic)),
+            Self::ToHigh(name, direction, statistic) => {
+                let both = [name, QosClass::High].map(|name| class(name, direction, statistic));
+                both.into_iter().reduce(Samples::scarcer)
+            }
             Self::RankedClasses(direction, statistic) => {
                 let each = QosClass::ALL.map(|name| class(name, direction, statistic));
                 each.into_iter().reduce(Samples::scarcer)

@@ -20,6 +20,13 @@ impl Metric {
             for class in QosClass::ALL {
                 let of_class = |statistic| Self::OfClass(class, direction, statistic);
                 all.extend(statistics().map(of_class));
+                let to_high = |statistic| Self::ToHigh(class, direction, statistic);
+                all.extend(
+                    (class != QosClass::High)
+                        .then(|| statistics().map(to_high))
+                        .into_iter()
+                        .flatten(),
+                );
             }
             all.extend(statistics().map(|statistic| Self::RankedClasses(direction, statistic)));
         }
@@ -38,6 +45,9 @@ impl Metric {
         match self {
             Self::Latency(direction, _) => summary(result, direction).count() == 0,
             Self::OfClass(class, direction, _) => !has(class, direction),
+            Self::ToHigh(class, direction, _) => {
+                !has(class, direction) || !has(QosClass::High, direction)
+            }
             Self::RankedClasses(direction, _) => {
                 !QosClass::ALL.into_iter().all(|class| has(class, direction))
             }

@@ -104,6 +104,8 @@ pub struct DriveSettings {
     pub copyback: Option<bool>,
     /// Least invalid share of a victim above the hard watermark.
     pub min_invalid: Option<Text<Percent>>,
+    /// Collections on one channel at once; 0 for any number.
+    pub collections_per_channel: Option<u32>,
     /// Reads are served before the writes that wait with them.
     pub read_priority: Option<bool>,
     /// The host is served between the page operations of a collection.
@@ -288,6 +290,7 @@ impl DriveSettings {
             hard: text(&exact_percent(c.hard)),
             copyback: Some(c.copyback),
             min_invalid: text(&exact_percent(c.min_invalid)),
+            collections_per_channel: Some(c.per_channel),
             read_priority: Some(scheduling.read_priority),
             preemptive_collection: Some(scheduling.preemptive_collection),
             paced_writes: Some(scheduling.paced_writes),
@@ -400,6 +403,7 @@ impl DriveSettings {
         c.restore = share(&self.restore).unwrap_or(restore);
         put(&mut c.copyback, self.copyback);
         put(&mut c.min_invalid, share(&self.min_invalid));
+        put(&mut c.per_channel, self.collections_per_channel);
         put(&mut config.scheduling.read_priority, self.read_priority);
         put(&mut config.scheduling.preemptive_collection, self.preemptive_collection);
         put(&mut config.scheduling.paced_writes, self.paced_writes);

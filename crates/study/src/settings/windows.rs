@@ -7,7 +7,7 @@ use crate::values::words::Coordinator;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sim::{Coordinate, Plan, WindowPlan};
+use sim::{Coordinate, Plan, WindowChange, WindowPlan};
 use std::str::FromStr;
 use units::Duration;
 use workload::OptionError;
@@ -20,28 +20,43 @@ const BASE: Duration = Duration::from_millis(500);
 /// Time between two looks at the drives where tokens are granted.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A window and from when on, as in `30s=200ms`.
+/// Windows from a time on, as in `30s=200ms` or `60s=width:8`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Change {
     after: Duration,
-    window: TimeWindow,
+    to: ChangedTo,
+}
+
+/// What windows change to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum ChangedTo {
+    /// Another length.
+    Window(TimeWindow),
+    /// Another arrayWidth, and the length that drives advertise for it.
+    Width(u32),
 }
 
 impl Spelled for Change {
-    const TYPE: &str = "change of windows, such as `30s=200ms` or `1m=norm`";
+    const TYPE: &str = "change of windows, such as `30s=200ms`, `1m=norm` or `60s=width:8`";
 }
 
 impl FromStr for Change {
     type Err = OptionError;
 
     fn from_str(text: &str) -> Result<Self, OptionError> {
-        let wanted = "a time and a window such as 30s=200ms or 1m=norm";
+        let wanted = "a time and a window or a width, such as 30s=200ms, 1m=norm or 60s=width:8";
         let refused = || not_understood("change of windows", text, wanted);
         let (after, window) = text.split_once('=').ok_or_else(refused)?;
         let after =
             workload::parse_duration(after.trim()).map_err(|error| error.of_part(refused))?;
-        let window = window.trim().parse().map_err(|error: OptionError| error.of_part(refused))?;
-        Ok(Self { after, window })
+        let to = match window.trim().strip_prefix("width:") {
+            Some(width) => ChangedTo::Width(width.parse().map_err(|_| refused())?),
+            None => {
+                let parsed = window.trim().parse();
+                ChangedTo::Window(parsed.map_err(|error: OptionError| error.of_part(refused))?)
+            }
+        };
+        Ok(Self { after, to })
     }
 }
 
@@ -66,7 +81,9 @@ pub struct WindowSettings {
     /// [default: the clock skew]
     #[arg(long, value_name = "TIME")]
     pub guard: Option<Text<Span>>,
-    /// Later windows and from when on, such as 30s=200ms,60s=norm
+    /// Later windows, each with the time from which on it holds. A window is a length or norm;
+    /// width:N tells the drives an arrayWidth of N, at least the number of drives. Such as
+    /// 30s=200ms,60s=width:8
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tw_changes: Vec<Text<Change>>,
@@ -106,12 +123,17 @@ impl WindowSettings {
             (window, _) => window.and_then(length),
         };
         let changes = self.tw_changes.iter().map(|text| {
-            let Change { after, window } = text.value;
-            let advertised = || plan.advertised_window();
-            (after, length(window).unwrap_or_else(advertised))
+            let Change { after, to } = text.value;
+            let (busy_time_window, array_width) = match to {
+                ChangedTo::Window(window) => {
+                    (length(window).unwrap_or_else(|| plan.advertised_window()), None)
+                }
+                ChangedTo::Width(width) => (plan.advertised_at(width), Some(width)),
+            };
+            WindowChange { after, busy_time_window, array_width }
         });
-        let mut changes: Vec<(Duration, Duration)> = changes.collect();
-        changes.sort_by_key(|&(after, _)| after);
+        let mut changes: Vec<WindowChange> = changes.collect();
+        changes.sort_by_key(|change| change.after);
         let coordinate = match way {
             Coordinator::Windows => Coordinate::Windows,
             Coordinator::Adaptive => Coordinate::Adaptive {

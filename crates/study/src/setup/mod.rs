@@ -22,6 +22,7 @@ use array::policy::{PolicyKind, PolicySettings};
 use sim::{Coordinate, Fault, Plan, Preparation, WindowPlan};
 use ssd::Config;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use units::{Duration, Instant, Ratio};
 use workload::{
     HELD_REQUESTS_MOST, HotPlaces, Keep, PresetSource, ReadOptions, Source, Trace, TraceSource,
@@ -514,7 +515,16 @@ fn hot_places(words: &WorkloadSettings, plan: &Plan) -> Result<Option<HotPlaces>
     let grain_bytes = u64::from(layout.chunk_pages()) * u64::from(plan.drive.geometry.page_bytes);
     let chunks = (0..layout.stripes_per_cycle())
         .flat_map(|stripe| (0..layout.data_chunks()).map(move |chunk| (stripe, chunk)));
-    let is_hot = chunks.map(|(stripe, chunk)| layout.member_of(stripe, chunk).0 == 0).collect();
+    let is_hot: Arc<[bool]> =
+        chunks.map(|(stripe, chunk)| layout.member_of(stripe, chunk).0 == 0).collect();
+    if is_hot.iter().all(|&hot| hot) {
+        return Err(Failure::usage(format!(
+            "--hot-drive is for arrays with data on several drives, but all data of this {} of {} is on the first; \
+             give it more drives or leave the option out",
+            layout.level().name(),
+            plan.width
+        )));
+    }
     Ok(Some(HotPlaces { share, grain_bytes, is_hot }))
 }
 

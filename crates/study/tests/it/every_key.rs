@@ -45,6 +45,7 @@ const VALUES: &[(&str, &str)] = &[
     ("hard", "['2%', '3%', '4%', '8%', '12%']"),
     ("copyback", "[true, false]"),
     ("min_invalid", "['0%', '50%', '99%']"),
+    ("collections_per_channel", "[0, 1, 2]"),
     ("read_priority", "[true, false]"),
     ("preemptive_collection", "[true, false]"),
     ("paced_writes", "[true, false]"),

@@ -9,6 +9,7 @@ use live::storage::headroom_bytes;
 use report::Claim;
 use report::lab::{LabExperiment, Unjudged};
 use report::schema::Document;
+use report::statements::PaperStatements;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use study::Failure;
 use study::Watch;
-use study::experiment::Suites;
 use study::experiment::lab::{self, Asked, Experiment, Failed, Jobs, LabPlace, Made, Shelf, Twice};
+use study::experiment::{Suites, statement};
 use study::jobs::say_found_in;
 use units::MIB;
 
@@ -48,6 +49,8 @@ impl LabArgs {
 /// Experiments of the laboratory, as `ioda reproduce lab --json` writes them.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Laboratory {
+    /// The statements of each paper with their verdicts, of which all claims were judged.
+    statements: Vec<PaperStatements>,
     /// Each experiment with its results and claims.
     experiments: Vec<LabExperiment>,
     /// Runs that failed.
@@ -211,10 +214,19 @@ fn show(
         args.json.is_printed() || args.junit.as_deref().is_some_and(study::files::is_stdout);
     let claims: Vec<Claim> = judged.iter().flat_map(|one| one.claims.iter().cloned()).collect();
     let unjudged: Vec<&Unjudged> = judged.iter().flat_map(|one| &one.unjudged).collect();
+    let papers = match args.folder {
+        None => statement::builtin()?,
+        Some(_) => Vec::new(),
+    };
+    let statements = statement::judge(&papers, &claims);
+    if let Some(path) = &args.statements {
+        output::write(path, report::statements::laboratory_page(&statements).trim_end())?;
+    }
     if !is_document_printed {
         let texts = experiments.iter().zip(&judged);
         let mut text: String = texts.map(|(experiment, one)| lab::text(experiment, one)).collect();
         text += conclusion(&claims, false).trim_start_matches('\n');
+        text += &statement::render(&papers, &statements);
         if !unjudged.is_empty() {
             let ids: Vec<&str> = unjudged.iter().map(|one| one.id.as_str()).collect();
             text += &format!("\n{} cannot be judged: {}.\n", ids.len(), ids.join(", "));
@@ -222,11 +234,13 @@ fn show(
         text += &twice.as_ref().map_or_else(String::new, |twice| format!("\n{}", twice.text()));
         output::print(&text)?;
     }
-    let holds = unjudged.is_empty() && claims.iter().all(|claim| claim.holds);
+    let is_settled = |claim| statement::is_settled(&statements, claim);
+    let holds = unjudged.is_empty() && claims.iter().all(is_settled);
     let differ = twice.as_ref().is_some_and(|twice| !twice.different.is_empty());
     let failed: Vec<String> = made.failed.iter().map(|failed| failed.run.clone()).collect();
     if let Some(path) = args.json.path() {
-        let document = Laboratory { experiments: judged, failed: made.failed, twice };
+        let failed = made.failed;
+        let document = Laboratory { statements, experiments: judged, failed, twice };
         output::write(path, &report::schema::to_string(&document))?;
     }
     if !failed.is_empty() {
@@ -246,7 +260,8 @@ fn list(experiments: &[Experiment]) -> String {
         text += &format!("  applications: {}\n", experiment.applications.join(", "));
         let names: Vec<&str> = experiment.file_systems.iter().map(|one| one.name()).collect();
         text += &format!("  file systems: {}\n", names.join(", "));
-        let names: Vec<&str> = experiment.systems.iter().map(|one| one.value.name()).collect();
+        let names: Vec<String> =
+            experiment.systems.iter().map(|one| one.value.to_string()).collect();
         text += &format!("  systems: {}\n", names.join(", "));
         for claim in &experiment.claims {
             text += &format!("  {}: {}\n", claim.id, claim.statement);

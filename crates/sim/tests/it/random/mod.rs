@@ -6,7 +6,7 @@ use array::policy::{
     AllocationConfig, BaseRule, HedgeSettings, PlmLightSettings, PolicyKind, PolicySettings,
     SitOutSettings, WriteCacheSettings,
 };
-use ioda_sim::{Coordinate, Plan, Preparation, WindowPlan};
+use ioda_sim::{Coordinate, Plan, Preparation, WindowChange, WindowPlan};
 use ssd::{
     Allocation, Arbitration, Blocking, CellConfig, CollectionTrigger, CollectionUnit, FlushRule,
     PageTime, PreemptionScope, PulseConfig, QueueConfig, RainConfig, RangeConfig, RangePlacement,
@@ -197,7 +197,7 @@ fn add_cache(drive: &mut ssd::Config, rng: &mut Rng) {
 
 /// Windows of every kind, with clocks that disagree and guards that may not suffice: the contract
 /// may break, the data may not.
-fn random_windows(rng: &mut Rng, ranges: u32) -> WindowPlan {
+fn random_windows(rng: &mut Rng, ranges: u32, drives: u32) -> WindowPlan {
     let window = |rng: &mut Rng| Duration::from_micros(2_000 + rng.below(60_000));
     let mut windows = WindowPlan::fixed(window(rng));
     windows.clock_skew = Duration::from_micros(rng.below(2) * rng.below(900));
@@ -211,7 +211,12 @@ fn random_windows(rng: &mut Rng, ranges: u32) -> WindowPlan {
         1 if ranges == 1 => windows.coordinate = Coordinate::Token { lease: None, period },
         2 => {
             let times = [20, 90, 400].map(Duration::from_millis);
-            windows.changes = times.map(|time| (time, window(rng))).to_vec();
+            let change = |after| WindowChange {
+                after,
+                busy_time_window: window(rng),
+                array_width: (rng.below(2) == 0).then(|| drives + rng.below(4) as u32),
+            };
+            windows.changes = times.map(change).to_vec();
         }
         _ => {}
     }
@@ -266,9 +271,9 @@ pub(crate) fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
     add_cells(&mut drive, &mut Rng::stream(seed, "cells"));
     add_cache(&mut drive, &mut Rng::stream(seed, "cache"));
     let page = u64::from(drive.geometry.page_bytes);
-    let windows = random_windows(&mut rng, drive.ranges.count);
     let more = rng.below(4) as u32;
     let width = level.least_width() + if level == Level::Raid10 { 2 * more } else { more };
+    let windows = random_windows(&mut rng, drive.ranges.count, width);
     let mut stripes = Rng::stream(seed, "stripes");
     let narrow = level != Level::Raid10 && stripes.below(2) == 0;
     let stripe_width =

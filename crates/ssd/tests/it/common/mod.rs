@@ -153,6 +153,9 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                 config.ranges.placement =
                     [RangePlacement::Channels, RangePlacement::Chips][placement];
                 if config.collection.blocking == Blocking::Die {
+                    if config.collection.unit == CollectionUnit::Block {
+                        config.collection.per_channel = shares.0 % 3;
+                    }
                     let suspension = SuspensionConfig {
                         what: if waits { Suspendable::Collection } else { Suspendable::Everything },
                         program: Duration::from_micros(10),

@@ -25,7 +25,10 @@ const BUILTIN: &[(&str, &str)] = &[
     ("figure-9a.toml", include_str!("../../../experiments/lab/figure-9a.toml")),
     ("figure-9b.toml", include_str!("../../../experiments/lab/figure-9b.toml")),
     ("figure-9c.toml", include_str!("../../../experiments/lab/figure-9c.toml")),
+    ("ycsb.toml", include_str!("../../../experiments/lab/ycsb.toml")),
     ("table-4.toml", include_str!("../../../experiments/lab/table-4.toml")),
+    ("ttflash-8.toml", include_str!("../../../experiments/lab/ttflash-8.toml")),
+    ("ttflash-8-paced.toml", include_str!("../../../experiments/lab/ttflash-8-paced.toml")),
     ("xfs.toml", include_str!("../../../experiments/lab/xfs.toml")),
     ("faults.toml", include_str!("../../../experiments/lab/faults.toml")),
 ];
@@ -44,8 +47,16 @@ pub struct Experiment {
     pub applications: Vec<String>,
     /// The file systems that each runs on.
     pub file_systems: Vec<FileSystem>,
-    /// What is compared: `md`, or policies.
+    /// The systems that are compared: `md` or a policy, each with `@` and a drive where the drive is
+    /// not that of the experiment.
     pub systems: Vec<Text<System>>,
+    /// The drive of the systems, a file in `lab/drives` [default: plain].
+    #[serde(default = "plain")]
+    pub drive: String,
+    /// Processors take time: system calls, copies and the programs have the prices of
+    /// `lab/experiments/application` [default: false].
+    #[serde(default)]
+    pub processors: bool,
     /// The memory of the kernel that each run is, such as `4G`.
     pub memory: String,
     /// The one application that a smoke runs [default: the first, and only if the experiment is
@@ -87,40 +98,57 @@ impl FileSystem {
     }
 }
 
-/// What an application runs over.
+/// The drive of an experiment that names none.
+fn plain() -> String {
+    "plain".to_owned()
+}
+
+/// Who makes an array of drives.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum System {
-    /// Linux's own RAID-5 over four drives of ours.
+pub enum Raid {
+    /// Linux md over four drives of ours.
     Md,
     /// An array of ours under a policy.
     Policy(PolicyName),
 }
 
+/// The system under an application.
+#[derive(Clone, PartialEq, Debug)]
+pub struct System {
+    /// The array.
+    pub raid: Raid,
+    /// Its drives, if they are not those of the experiment.
+    pub drive: Option<String>,
+}
+
 impl System {
-    /// How tables call it.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Md => "md",
-            Self::Policy(policy) => policy.0.label(),
-        }
+    /// The name in tables.
+    pub fn label(&self) -> String {
+        let raid = match self.raid {
+            Raid::Md => "md",
+            Raid::Policy(policy) => policy.0.label(),
+        };
+        self.drive.as_ref().map_or(raid.to_owned(), |drive| format!("{raid}, {drive}"))
     }
 
-    /// How scripts and claims call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Md => "md",
-            Self::Policy(policy) => policy.0.name(),
-        }
+    /// The same system, over `drive` if it has no drive of its own.
+    pub fn over(&self, drive: &str) -> Self {
+        let drive = self.drive.clone().unwrap_or_else(|| drive.to_owned());
+        Self { raid: self.raid, drive: Some(drive) }
     }
 }
 
 impl Spelled for System {
-    const TYPE: &str = "`md`, or the name of a policy, see `ioda presets policies`";
+    const TYPE: &str = "`md` or the name of a policy, see `ioda presets policies`; `ioda@plain` has drives of its own";
 }
 
 impl fmt::Display for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(match self.raid {
+            Raid::Md => "md",
+            Raid::Policy(policy) => policy.0.name(),
+        })?;
+        self.drive.iter().try_for_each(|drive| write!(f, "@{drive}"))
     }
 }
 
@@ -128,13 +156,18 @@ impl FromStr for System {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.eq_ignore_ascii_case("md") {
-            true => Ok(Self::Md),
-            false => text
+        let (raid, drive) = match text.split_once('@') {
+            Some((raid, drive)) => (raid, Some(drive.to_owned())),
+            None => (text, None),
+        };
+        let raid = match raid.eq_ignore_ascii_case("md") {
+            true => Raid::Md,
+            false => raid
                 .parse()
-                .map(Self::Policy)
-                .map_err(|error| format!("{error}; or md, which is Linux's own RAID-5")),
-        }
+                .map(Raid::Policy)
+                .map_err(|error| format!("{error}; or md, which is Linux's own RAID-5"))?,
+        };
+        Ok(Self { raid, drive })
     }
 }
 
@@ -157,8 +190,8 @@ impl Experiment {
     /// What it compares.
     pub fn series(&self) -> Vec<Series> {
         let series = |(index, text): (usize, &Text<System>)| Series {
-            name: text.value.name().to_owned(),
-            label: text.value.label().to_owned(),
+            name: text.value.to_string(),
+            label: text.value.label(),
             source: Source::Laboratory(index),
         };
         self.systems.iter().enumerate().map(series).collect()
@@ -199,9 +232,11 @@ impl Experiment {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
             !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain)
         };
-        if let Some(odd) = self.applications.iter().chain(&self.ahead).find(|one| !is_name(one)) {
+        let drives = self.systems.iter().filter_map(|text| text.value.drive.as_ref());
+        let files = self.applications.iter().chain(&self.ahead).chain(drives).chain([&self.drive]);
+        if let Some(odd) = files.into_iter().find(|one| !is_name(one)) {
             return refused(format!(
-                "{odd:?} is no name of a script; it must be of letters, digits and hyphens"
+                "{odd:?} is no name of a file; it must be of letters, digits and hyphens"
             ));
         }
         let (digits, unit) = self.memory.split_at(self.memory.len().saturating_sub(1));
@@ -341,13 +376,26 @@ mod tests {
             instead("['md', 'ioda']", "['md', 'iota']").contains("or md, which is Linux's own")
         );
         assert!(instead("['md', 'ioda']", "['md', 'MD']").contains("systems has md twice"));
+        assert!(instead("['md', 'ioda']", "['md@a/b']").contains("\"a/b\" is no name of a file"));
         assert!(instead("'1G'", "'much'").contains("memory is \"much\"; it must be a number"));
-        assert!(instead("['a', 'b']", "['../a']").contains("\"../a\" is no name of a script"));
+        assert!(instead("['a', 'b']", "['../a']").contains("\"../a\" is no name of a file"));
         assert!(instead("['a', 'b']", "[]").contains("applications is empty"));
         assert!(
             instead("claims=[]", "claims=[]\nquick='c'").contains("there is no application \"c\"")
         );
         assert!(instead("'ext4'", "'ext5'").contains("ext5"));
+    }
+
+    #[test]
+    fn a_system_has_the_drive_of_its_experiment_or_its_own() {
+        let of = |text: &str| text.parse::<System>().unwrap();
+        assert_eq!(
+            (of("ioda@plain").label().as_str(), of("MD").label().as_str()),
+            ("IODA, plain", "md")
+        );
+        assert_eq!(of("ioda").over("buffered").to_string(), "ioda@buffered");
+        assert_eq!(of("md@plain").over("buffered").to_string(), "md@plain");
+        assert_eq!(of("ioda").to_string(), "ioda");
     }
 
     #[test]

@@ -21,7 +21,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct LabJob {
     pub(super) application: String,
     pub(super) file_system: FileSystem,
+    /// The system, with its drive.
     pub(super) system: System,
+    /// Whether processors take time.
+    pub(super) processors: bool,
     /// The memory of its kernel.
     pub(super) memory: String,
     /// A hash of everything that determines what comes of it.
@@ -45,14 +48,14 @@ impl LabJob {
     /// The name of its result.
     pub(super) fn file(&self) -> String {
         let Self { application, file_system, system, .. } = self;
-        format!("{application}-{}-{}.json", file_system.name(), system.name())
+        format!("{application}-{}-{system}.json", file_system.name())
     }
 
     /// The name of the folder of its result.
     pub(super) fn folder(&self) -> String {
         let Self { application, file_system, system, key, .. } = self;
         let again = if self.again { "-again" } else { "" };
-        format!("{application}-{}-{}-{key}{again}", file_system.name(), system.name())
+        format!("{application}-{}-{system}-{key}{again}", file_system.name())
     }
 }
 
@@ -91,13 +94,13 @@ impl Made {
         &self,
         application: &str,
         file_system: FileSystem,
-        system: System,
+        system: &System,
     ) -> Option<&LabMeasured> {
         let is_wanted = |job: &LabJob| {
             !job.again
                 && job.application == application
                 && job.file_system == file_system
-                && job.system == system
+                && job.system == *system
         };
         self.results.iter().find(|(job, ..)| is_wanted(job)).map(|(_, measured, _)| measured)
     }
@@ -119,20 +122,24 @@ impl Made {
 ///
 /// # Errors
 ///
-/// If two experiments give the same run different memory, so that it would be two.
+/// If two experiments ask for the same run with different memory or processors, so that it would be
+/// two.
 pub fn jobs(experiments: &[Experiment], place: &LabPlace, twice: bool) -> Result<Jobs, Failure> {
     let mut jobs: Vec<LabJob> = Vec::new();
     for experiment in experiments {
         for (_, application, file_system) in experiment.tables() {
             for system in &experiment.systems {
-                let (system, memory) = (system.value, &experiment.memory);
-                let key = place.key(application, &[file_system.name(), system.name(), memory]);
+                let system = system.value.over(&experiment.drive);
+                let Experiment { memory, processors, .. } = experiment;
+                let processors = *processors;
+                let parts = [file_system.name(), &system.to_string(), memory, prices(processors)];
                 let job = LabJob {
                     application: application.to_owned(),
                     file_system,
                     system,
+                    processors,
                     memory: memory.clone(),
-                    key,
+                    key: place.key(application, &parts),
                     again: false,
                 };
                 match jobs.iter().find(|known| known.file() == job.file()) {
@@ -140,9 +147,11 @@ pub fn jobs(experiments: &[Experiment], place: &LabPlace, twice: bool) -> Result
                     Some(known) if *known == job => {}
                     Some(known) => {
                         return Err(Failure::usage(format!(
-                            "{} has memory {} in one experiment and {memory} in {}; give both the same",
+                            "{} has memory {} and processors {} in one experiment and {memory} and {processors} in {}; \
+                             give both the same",
                             job.name(),
                             known.memory,
+                            known.processors,
                             experiment.id
                         )));
                     }
@@ -156,6 +165,11 @@ pub fn jobs(experiments: &[Experiment], place: &LabPlace, twice: bool) -> Result
         jobs.extend(again);
     }
     Ok(Jobs(jobs))
+}
+
+/// The word by which scripts are told whether processors take time.
+fn prices(processors: bool) -> &'static str {
+    if processors { "priced" } else { "free" }
 }
 
 /// Runs to be made.
@@ -256,8 +270,9 @@ fn run(job: &LabJob, place: &LabPlace, shelf: &Shelf, stop: &AtomicBool) -> std:
         .args(["--memory", &job.memory, "--results"])
         .arg(&folder)
         .arg(place.script())
-        .args([job.system.name(), job.file_system.name(), &job.application])
+        .args([&job.system.to_string(), job.file_system.name(), &job.application])
         .env("IODA", &place.program)
+        .env("IODA_LAB_PROCESSORS", prices(job.processors))
         .env("PATH", tools::path())
         .stdin(Stdio::null())
         .stderr(output.try_clone()?)
@@ -305,27 +320,27 @@ fn finished(job: &LabJob, folder: &Path) -> Result<(LabMeasured, Value), String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::quantity::PolicyName;
-    use array::policy::PolicyKind;
 
     #[test]
     fn a_run_is_named_after_what_it_is() {
         let mut job = LabJob {
             application: "mix-30-70".to_owned(),
             file_system: FileSystem::Raw,
-            system: System::Policy(PolicyName(PolicyKind::IODA)),
+            system: "ioda@plain".parse().unwrap(),
+            processors: false,
             memory: "1G".to_owned(),
             key: "0f".to_owned(),
             again: false,
         };
-        assert_eq!(job.name(), "mix-30-70 on the device under IODA");
+        assert_eq!(job.name(), "mix-30-70 on the device under IODA, plain");
         assert_eq!(
             (job.file().as_str(), job.folder().as_str()),
-            ("mix-30-70-raw-ioda.json", "mix-30-70-raw-ioda-0f")
+            ("mix-30-70-raw-ioda@plain.json", "mix-30-70-raw-ioda@plain-0f")
         );
-        (job.again, job.file_system, job.system) = (true, FileSystem::Xfs, System::Md);
-        assert_eq!(job.name(), "mix-30-70 on xfs under md, again");
-        assert_eq!(job.folder(), "mix-30-70-xfs-md-0f-again");
+        (job.again, job.file_system) = (true, FileSystem::Xfs);
+        job.system = "md@buffered".parse().unwrap();
+        assert_eq!(job.name(), "mix-30-70 on xfs under md, buffered, again");
+        assert_eq!(job.folder(), "mix-30-70-xfs-md@buffered-0f-again");
         let jobs = |memory: &str| Jobs(vec![LabJob { memory: memory.to_owned(), ..job.clone() }]);
         assert_eq!((jobs("3800M").memory_mib(), jobs("4G").memory_mib()), (3800, 4096));
     }

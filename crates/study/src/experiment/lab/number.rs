@@ -32,6 +32,12 @@ pub enum LabNumber {
     Reads,
     /// Writes that the array was sent.
     Writes,
+    /// Reads of stripes that met a collection.
+    Met,
+    /// The same in per cent of all reads of stripes.
+    MetPercent,
+    /// Processor time of the application, in seconds.
+    Processor,
     /// The largest p99 of any second.
     WorstSecond,
     /// The longest latency of all seconds.
@@ -46,7 +52,8 @@ impl LabNumber {
             all.push(Self::Mean(whose));
             all.extend((0..PERCENTILES.len()).map(|index| Self::Percentile(whose, index)));
         }
-        all.extend([Self::Reads, Self::Writes, Self::WorstSecond, Self::Longest]);
+        all.extend([Self::Reads, Self::Writes, Self::Met, Self::MetPercent, Self::Processor]);
+        all.extend([Self::WorstSecond, Self::Longest]);
         all
     }
 
@@ -72,6 +79,12 @@ impl LabNumber {
             }
             Self::Reads => Some(run.array.reads as f64),
             Self::Writes => Some(run.array.writes as f64),
+            Self::Met => Some(run.array.met as f64),
+            Self::MetPercent => {
+                let reads = run.array.stripe_reads;
+                (reads > 0).then(|| run.array.met as f64 * 100.0 / reads as f64)
+            }
+            Self::Processor => run.processor.as_ref().map(|processor| processor.seconds),
             Self::WorstSecond => worst(|second| second.p99_us),
             Self::Longest => worst(|second| second.max_us),
         }
@@ -99,13 +112,15 @@ impl LabNumber {
 
     /// Whether its sum over several applications is the number of all of them together.
     pub fn adds_up(self) -> bool {
-        matches!(self, Self::Seconds | Self::Reads | Self::Writes)
+        matches!(self, Self::Seconds | Self::Reads | Self::Writes | Self::Met | Self::Processor)
     }
 
     /// `value` for people.
     pub fn show(self, value: f64) -> String {
         match self {
-            Self::Seconds => Duration::from_nanos((value * 1e9) as u64).to_string(),
+            Self::Seconds | Self::Processor => {
+                Duration::from_nanos((value * 1e9) as u64).to_string()
+            }
             _ if self.is_latency() => Duration::from_nanos(value as u64).to_string(),
             _ if value.fract() == 0.0 => format!("{value:.0}"),
             _ => three_digits(value),
@@ -128,6 +143,9 @@ impl fmt::Display for LabNumber {
             }
             Self::Reads => f.write_str("array.reads"),
             Self::Writes => f.write_str("array.writes"),
+            Self::Met => f.write_str("array.met"),
+            Self::MetPercent => f.write_str("array.met_percent"),
+            Self::Processor => f.write_str("processor.seconds"),
             Self::WorstSecond => f.write_str("worst_second.p99"),
             Self::Longest => f.write_str("worst_second.max"),
         }
@@ -166,7 +184,13 @@ mod tests {
             operations_per_second: Some(20_000.0),
             mean_us: Some(80.0),
             percentiles_us: percentiles([50.0, 95.0, 99.0, 999.0, 9999.0]),
-            array: ArrayMeasured { reads: 900, writes: 7, ..ArrayMeasured::default() },
+            array: ArrayMeasured {
+                reads: 900,
+                writes: 7,
+                stripe_reads: 1000,
+                met: 100,
+                ..ArrayMeasured::default()
+            },
             timeline: Some(vec![
                 second(0, 5, Some(10.0)),
                 second(1, 0, None),
@@ -189,6 +213,11 @@ mod tests {
         assert_eq!((of("own.mean", &run), of("own.p99.9", &run)), (Some(80e3), Some(999e3)));
         assert_eq!((of("array.reads", &run), of("array.writes", &run)), (Some(900.0), Some(7.0)));
         assert_eq!((of("array.mean", &run), of("array.p50", &run)), (None, None));
+        assert_eq!(
+            (of("array.met", &run), of("array.met_percent", &run)),
+            (Some(100.0), Some(10.0))
+        );
+        assert_eq!(of("processor.seconds", &run), None);
         assert_eq!(
             (of("worst_second.p99", &run), of("worst_second.max", &run)),
             (Some(70e3), Some(140e3))

@@ -28,7 +28,7 @@ pub(super) fn read(path: &Path, job: &LabJob) -> Result<(LabMeasured, Value), St
     let names = [
         ("application", job.application.as_str()),
         ("file_system", job.file_system.name()),
-        ("system", job.system.name()),
+        ("system", &job.system.to_string()),
     ];
     for (field, wanted) in names {
         let found = value.get(field).unwrap_or(&Value::Null);
@@ -70,9 +70,12 @@ pub fn judged(experiment: &Experiment, made: &Made) -> LabExperiment {
         .tables()
         .into_iter()
         .map(|(name, application, file_system)| {
-            let run = |system: &Text<System>| LabRun {
-                system: system.value.name().to_owned(),
-                measured: made.measured(application, file_system, system.value).cloned(),
+            let run = |system: &Text<System>| {
+                let over = system.value.over(&experiment.drive);
+                LabRun {
+                    system: system.value.to_string(),
+                    measured: made.measured(application, file_system, &over).cloned(),
+                }
             };
             LabApplication {
                 name,
@@ -103,6 +106,8 @@ pub fn judged(experiment: &Experiment, made: &Made) -> LabExperiment {
     let facts = [
         ("applications", words(experiment.applications.iter().map(String::as_str).collect())),
         ("file systems", words(experiment.file_systems.iter().map(|one| one.name()).collect())),
+        ("drive", experiment.drive.clone()),
+        ("processors", if experiment.processors { "take time" } else { "take no time" }.to_owned()),
         ("memory", experiment.memory.clone()),
         ("kernel", made.kernel.clone()),
         ("ioda", env!("CARGO_PKG_VERSION").to_owned()),
@@ -155,13 +160,14 @@ fn missing(claim: &Expectation, subject: &Subject<'_>, results: &Results<'_>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::lab::{FileSystem, System};
+    use crate::experiment::lab::FileSystem;
 
     fn job() -> LabJob {
         LabJob {
             application: "sort".to_owned(),
             file_system: FileSystem::Ext4,
-            system: System::Md,
+            system: "md@plain".parse().unwrap(),
+            processors: false,
             memory: "1G".to_owned(),
             key: "0123456789abcdef".to_owned(),
             again: false,
@@ -176,9 +182,9 @@ mod tests {
         result.map_err(|error| error.replace(&path.display().to_string(), "FILE"))
     }
 
-    const GOOD: &str = r#"{"application": "sort", "kind": "program", "file_system": "ext4", "system": "md",
+    const GOOD: &str = r#"{"application": "sort", "kind": "program", "file_system": "ext4", "system": "md@plain",
         "seconds": 3.5, "operations": 1, "operations_per_second": 0.28, "operation": null, "mean_us": null,
-        "percentiles_us": null, "array": {"reads": 7, "writes": 9, "mean_us": 88.5, "percentiles_us": {"50": 80, "99.99": 90.5}}}"#;
+        "percentiles_us": null, "array": {"reads": 7, "writes": 9, "stripe_reads": 8, "met": 2, "mean_us": 88.5, "percentiles_us": {"50": 80, "99.99": 90.5}}}"#;
 
     #[test]
     fn a_result_is_read_as_it_is_written() {
@@ -195,7 +201,8 @@ mod tests {
         let error = with("\"seconds\": 3.5,", "");
         assert_eq!(error, "FILE is no result of the laboratory: missing field `seconds`");
         assert!(with("3.5", "0").contains("seconds is 0; it must be above 0"));
-        assert!(with("\"md\"", "\"base\"").contains("its system is \"base\", but md was run"));
+        let other = with("\"md@plain\"", "\"base\"");
+        assert!(other.contains("its system is \"base\", but md@plain was run"));
         assert!(with("\"50\"", "\"fifty\"").contains("array.percentiles_us has \"fifty\""));
         assert!(with(": 80", ": -80").contains("-80 at 50; it must be 0 or more"));
         assert!(with("}}", "").starts_with("FILE is no result of the laboratory: EOF while"));

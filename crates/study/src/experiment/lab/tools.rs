@@ -1,6 +1,7 @@
 //! The programs that runs of the laboratory need.
 
-use super::{Experiment, FileSystem, System};
+use super::experiment::Raid;
+use super::{Experiment, FileSystem};
 use crate::failure::Failure;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -34,7 +35,7 @@ pub fn check(experiments: &[Experiment]) -> Result<(), Failure> {
 fn needed(experiments: &[Experiment]) -> BTreeMap<&str, &str> {
     let mut needed = BTreeMap::from([("nbd-client", "nbd-client"), ("python3", "python3")]);
     for experiment in experiments {
-        if experiment.systems.iter().any(|system| system.value == System::Md) {
+        if experiment.systems.iter().any(|system| system.value.raid == Raid::Md) {
             needed.insert("mdadm", "mdadm");
         }
         for file_system in &experiment.file_systems {
