@@ -113,8 +113,8 @@ pub struct RunSettings {
     /// more, else aged]
     #[arg(long, value_name = "STATE")]
     pub precondition: Option<Text<Precondition>>,
-    /// Different ages of the drives, 1 to the number of drives. Drives of one age collect in step at
-    /// first, such as drives of one batch [default: the number of drives]
+    /// Different ages of the drives, 1 to 64 and at most the number of drives. Drives of one age
+    /// collect in step at first [default: the number of drives]
     #[arg(long, value_name = "N")]
     pub ages: Option<u32>,
     /// Seed of everything that is drawn by chance, any whole number [default: 1]

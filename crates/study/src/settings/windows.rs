@@ -81,9 +81,8 @@ pub struct WindowSettings {
     /// [default: the clock skew]
     #[arg(long, value_name = "TIME")]
     pub guard: Option<Text<Span>>,
-    /// Later windows, each with the time from which on it holds. A window is a length or norm;
-    /// width:N tells the drives an arrayWidth of N, at least the number of drives. Such as
-    /// 30s=200ms,60s=width:8
+    /// Later windows and from when on, such as 30s=200ms,60s=norm,90s=width:8. width:N tells the
+    /// drives an arrayWidth of N, at least the number of drives
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tw_changes: Vec<Text<Change>>,
