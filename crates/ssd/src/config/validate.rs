@@ -124,6 +124,12 @@ fn watermarks(config: &Config) -> Result<(), ConfigError> {
             "collections_per_channel is for collections of a block that hold a die; set collection_unit to block and blocking to die, or leave it out",
         ));
     }
+    let dies = config.geometry.chips_per_channel;
+    if per_channel >= dies && per_channel > 0 {
+        return refuse(format!(
+            "collections_per_channel is {per_channel}, but a channel has {dies} dies, so it limits nothing; set it below {dies}, or leave it out"
+        ));
+    }
     if config.collection.min_invalid > Ratio::ONE {
         return refuse(format!(
             "min_invalid is {}; it must be at most 100%",

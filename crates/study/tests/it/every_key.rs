@@ -133,6 +133,7 @@ const WITH: &[(&str, &str)] = &[
     ("read_retry.age_share", "[read_retry]\nage_months = 2\nage_share = '1%'"),
     ("read_retry.age_months", "[read_retry]\nage_months = 2\nage_share = '1%'"),
     ("suspend_erase", "erase = '100ms'"),
+    ("collections_per_channel", "erase = '100ms'"),
     ("greedy_reads", "transfer = '2ms'"),
     ("read_retry.most", "[read_retry]\nshare = '50%'"),
 ];
