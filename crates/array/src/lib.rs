@@ -74,7 +74,8 @@ pub use cache_config::{WriteCacheConfig, WriteCacheCounters};
 pub use config::{Config, JOB_DEPTH, job_depth};
 pub use contract::{Contract, ReadTimes};
 pub use coordinate::{
-    AdaptiveConfig, Coordination, Coordinator, SynchronizedConfig, TokenConfig, WindowConfig,
+    AdaptiveConfig, Coordination, Coordinator, SynchronizedConfig, TokenConfig, WindowChange,
+    WindowConfig,
 };
 pub use counters::Counters;
 pub use drive_queues::{Queue, Queues};

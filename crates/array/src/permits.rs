@@ -6,14 +6,14 @@
 
 use crate::commands::Commands;
 use crate::contract::Contract;
-use crate::coordinate::{Coordination, Coordinator, Missing, Notice};
+use crate::coordinate::{Coordination, Coordinator, Missing, Notice, WindowChange};
 use crate::members::MemberSet;
 use crate::policy::{View, WindowUse};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use nvme::{CollectionRight, DriveStatus};
-use units::{DriveId, Duration, Instant};
+use units::{DriveId, Instant};
 
 /// The state of the permits.
 #[derive(Clone, Debug)]
@@ -192,21 +192,9 @@ impl Permits {
         self.handle_status(now, drive, &status);
     }
 
-    /// Gives the busy windows a new length. Returns whether it did.
-    pub(crate) fn set_window(&mut self, now: Instant, window: Duration) -> bool {
-        let changed = self.coordinator.set_window(now, window, &mut self.decided);
-        self.publish();
-        changed
-    }
-
-    /// Gives the cycle of windows another width, and the windows a length. Returns whether it did.
-    pub(crate) fn set_array_width(
-        &mut self,
-        now: Instant,
-        array_width: u32,
-        window: Duration,
-    ) -> bool {
-        let changed = self.coordinator.set_array_width(now, array_width, window, &mut self.decided);
+    /// Gives the busy windows a new length, and the cycle a new width. Returns whether it did.
+    pub(crate) fn set_window(&mut self, now: Instant, change: WindowChange) -> bool {
+        let changed = self.coordinator.set_window(now, change, &mut self.decided);
         self.publish();
         changed
     }

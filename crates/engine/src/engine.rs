@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use array::policy::{PolicyKind, PolicySettings};
 use array::{
     Action, Array, CannotReplace, CannotSwitch, Coordination, Happening, JobKind, Outcome, Request,
+    WindowChange,
 };
 use nvme::{
     CollectionReport, CollectionRight, Command, Completion, DriveStatus, Status, WindowSchedule,
@@ -662,20 +663,9 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         Ok(())
     }
 
-    /// Changes the width of the cycle of busy windows and their length; see
-    /// [`Array::set_array_width`].
-    pub fn set_array_width(
-        &mut self,
-        now: Instant,
-        array_width: u32,
-        busy_time_window: Duration,
-    ) -> bool {
-        self.array.set_array_width(now, array_width, busy_time_window)
-    }
-
-    /// Changes the length of the busy windows; see [`Array::set_window`].
-    pub fn set_window(&mut self, now: Instant, busy_time_window: Duration) -> bool {
-        self.array.set_window(now, busy_time_window)
+    /// Changes the busy windows; see [`Array::set_window`].
+    pub fn set_window(&mut self, now: Instant, change: impl Into<WindowChange>) -> bool {
+        self.array.set_window(now, change)
     }
 
     /// Computes the parity of these stripes again; see [`Array::resync`].

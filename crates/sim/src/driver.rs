@@ -270,12 +270,8 @@ where
                 }
                 Next::Arrival => self.arrive(now)?,
                 Next::WindowChange => {
-                    let change = self.plan.windows.changes[self.changes_made];
-                    let window = change.busy_time_window;
-                    match change.array_width {
-                        Some(width) => self.engine.set_array_width(now, width, window),
-                        None => self.engine.set_window(now, window),
-                    };
+                    let (_, change) = self.plan.windows.changes[self.changes_made];
+                    self.engine.set_window(now, change);
                     self.changes_made += 1;
                 }
                 Next::Fault => self.break_something(now)?,
@@ -323,7 +319,7 @@ where
     #[inline]
     fn next_from_outside(&self) -> (Instant, Next) {
         let change = self.plan.windows.changes.get(self.changes_made);
-        let change = change.map_or(Instant::NEVER, |change| Instant::ZERO + change.after);
+        let change = change.map_or(Instant::NEVER, |&(after, _)| Instant::ZERO + after);
         (self.feed.next_arrival(), Next::Arrival)
             .min((change, Next::WindowChange))
             .min((self.faults.next(), Next::Fault))

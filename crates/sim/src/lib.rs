@@ -82,7 +82,7 @@ pub use story::{
 pub use sub_reads::SubReads;
 pub use timeline::{Band, FREE_INTERVAL, P99_INTERVAL, Timeline, TimelineConfig, TimelinePoint};
 pub use verify::Mismatch;
-pub use windows::{Coordinate, WindowChange, WindowError, WindowPlan};
+pub use windows::{Coordinate, WindowError, WindowPlan};
 
 /// The example of the README is compiled and run with the tests.
 #[cfg(doctest)]

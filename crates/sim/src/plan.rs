@@ -274,7 +274,7 @@ impl Plan {
     /// The busy time window that the drives advertise in this array.
     #[must_use]
     pub fn advertised_window(&self) -> Duration {
-        self.windows.advertised(&self.drive, self.array_description())
+        self.advertised_at(self.array_description().width)
     }
 
     /// The window that drives advertise if the host tells them that their array has this width (IODA

@@ -1,7 +1,10 @@
 //! The part of a plan that says when drives may collect.
 
 use array::policy::PolicyKind;
-use array::{AdaptiveConfig, Coordination, Layout, SynchronizedConfig, TokenConfig, WindowConfig};
+use array::{
+    AdaptiveConfig, Coordination, Layout, SynchronizedConfig, TokenConfig, WindowChange,
+    WindowConfig,
+};
 use engine::ClockOffset;
 use nvme::{Advertised, ArrayDescription};
 use thiserror::Error;
@@ -33,18 +36,6 @@ pub enum Coordinate {
     },
 }
 
-/// Windows from a time on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WindowChange {
-    /// The time, from the start.
-    pub after: Duration,
-    /// Length of the windows.
-    pub busy_time_window: Duration,
-    /// Turns of a cycle, at least as many as drives; none if they stay as they are (IODA §4.4,
-    /// arrayWidth).
-    pub array_width: Option<u32>,
-}
-
 /// When drives may collect.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WindowPlan {
@@ -60,8 +51,8 @@ pub struct WindowPlan {
     pub clock_skew: Duration,
     /// Guard at both ends of each window; none for what the skew needs.
     pub guard: Option<Duration>,
-    /// Later windows, in order of time.
-    pub changes: Vec<WindowChange>,
+    /// Later windows, each with its time from the start, in order of time.
+    pub changes: Vec<(Duration, WindowChange)>,
 }
 
 /// Why windows are impossible.
@@ -190,11 +181,11 @@ impl WindowPlan {
             return Err(WindowError::BusyDrives { busy_drives, level, parities });
         }
         let drives = layout.width();
-        let widths = self.changes.iter().filter_map(|change| change.array_width);
-        if let Some(width) = widths.into_iter().find(|&width| width < drives) {
+        let mut widths = self.changes.iter().filter_map(|(_, change)| change.array_width);
+        if let Some(width) = widths.find(|&width| width < drives) {
             return Err(WindowError::Width { width, drives });
         }
-        let lengths = self.changes.iter().map(|change| change.busy_time_window);
+        let lengths = self.changes.iter().map(|(_, change)| change.busy_time_window);
         for window in lengths.chain(self.busy_time_window) {
             if window.is_zero() {
                 return Err(WindowError::Empty);

@@ -17,7 +17,7 @@ use crate::cache_config::WriteCacheCounters;
 use crate::commands::{CommandRecord, Purpose};
 use crate::config::Config;
 use crate::contract::Contract;
-use crate::coordinate::{Coordination, Coordinator};
+use crate::coordinate::{Coordination, Coordinator, WindowChange};
 use crate::counters::Counters;
 use crate::drive_queues::Queues;
 use crate::event::Event;
@@ -297,33 +297,18 @@ impl<O: Observe> Array<O> {
         self.sending.refresh_deadline();
     }
 
-    /// Gives the busy windows a new length, from the end of the windows that are open now on
-    /// (IODA §4.3.7). Returns whether it did: not without windows, nor while their length is
-    /// adapted.
+    /// Gives the busy windows a new length (IODA §4.3.7), and the cycle another width if the change
+    /// has one (§4.4). Both hold from the end of the windows that are open now on. Returns whether it
+    /// did: not without windows, nor while their length is adapted.
     ///
     /// # Panics
     ///
-    /// If the window is zero.
-    pub fn set_window(&mut self, now: Instant, busy_time_window: Duration) -> bool {
-        assert!(!busy_time_window.is_zero(), "a window of no length");
+    /// If the window is zero, or if a cycle would have fewer turns than the array has drives.
+    pub fn set_window(&mut self, now: Instant, change: impl Into<WindowChange>) -> bool {
+        let change = change.into();
+        assert!(!change.busy_time_window.is_zero(), "a window of no length");
         self.handle_deadline(now);
-        let changed = self.sending.permits.set_window(now, busy_time_window);
-        self.sending.emit_notices(now);
-        self.sending.refresh_deadline();
-        changed
-    }
-
-    /// Tells the drives another arrayWidth (IODA §4.4): the cycle has so many turns and the windows
-    /// this length, from when [`Array::set_window`] would. Turns beyond the drives belong to no drive.
-    /// Returns whether it did.
-    ///
-    /// # Panics
-    ///
-    /// If the window is zero, or if the cycle has fewer turns than the array has drives.
-    pub fn set_array_width(&mut self, now: Instant, turns: u32, window: Duration) -> bool {
-        assert!(!window.is_zero(), "a window of no length");
-        self.handle_deadline(now);
-        let changed = self.sending.permits.set_array_width(now, turns, window);
+        let changed = self.sending.permits.set_window(now, change);
         self.sending.emit_notices(now);
         self.sending.refresh_deadline();
         changed

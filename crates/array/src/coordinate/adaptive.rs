@@ -80,7 +80,7 @@ impl Adaptive {
             let shorter = self.wanted < windows.busy_time_window();
             let longer = self.wanted > windows.busy_time_window();
             if shorter || (longer && windows.next_is_first_of_cycle(now)) {
-                windows.set_window(now, self.wanted, notices);
+                windows.set_window(now, self.wanted.into(), notices);
             }
             self.next_change = change_after(windows, now);
         }

@@ -14,7 +14,7 @@ mod synchronized;
 mod tokens;
 
 pub use adaptive::AdaptiveConfig;
-pub use staggered::WindowConfig;
+pub use staggered::{WindowChange, WindowConfig};
 pub use synchronized::SynchronizedConfig;
 pub use tokens::TokenConfig;
 
@@ -200,29 +200,12 @@ impl Coordinator {
     pub(crate) fn set_window(
         &mut self,
         now: Instant,
-        window: Duration,
+        change: WindowChange,
         notices: &mut VecDeque<Notice>,
     ) -> bool {
         match self {
             Self::Windows(windows) => {
-                windows.set_window(now, window, notices);
-                true
-            }
-            Self::Free | Self::Adaptive(..) | Self::Token(_) | Self::Synchronized(_) => false,
-        }
-    }
-
-    /// Changes the width of the cycle and the length of the busy windows, as `set_window` does.
-    pub(crate) fn set_array_width(
-        &mut self,
-        now: Instant,
-        array_width: u32,
-        window: Duration,
-        notices: &mut VecDeque<Notice>,
-    ) -> bool {
-        match self {
-            Self::Windows(windows) => {
-                windows.set_array_width(now, array_width, window, notices);
+                windows.set_window(now, change, notices);
                 true
             }
             Self::Free | Self::Adaptive(..) | Self::Token(_) | Self::Synchronized(_) => false,

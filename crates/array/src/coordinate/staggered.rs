@@ -1,6 +1,5 @@
-//! Windows in turn (IODA §4.3.1, Figure 2), and changing them on a running array: their length
-//! (§4.3.7), the width of the cycle (§4.4), and how many drives they let be busy at once while
-//! drives are missing.
+//! Windows in turn (IODA §4.3.1, Figure 2). A running array may change their length (§4.3.7) and
+//! the width of the cycle (§4.4). While drives are missing, fewer drives may be busy at once.
 //!
 //! A drive that has failed or is being rebuilt counts as busy all the time, so the others get so
 //! many fewer turns at once. The articles say nothing of it. `docs/quiet.md` has what is promised
@@ -37,6 +36,23 @@ pub struct WindowConfig {
     pub ranges: u32,
     /// Logical blocks in a range.
     pub range_blocks: u64,
+}
+
+/// Windows that a running array gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WindowChange {
+    /// Length of the busy window.
+    pub busy_time_window: Duration,
+    /// Turns of a cycle, at least one for each drive (arrayWidth, IODA §4.4). Turns beyond the drives
+    /// belong to no drive. None if the number of turns stays.
+    pub array_width: Option<u32>,
+}
+
+impl From<Duration> for WindowChange {
+    /// Another length, and as many turns as before.
+    fn from(busy_time_window: Duration) -> Self {
+        Self { busy_time_window, array_width: None }
+    }
 }
 
 /// Windows in turn.
@@ -191,41 +207,25 @@ impl StaggeredWindows {
         self.turns_begun(now).is_multiple_of(u64::from(self.cycle_turns()))
     }
 
-    /// Gives all windows a new length; see [`StaggeredWindows::begin_again`].
-    pub(crate) fn set_window(
-        &mut self,
-        now: Instant,
-        busy_time_window: Duration,
-        notices: &mut VecDeque<Notice>,
-    ) {
-        // Whoever asks for a length means it whatever is missing.
-        (self.whole.1, self.reduced) = (busy_time_window, busy_time_window);
-        let busy_drives = self.schedule.array.busy_drives();
-        self.begin_again(now, (busy_drives, busy_time_window), notices);
-    }
-
-    /// Tells the drives another arrayWidth, at which their windows have this length (IODA §4.4). The
-    /// cycle then has `array_width` turns. Those beyond the drives belong to no drive.
+    /// Gives all windows a new length, and the cycle a new width if the change has one; see
+    /// [`StaggeredWindows::begin_again`].
     ///
     /// # Panics
     ///
-    /// If the cycle has fewer turns than the array has drives: two of them would share one.
-    pub(crate) fn set_array_width(
+    /// If a cycle would have fewer turns than the array has drives.
+    pub(crate) fn set_window(
         &mut self,
         now: Instant,
-        array_width: u32,
-        busy_time_window: Duration,
+        change: WindowChange,
         notices: &mut VecDeque<Notice>,
     ) {
-        assert!(array_width >= self.drives, "{array_width} turns for {} drives", self.drives);
+        let WindowChange { busy_time_window, array_width } = change;
+        let width = array_width.unwrap_or(self.cycle_turns());
+        assert!(width >= self.drives, "{width} turns for {} drives", self.drives);
+        // Whoever asks for a length means it whatever is missing.
         (self.whole.1, self.reduced) = (busy_time_window, busy_time_window);
-        // The order of turns follows from the cycle that ends, the schedule from the one that begins.
-        let next = self.next_drive(now);
-        let busy_drives = self.schedule.array.busy_drives();
-        let start = self.finish_windows(now);
-        self.first = next;
-        self.schedule.array.width = array_width;
-        self.begin_at(start, (busy_drives, busy_time_window), notices);
+        let array = ArrayDescription { width, parities: self.schedule.array.busy_drives() };
+        self.begin_again(now, array, busy_time_window, notices);
     }
 
     /// Whether drives interrupt what they do for a read, so that they need no turns where stripes
@@ -258,23 +258,33 @@ impl StaggeredWindows {
         let turns = self.turns(missing);
         let changed = turns.0 != self.schedule.array.busy_drives() || was_free != self.is_free;
         if !back.is_empty() || changed {
-            self.begin_again(now, turns, notices);
+            let (parities, busy_time_window) = turns;
+            let array = ArrayDescription { parities, ..self.schedule.array };
+            self.begin_again(now, array, busy_time_window, notices);
         }
     }
 
-    /// Gives windows another length, or lets other numbers of drives be busy at once, beginning
-    /// with the drive whose turn is next, when the windows that are open now are over. So no two
-    /// schedules are ever in force at once, no collection is cut short, and nobody loses its turn.
+    /// Begins a schedule with another length of the windows, width of the cycle or number of drives
+    /// that may be busy at once. It begins when the windows that are open now are over, with the
+    /// drive whose turn is next. So no two schedules are ever in force at once, no collection is cut
+    /// short, and each drive keeps its turn.
     fn begin_again(
         &mut self,
         now: Instant,
-        (busy_drives, busy_time_window): (u32, Duration),
+        array: ArrayDescription,
+        busy_time_window: Duration,
         notices: &mut VecDeque<Notice>,
     ) {
-        let next = self.next_drive(now);
         let start = self.finish_windows(now);
-        self.first = next;
-        self.begin_at(start, (busy_drives, busy_time_window), notices);
+        self.first = self.next_drive(now);
+        self.schedule = WindowSchedule {
+            array,
+            busy_time_window,
+            cycle_start: start,
+            not_before: start,
+            ..self.schedule
+        };
+        self.permit(notices);
     }
 
     /// The drive that has the next turn; the first drive, if the next turn belongs to no drive.
@@ -301,23 +311,6 @@ impl StaggeredWindows {
             start = start.max(self.open_until[drive as usize]);
         }
         start
-    }
-
-    fn begin_at(
-        &mut self,
-        start: Instant,
-        (busy_drives, busy_time_window): (u32, Duration),
-        notices: &mut VecDeque<Notice>,
-    ) {
-        let array = ArrayDescription { parities: busy_drives, ..self.schedule.array };
-        self.schedule = WindowSchedule {
-            array,
-            busy_time_window,
-            cycle_start: start,
-            not_before: start,
-            ..self.schedule
-        };
-        self.permit(notices);
     }
 }
 
@@ -426,12 +419,14 @@ mod tests {
                     match rng.below(7) {
                         0 => {
                             let length = MILLI * (20 + rng.below(60));
-                            windows.set_window(now, length, &mut notices);
+                            windows.set_window(now, length.into(), &mut notices);
                         }
                         1 => {
                             let turns = width + rng.below(4) as u32;
-                            let length = MILLI * (20 + rng.below(60));
-                            windows.set_array_width(now, turns, length, &mut notices);
+                            let busy_time_window = MILLI * (20 + rng.below(60));
+                            let array_width = Some(turns);
+                            let change = WindowChange { busy_time_window, array_width };
+                            windows.set_window(now, change, &mut notices);
                         }
                         _ if gone.contains(drive) => {
                             gone.remove(drive);

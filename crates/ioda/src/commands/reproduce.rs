@@ -119,6 +119,16 @@ pub(crate) struct ReproduceArgs {
     of_lab: LabArgs,
 }
 
+impl ReproduceArgs {
+    /// The statements that its claims may show; none if the experiments are the user's.
+    fn papers(&self) -> Result<Vec<statement::Paper>, Failure> {
+        match self.folder {
+            None => statement::builtin(),
+            Some(_) => Ok(Vec::new()),
+        }
+    }
+}
+
 /// Runs the experiments and prints what holds.
 pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
     let goes_to_stdout =
@@ -313,10 +323,7 @@ impl<'a> Outputs<'a> {
     fn finish(self) -> Result<Code, Failure> {
         let is_document_printed = self.is_document_printed();
         let Self { args, claims, figures, plans, published, suites, .. } = self;
-        let papers = match args.folder {
-            None => statement::builtin()?,
-            Some(_) => Vec::new(),
-        };
+        let papers = args.papers()?;
         let statements = statement::judge(&papers, &claims);
         let holds = claims.iter().all(|claim| statement::is_settled(&statements, claim));
         let over_seeds = seeds::over_seeds(&claims);

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common;
-use array::{Contract, Level, policy::PolicyKind};
+use array::{Contract, Level, WindowChange, policy::PolicyKind};
 use ioda_sim::{
-    Coordinate, Fault, Plan, RunProgress, RunResult, WindowChange, WindowPlan, prepare_drives, run,
+    Coordinate, Fault, Plan, RunProgress, RunResult, WindowPlan, prepare_drives, run,
     run_with_faults,
 };
 use std::convert::Infallible;
@@ -158,10 +158,8 @@ fn windows_change_on_a_running_array_without_breaking_the_contract() {
             changes: lengths
                 .iter()
                 .zip(1..)
-                .map(|(&millis, number)| WindowChange {
-                    after: Duration::from_millis(number * 777),
-                    busy_time_window: Duration::from_millis(millis),
-                    array_width: None,
+                .map(|(&millis, number)| {
+                    (Duration::from_millis(number * 777), Duration::from_millis(millis).into())
                 })
                 .collect(),
             ..WindowPlan::fixed(Duration::from_millis(60))
@@ -188,11 +186,7 @@ fn a_window_that_is_too_short_can_be_mended_on_the_running_array() {
     let too_short = WindowPlan::fixed(Duration::from_millis(10));
     assert!(violations(too_short.clone()) > 0, "10 ms are too short");
     let second = Duration::from_millis(300);
-    let changes = vec![WindowChange {
-        after: second,
-        busy_time_window: Duration::from_millis(60),
-        array_width: None,
-    }];
+    let changes = vec![(second, Duration::from_millis(60).into())];
     assert_eq!(violations(WindowPlan { changes, ..too_short }), 0, "60 ms are not");
 }
 
@@ -200,17 +194,16 @@ fn a_window_that_is_too_short_can_be_mended_on_the_running_array() {
 fn an_array_of_another_width_has_other_windows_and_never_two_busy_drives() {
     let mut of_four = plan(Level::Raid5, 4, PolicyKind::IODA, WindowPlan::default());
     of_four.drive.contract.burst_bytes_per_second = 30e6;
-    let changes: Vec<WindowChange> = [(1, 8), (2, 6), (3, 4)]
-        .map(|(second, width)| WindowChange {
-            after: Duration::from_secs(second),
-            busy_time_window: of_four.advertised_at(width),
-            array_width: Some(width),
-        })
-        .to_vec();
+    let change = |(second, width)| {
+        let busy_time_window = of_four.advertised_at(width);
+        let change = WindowChange { busy_time_window, array_width: Some(width) };
+        (Duration::from_secs(second), change)
+    };
+    let changes = [(1, 8), (2, 6), (3, 4)].map(change).to_vec();
     // Drives have less time to collect in a wider array, so their windows are shorter (Figure 4a).
     assert!(of_four.advertised_at(8) < of_four.advertised_at(6));
     assert!(of_four.advertised_at(6) < of_four.advertised_at(4));
-    let wanted: Vec<Duration> = changes.iter().map(|change| change.busy_time_window).collect();
+    let wanted: Vec<Duration> = changes.iter().map(|(_, change)| change.busy_time_window).collect();
     let windows = WindowPlan { changes, ..WindowPlan::default() };
     let plan = Plan { windows, ..of_four };
     let result = simulate(&plan, &[(Duration::from_secs(4), 20e6)]);
@@ -223,11 +216,9 @@ fn an_array_of_another_width_has_other_windows_and_never_two_busy_drives() {
 
 #[test]
 fn a_cycle_with_fewer_turns_than_drives_is_refused() {
-    let changes = vec![WindowChange {
-        after: Duration::from_secs(1),
-        busy_time_window: Duration::from_millis(60),
-        array_width: Some(3),
-    }];
+    let of_three =
+        WindowChange { busy_time_window: Duration::from_millis(60), array_width: Some(3) };
+    let changes = vec![(Duration::from_secs(1), of_three)];
     let windows = WindowPlan { changes, ..WindowPlan::default() };
     let error = plan(Level::Raid5, 4, PolicyKind::IODA, windows).layout().unwrap_err();
     assert!(

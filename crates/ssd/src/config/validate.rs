@@ -17,6 +17,7 @@ use units::Ratio;
 pub(super) fn validate(config: &Config) -> Result<(), ConfigError> {
     geometry(config)?;
     watermarks(config)?;
+    channels(config)?;
     ranges(config)?;
     scheduling(config)?;
     config.cells.map_or(Ok(()), |cells| cells.validate(config))?;
@@ -118,18 +119,6 @@ fn watermarks(config: &Config) -> Result<(), ConfigError> {
             config.collection.restore, config.collection.soft
         ));
     }
-    let CollectionConfig { per_channel, unit, blocking, .. } = config.collection;
-    if per_channel > 0 && (unit != CollectionUnit::Block || blocking != Blocking::Die) {
-        return refuse(String::from(
-            "collections_per_channel is for collections of a block that hold a die; set collection_unit to block and blocking to die, or leave it out",
-        ));
-    }
-    let dies = config.geometry.chips_per_channel;
-    if per_channel >= dies && per_channel > 0 {
-        return refuse(format!(
-            "collections_per_channel is {per_channel}, but a channel has {dies} dies, so it limits nothing; set it below {dies}, or leave it out"
-        ));
-    }
     if config.collection.min_invalid > Ratio::ONE {
         return refuse(format!(
             "min_invalid is {}; it must be at most 100%",
@@ -198,6 +187,26 @@ fn scrub(config: &Config) -> Result<(), ConfigError> {
     if after.is_zero() {
         return refuse(String::from(
             "scrubbing begins in no time, so that no die would ever be idle for the host; set scrub_after to at least 1ns",
+        ));
+    }
+    Ok(())
+}
+
+/// Checks the limit of collections on a channel.
+fn channels(config: &Config) -> Result<(), ConfigError> {
+    let CollectionConfig { per_channel, unit, blocking, .. } = config.collection;
+    if per_channel == 0 {
+        return Ok(());
+    }
+    if unit != CollectionUnit::Block || blocking != Blocking::Die {
+        return refuse(String::from(
+            "collections_per_channel is for collections of a block that hold a die; set collection_unit to block and blocking to die, or leave it out",
+        ));
+    }
+    let dies = config.geometry.chips_per_channel;
+    if per_channel >= dies {
+        return refuse(format!(
+            "collections_per_channel is {per_channel}, but a channel has {dies} dies, so it limits nothing; set it below {dies}, or leave it out"
         ));
     }
     Ok(())

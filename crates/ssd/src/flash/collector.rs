@@ -205,20 +205,20 @@ impl Collector {
     /// Whether as many collections run on the channel of a scope as may.
     #[inline]
     pub(crate) fn is_channel_full(&self, scope: usize) -> bool {
-        let first_die = scope as u32 * self.dies_held;
-        self.channels.as_ref().is_some_and(|channels| channels.is_full(first_die))
+        self.channels
+            .as_ref()
+            .is_some_and(|channels| channels.is_full(self.candidates(scope).start))
     }
 
     /// The scopes where a collection may begin when one has ended in `scope`: that scope, and all of
     /// its channel if their number is limited. Others come first.
     pub(crate) fn scopes_beside(&self, scope: usize) -> impl Iterator<Item = usize> + use<> {
-        let first_die = scope as u32 * self.dies_held;
+        let first_die = self.candidates(scope).start;
         let dies = match &self.channels {
             Some(channels) => channels.dies_beside(first_die),
             None => first_die..first_die + 1,
         };
-        let scope_of = |die: u32| (die / self.dies_held) as usize;
-        let scopes = scope_of(dies.start)..scope_of(dies.end - 1) + 1;
+        let scopes = self.scope_of(dies.start)..self.scope_of(dies.end - 1) + 1;
         (scope + 1..scopes.end).chain(scopes.start..scope + 1)
     }
 

@@ -201,9 +201,8 @@ fn features(drive: &Config) -> String {
     add(waits_for_host, "begin with commands of the host only");
     add(drive.collection.copyback, "copyback");
     add(drive.allocation == Allocation::Static, "pages on dies by their number");
-    if let most @ 1.. = drive.collection.per_channel {
-        add(true, &format!("{most} collections at once on a channel"));
-    }
+    let per_channel = drive.collection.per_channel;
+    add(per_channel > 0, &format!("{per_channel} collections at once on a channel"));
     let for_channel = preemption_scope == PreemptionScope::Channel;
     add(preemptive_collection && !for_channel, "preemptive collection");
     add(preemptive_collection && for_channel, "preemptive collection while its channel is idle");
@@ -285,12 +284,12 @@ fn coordination(plan: &Plan) -> String {
             "; tokens leased for twice one collection".to_owned()
         }
     };
-    for change in &windows.changes {
+    for (after, change) in &windows.changes {
         text += &format!(", {}", short(change.busy_time_window));
         if let Some(width) = change.array_width {
             text += &format!(" for a width of {width}");
         }
-        text += &format!(" from {} on", short(change.after));
+        text += &format!(" from {} on", short(*after));
     }
     if let Some(busy_drives) = windows.busy_drives.filter(|&k| k != plan.parities()) {
         text += &format!(", {busy_drives} busy at once");

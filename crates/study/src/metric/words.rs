@@ -21,12 +21,9 @@ impl Metric {
                 let of_class = |statistic| Self::OfClass(class, direction, statistic);
                 all.extend(statistics().map(of_class));
                 let to_high = |statistic| Self::ToHigh(class, direction, statistic);
-                all.extend(
-                    (class != QosClass::High)
-                        .then(|| statistics().map(to_high))
-                        .into_iter()
-                        .flatten(),
-                );
+                if class != QosClass::High {
+                    all.extend(statistics().map(to_high));
+                }
             }
             all.extend(statistics().map(|statistic| Self::RankedClasses(direction, statistic)));
         }

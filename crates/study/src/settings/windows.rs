@@ -4,10 +4,11 @@ use crate::failure::Failure;
 use crate::values::quantity::{Span, Text, TimeWindow, not_understood};
 use crate::values::typed::Spelled;
 use crate::values::words::Coordinator;
+use array::WindowChange;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sim::{Coordinate, Plan, WindowChange, WindowPlan};
+use sim::{Coordinate, Plan, WindowPlan};
 use std::str::FromStr;
 use units::Duration;
 use workload::OptionError;
@@ -129,10 +130,10 @@ impl WindowSettings {
                 }
                 ChangedTo::Width(width) => (plan.advertised_at(width), Some(width)),
             };
-            WindowChange { after, busy_time_window, array_width }
+            (after, WindowChange { busy_time_window, array_width })
         });
-        let mut changes: Vec<WindowChange> = changes.collect();
-        changes.sort_by_key(|change| change.after);
+        let mut changes: Vec<(Duration, WindowChange)> = changes.collect();
+        changes.sort_by_key(|&(after, _)| after);
         let coordinate = match way {
             Coordinator::Windows => Coordinate::Windows,
             Coordinator::Adaptive => Coordinate::Adaptive {

@@ -214,10 +214,7 @@ fn show(
         args.json.is_printed() || args.junit.as_deref().is_some_and(study::files::is_stdout);
     let claims: Vec<Claim> = judged.iter().flat_map(|one| one.claims.iter().cloned()).collect();
     let unjudged: Vec<&Unjudged> = judged.iter().flat_map(|one| &one.unjudged).collect();
-    let papers = match args.folder {
-        None => statement::builtin()?,
-        Some(_) => Vec::new(),
-    };
+    let papers = args.papers()?;
     let statements = statement::judge(&papers, &claims);
     if let Some(path) = &args.statements {
         output::write(path, report::statements::laboratory_page(&statements).trim_end())?;

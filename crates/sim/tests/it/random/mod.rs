@@ -2,11 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use array::Level;
+use array::WindowChange;
 use array::policy::{
     AllocationConfig, BaseRule, HedgeSettings, PlmLightSettings, PolicyKind, PolicySettings,
     SitOutSettings, WriteCacheSettings,
 };
-use ioda_sim::{Coordinate, Plan, Preparation, WindowChange, WindowPlan};
+use ioda_sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::{
     Allocation, Arbitration, Blocking, CellConfig, CollectionTrigger, CollectionUnit, FlushRule,
     PageTime, PreemptionScope, PulseConfig, QueueConfig, RainConfig, RangeConfig, RangePlacement,
@@ -211,12 +212,11 @@ fn random_windows(rng: &mut Rng, ranges: u32, drives: u32) -> WindowPlan {
         1 if ranges == 1 => windows.coordinate = Coordinate::Token { lease: None, period },
         2 => {
             let times = [20, 90, 400].map(Duration::from_millis);
-            let change = |after| WindowChange {
-                after,
+            let mut change = || WindowChange {
                 busy_time_window: window(rng),
                 array_width: (rng.below(2) == 0).then(|| drives + rng.below(4) as u32),
             };
-            windows.changes = times.map(change).to_vec();
+            windows.changes = times.map(|time| (time, change())).to_vec();
         }
         _ => {}
     }
