@@ -21,10 +21,10 @@ MIB = 1024 * KIB
 
 # name: files, mean size, share that exists, threads, loops of each
 PERSONALITIES = {
-    "fileserver": (400, 128 * KIB, 0.8, 8, 60),  # of 10,000 files, 50 threads
+    "fileserver": (400, 128 * KIB, 0.8, 8, 100),  # of 10,000 files, 50 threads
     "webserver": (1000, 16 * KIB, 1.0, 16, 290),  # of 1,000 files, 100 threads
-    "webproxy": (1000, 16 * KIB, 0.8, 16, 360),  # of 10,000 files, 100 threads
-    "varmail": (1000, 16 * KIB, 0.8, 8, 500),  # of 1,000 files, 16 threads
+    "webproxy": (1000, 16 * KIB, 0.8, 16, 480),  # of 10,000 files, 100 threads
+    "varmail": (1000, 16 * KIB, 0.8, 8, 580),  # of 1,000 files, 16 threads
     "videoserver": (16, 8 * MIB, 0.5, 8, 60),  # of 226 videos of 10 GiB, 32 of them active, 48 readers
     "oltp": (10, 10 * MIB, 1.0, 20, 1200),  # of 10 files of 10 MiB, 200 readers
 }
