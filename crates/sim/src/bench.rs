@@ -178,7 +178,7 @@ pub fn bench_array(
         };
         Ok::<_, Infallible>(request)
     });
-    let arrival = Arrival::Closed { iodepth, runtime: None };
+    let arrival = Arrival::Closed { iodepth: iodepth.into(), runtime: None };
     let started = WallClock::now();
     let result = match run(&plan, drives, arrival, workload, &RunProgress::default()) {
         Ok(result) => result,

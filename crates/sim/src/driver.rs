@@ -389,7 +389,8 @@ where
 
     fn arrive(&mut self, now: Instant) -> Result<(), SimError<E>> {
         while let Some(request) = self.feed.take(now) {
-            let kind = match request.op {
+            let op = request.op;
+            let kind = match op {
                 Op::Read => RequestKind::Read,
                 Op::Write => RequestKind::Write,
             };
@@ -418,7 +419,7 @@ where
             if in_flight > self.most_waiting {
                 return Err(SimError::Overloaded { most_waiting: self.most_waiting });
             }
-            self.feed.note_begun();
+            self.feed.note_begun(op);
             self.feed.fetch(now)?;
         }
         Ok(())
@@ -490,7 +491,11 @@ where
             self.collect_spans();
             self.go_on()?;
         }
-        self.feed.note_done(now)
+        let op = match outcome.kind {
+            RequestKind::Write => Op::Write,
+            RequestKind::Read | RequestKind::Deallocate => Op::Read,
+        };
+        self.feed.note_done(now, op)
     }
 
     fn mismatch(&self, mismatch: Mismatch) -> SimError<E> {

@@ -3,15 +3,14 @@
 
 use crate::error::SimError;
 use units::Instant;
-use workload::{Arrival, Request};
+use workload::{Arrival, Op, Request, Room};
 
 /// Takes requests from a workload.
 #[derive(Debug)]
 pub(crate) struct Feed<I> {
     requests: I,
     next: Option<Request>,
-    /// Requests that a closed loop may still send at once; unlimited in an open loop.
-    room: u64,
+    room: Room,
     /// When a closed loop stops to take requests.
     until: Instant,
     closed: bool,
@@ -23,14 +22,13 @@ pub(crate) struct Feed<I> {
 impl<E, I: Iterator<Item = Result<Request, E>>> Feed<I> {
     /// Nothing is taken yet. The requests go to an array of `capacity_bytes`.
     pub(crate) fn new(requests: I, arrival: Arrival, capacity_bytes: u64) -> Self {
-        let (closed, room, until) = match arrival {
-            Arrival::Open => (false, u64::MAX, Instant::NEVER),
-            Arrival::Closed { iodepth, runtime } => {
-                let until = runtime.map_or(Instant::NEVER, |runtime| Instant::ZERO + runtime);
-                (true, u64::from(iodepth), until)
+        let (closed, until) = match arrival {
+            Arrival::Open => (false, Instant::NEVER),
+            Arrival::Closed { runtime, .. } => {
+                (true, runtime.map_or(Instant::NEVER, |runtime| Instant::ZERO + runtime))
             }
         };
-        let last_arrival = Instant::ZERO;
+        let (room, last_arrival) = (Room::of(arrival), Instant::ZERO);
         Self { requests, next: None, room, until, closed, taken: 0, last_arrival, capacity_bytes }
     }
 
@@ -52,12 +50,13 @@ impl<E, I: Iterator<Item = Result<Request, E>>> Feed<I> {
 
     /// Takes the next request from the workload, if there is room for one.
     pub(crate) fn fetch(&mut self, now: Instant) -> Result<(), SimError<E>> {
-        let wanted = self.next.is_none() && self.room > 0 && now < self.until;
+        let wanted = self.next.is_none() && !self.room.is_full() && now < self.until;
         if let Some(request) = wanted.then(|| self.requests.next()).flatten() {
             self.taken += 1;
             let mut request = request.map_err(SimError::Workload)?;
             if self.closed {
                 request.at = now;
+                request.op = self.room.direction(request.op);
             }
             self.check(&request)?;
             self.next = Some(request);
@@ -91,14 +90,14 @@ impl<E, I: Iterator<Item = Result<Request, E>>> Feed<I> {
     }
 
     /// A request was begun: [`Feed::fetch`] the next behind it.
-    pub(crate) fn note_begun(&mut self) {
-        self.room -= u64::from(self.closed);
+    pub(crate) fn note_begun(&mut self, op: Op) {
+        self.room.take(op);
     }
 
     /// A request is done: a closed loop has room for another.
-    pub(crate) fn note_done(&mut self, now: Instant) -> Result<(), SimError<E>> {
+    pub(crate) fn note_done(&mut self, now: Instant, op: Op) -> Result<(), SimError<E>> {
         if self.closed {
-            self.room += 1;
+            self.room.give_back(op);
             self.fetch(now)?;
         }
         Ok(())

@@ -365,7 +365,7 @@ impl<O: Observe> Array<O> {
 
     /// Begins requests that the policy no longer holds back, and drains the write cache.
     fn follow_policy(&mut self, now: Instant) {
-        while self.requests.held_back() > 0 && self.sending.rules.view().releases() {
+        while self.requests.held_back() > 0 && self.sending.rules.policy().releases(now) {
             if let Some((arrived, request)) = self.requests.release_one() {
                 self.admit(now, arrived, &request);
             }

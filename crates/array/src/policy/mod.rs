@@ -244,14 +244,14 @@ pub trait Policy: Send {
     fn answered(&mut self, _now: Instant, _answer: &Answered) {}
 
     /// Whether a request may begin. If not it is held back, and with it every later one of its host
-    /// that is not admitted, until [`Policy::releases`]. Writes must be admitted: they are applied
-    /// in the order of their coming.
+    /// that is not admitted, until [`Policy::releases`]. Writes must be admitted, or wait in one row
+    /// with all other requests: they are applied in the order of their coming.
     fn admits(&mut self, _now: Instant, _asked: &Asked) -> bool {
         true
     }
 
-    /// Whether what is held back may begin.
-    fn releases(&self) -> bool {
+    /// Returns whether the first request that is held back begins now. Asked again for each.
+    fn releases(&mut self, _now: Instant) -> bool {
         true
     }
 

@@ -102,6 +102,9 @@ pub struct PolicySettings {
     pub finds_late_drives: bool,
     /// Windows and counts, under `plm-light`.
     pub plm_light: PlmLightSettings,
+    /// Time for which the controller computes before it dispatches a request, under `degraded` and
+    /// its kin; 4.9 µs on the paper's processor (Sha et al., §4.2.5).
+    pub evaluation_time: Duration,
     /// What the host knows about its drives, under `mittos`.
     pub profile: DriveProfile,
 }
@@ -118,6 +121,7 @@ impl Default for PolicySettings {
             write_cache: WriteCacheSettings::default(),
             finds_late_drives: true,
             plm_light: PlmLightSettings::default(),
+            evaluation_time: Duration::ZERO,
             profile: DriveProfile::default(),
         }
     }

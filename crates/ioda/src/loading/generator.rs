@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use study::Failure;
 use units::{Duration, Instant};
-use workload::{Arrival, Op, Request, Workload};
+use workload::{Arrival, Op, Request, Room, Workload};
 
 /// How a device is loaded.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +70,7 @@ struct Generator<'a> {
     interest: Interest,
     events: Vec<Event>,
     out: HashMap<u64, Out>,
+    room: Room,
     next_cookie: u64,
     /// What is written: nothing compressible, so that no device can cheat.
     payload: Vec<u8>,
@@ -99,6 +100,7 @@ pub(crate) fn load(
         interest: Interest::READ,
         events: Vec::new(),
         out: HashMap::new(),
+        room: Room::of(arrival),
         next_cookie: 0,
         payload: noise(options.seed),
         loaded: Loaded {
@@ -117,8 +119,8 @@ pub(crate) fn load(
     };
     match arrival {
         Arrival::Open => generator.open_loop(workload)?,
-        Arrival::Closed { iodepth, runtime } => {
-            generator.closed_loop(workload, iodepth as usize, runtime)?;
+        Arrival::Closed { runtime, .. } => {
+            generator.closed_loop(workload, runtime)?;
         }
     }
     generator.loaded.length = generator.clock.now().since(Instant::ZERO);
@@ -163,17 +165,20 @@ impl Generator<'_> {
     fn closed_loop(
         &mut self,
         mut workload: Workload,
-        iodepth: usize,
         runtime: Option<Duration>,
     ) -> Result<(), Failure> {
         self.clock = Clock::new();
         let until = runtime.map_or(Instant::NEVER, |runtime| Instant::ZERO + runtime);
         let mut more = true;
         while more || !self.out.is_empty() {
-            while more && self.out.len() < iodepth {
+            while more && !self.room.is_full() {
                 let now = self.clock.now();
                 match if now < until { take(&mut workload)? } else { None } {
-                    Some(request) => self.send(&request, now)?,
+                    Some(request) => {
+                        let request = Request { op: self.room.direction(request.op), ..request };
+                        self.room.take(request.op);
+                        self.send(&request, now)?;
+                    }
                     None => more = false,
                 }
             }
@@ -240,6 +245,11 @@ impl Generator<'_> {
 
     fn record(&mut self, cookie: u64, out: Out, now: Instant, error: u32) {
         self.progress.fetch_add(u64::from(out.kind != SentKind::Flush), Ordering::Relaxed);
+        match out.kind {
+            SentKind::Read => self.room.give_back(Op::Read),
+            SentKind::Write => self.room.give_back(Op::Write),
+            SentKind::Flush => {}
+        }
         if out.kind != SentKind::Flush
             && let Some(each) = &mut self.loaded.each
         {

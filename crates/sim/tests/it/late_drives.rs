@@ -83,7 +83,7 @@ fn saturated(plan: &Plan) -> RunResult {
             after_flush: false,
         })
     });
-    let arrival = Arrival::Closed { iodepth: 256, runtime: None };
+    let arrival = Arrival::Closed { iodepth: 256.into(), runtime: None };
     let drives = prepare_drives(plan).unwrap();
     run_with_faults(plan, drives, arrival, requests, Vec::new(), &RunProgress::default()).unwrap()
 }

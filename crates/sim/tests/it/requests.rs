@@ -131,7 +131,7 @@ fn records_are_what_the_run_did_and_change_nothing() {
         let requests = requests(&base, 800, 150_000);
         let arrival = match seed % 2 {
             0 => Arrival::Open,
-            _ => Arrival::Closed { iodepth: 16, runtime: None },
+            _ => Arrival::Closed { iodepth: 16.into(), runtime: None },
         };
         let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
         let drive = DriveId(0);

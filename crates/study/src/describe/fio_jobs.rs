@@ -38,7 +38,7 @@ fn of_synthetic(synthetic: &Synthetic) -> Vec<(&'static str, String)> {
     });
     options.push(("numjobs", synthetic.numjobs.to_string()));
     if let Arrival::Closed { iodepth, .. } = synthetic.arrival() {
-        options.push(("iodepth", iodepth.to_string()));
+        options.push(("iodepth", iodepth.total().to_string()));
     }
     if let Some(rate) = synthetic.rate_iops {
         options.push(("rate_iops", rate.to_string()));
@@ -108,7 +108,7 @@ mod tests {
             rw: Rw::RandRw,
             rwmixread: 70,
             bs: BlockSizes { read: 4_096, write: 131_072 },
-            iodepth: 32,
+            iodepth: 32.into(),
             size: 1 << 30,
             number_ios: Some(500),
             runtime: Some(Duration::from_secs(30)),
@@ -119,6 +119,11 @@ mod tests {
             "rw=randrw rwmixread=70 bs=4k,128k numjobs=1 iodepth=32 size=1g random_distribution=random \
              number_ios=500 runtime=30"
         );
+        let two = Synthetic {
+            iodepth: workload::IoDepth::Apart { reads: 64, writes: 32 },
+            ..closed.clone()
+        };
+        assert!(text(&Source::from(two)).contains(" iodepth=96 "));
         let open = Synthetic {
             rw: Rw::Write,
             bs: BlockSizes { read: 512, write: 512 },

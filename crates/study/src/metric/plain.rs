@@ -110,7 +110,7 @@ const fn time(word: &'static str, is: &'static str, of: Of) -> Row {
     Row { word, unit: Unit::Time, adds_up: false, basis: Basis::Whole, of, is }
 }
 
-static ROWS: [Row; 52] = [
+static ROWS: [Row; 54] = [
     count("violations", "collections in predictable windows", |result| {
         result.drive_totals().contract_violations as f64
     }),
@@ -282,6 +282,20 @@ static ROWS: [Row; 52] = [
     count("model_evaluations", "evaluations of the policy's model", |result| {
         tally(result, "evaluations of the model")
     }),
+    Row {
+        adds_up: true,
+        ..time("computing_time", "time that the policy's controller computed", |result| {
+            tally(result, "nanoseconds of computing")
+        })
+    },
+    share(
+        "computing_share",
+        "time that the policy's controller computed, as a share of `total_latency`",
+        |result| {
+            let computed = tally(result, "nanoseconds of computing") as u64;
+            percent(computed, result.total_latency().as_nanos())
+        },
+    ),
     count("overloads", "stripes that showed more busy members than they have parities", |result| {
         result.array.resubmitted as f64
     }),

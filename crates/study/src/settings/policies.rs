@@ -59,6 +59,10 @@ pub struct PolicyOptions {
     /// [default: on]
     #[arg(long, value_name = "WHETHER")]
     pub find_late_drives: Option<Text<OnOff>>,
+    /// degraded, degraded-aware, degraded-host: time to evaluate the model, for each request
+    /// [default: 0]
+    #[arg(long, value_name = "TIME")]
+    pub evaluation_time: Option<Text<Span>>,
     /// plm-light: length of a deterministic window [default: 1ms]
     #[arg(long, value_name = "TIME")]
     pub plm_window: Option<Text<Span>>,
@@ -151,6 +155,7 @@ impl PolicyOptions {
                 .as_ref()
                 .map_or(default.finds_late_drives, |text| text.value.0),
             plm_light: self.plm_light()?,
+            evaluation_time: span(&self.evaluation_time, default.evaluation_time),
             ..default
         };
         let least_one = [

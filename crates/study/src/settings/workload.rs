@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Duration;
 use workload::{
-    BlkparseEvent, BlockSizes, Bursts, ColumnMap, Cut, Fit, Fold, Format, RandomDistribution,
+    BlkparseEvent, BlockSizes, Bursts, ColumnMap, Cut, Fit, Fold, Format, IoDepth, RandomDistribution,
     RateProcess, ReadOptions, Resize, Rw, SizeRange, Synthetic, TimeUnit, Transform,
 };
 
@@ -136,9 +136,10 @@ pub struct WorkloadSettings {
     /// high, the second medium, all others low; 1 to 256 [default: 1]
     #[arg(long, value_name = "N", help_heading = FIO)]
     pub numjobs: Option<u32>,
-    /// Requests under way at once, in a closed loop, 1 to 65536 [default: 1]
+    /// Requests under way at once, in a closed loop, 1 to 65536; or those of a host that reads and of
+    /// one that writes, such as 64,32 [default: 1]
     #[arg(long, value_name = "N", help_heading = FIO)]
-    pub iodepth: Option<u32>,
+    pub iodepth: Option<Text<IoDepth>>,
     /// Requests per second, or a load on each drive as for --rerate, such as 500 or 20dwpd: an open
     /// loop
     #[arg(long = "rate_iops", alias = "rate-iops", value_name = "N|LOAD", help_heading = FIO)]
@@ -309,7 +310,7 @@ impl WorkloadSettings {
             bs,
             bsrange: value(&self.bsrange),
             numjobs: self.numjobs.unwrap_or(default.numjobs),
-            iodepth: self.iodepth.unwrap_or(default.iodepth),
+            iodepth: value(&self.iodepth).unwrap_or(default.iodepth),
             rate_iops: None,
             phases: Vec::new(),
             rate_process: value(&self.rate_process).unwrap_or(default.rate_process),

@@ -60,7 +60,7 @@ pub(super) fn bytes_per_request(
     capacity: u64,
 ) -> Result<f64, Failure> {
     let even = Synthetic {
-        iodepth: 1,
+        iodepth: 1.into(),
         rate_iops: Some(1e6),
         rate_process: RateProcess::Linear,
         phases: Vec::new(),

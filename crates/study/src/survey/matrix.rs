@@ -202,7 +202,7 @@ fn saturating(plan: &Plan, read_percent: u32, writes: u64) -> Result<Source, Fai
         rw: Rw::RandRw,
         rwmixread: read_percent,
         bs: BlockSizes { read: bytes, write: bytes },
-        iodepth: CLIENTS,
+        iodepth: CLIENTS.into(),
         size: capacity - capacity % bytes,
         number_ios: Some(requests),
         randseed: plan.seed,

@@ -10,8 +10,8 @@ use live::durable::Uuid;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use workload::{
-    BlkparseEvent, BlockSizes, ColumnMap, Fit, Fold, Format, RandomDistribution, RateProcess, Rw,
-    SizeRange, TimeUnit,
+    BlkparseEvent, BlockSizes, ColumnMap, Fit, Fold, Format, IoDepth, RandomDistribution, RateProcess,
+    Rw, SizeRange, TimeUnit,
 };
 
 /// A value with a spelling.
@@ -154,6 +154,10 @@ impl Spelled for Rw {
 
 impl Spelled for BlockSizes {
     const TYPE: &str = "size, such as `4k`, or one for reads and one for writes: `8k,128k`";
+}
+
+impl Spelled for IoDepth {
+    const TYPE: &str = "number of requests, or one for reads and one for writes: `64,32`";
 }
 
 impl Spelled for SizeRange {

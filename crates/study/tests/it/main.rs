@@ -3,3 +3,4 @@
 mod every_key;
 mod fit;
 mod fit_files;
+mod plm_rates;

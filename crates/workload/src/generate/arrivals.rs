@@ -1,7 +1,7 @@
 //! When requests come.
 
 use super::phases::Phase;
-use super::words::RateProcess;
+use super::words::{IoDepth, RateProcess};
 use units::{Duration, Instant, Rng};
 
 /// Who decides when the next request comes.
@@ -12,8 +12,8 @@ pub enum Arrival {
     /// The array: a request is issued as soon as fewer than `iodepth` are under way. The times of
     /// the requests are zero and mean nothing.
     Closed {
-        /// How many requests are under way at once, at least 1.
-        iodepth: u32,
+        /// Requests under way at once.
+        iodepth: IoDepth,
         /// How long requests are issued; only the driver knows the time. None until they run out.
         runtime: Option<Duration>,
     },

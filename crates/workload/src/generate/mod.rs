@@ -6,6 +6,7 @@ mod engine;
 mod parse;
 mod phases;
 mod preset;
+mod room;
 mod scatter;
 mod sizes;
 mod synthetic;
@@ -21,6 +22,7 @@ pub use preset::{
     Bursts, MEAN_BURST, PRESET_ZIPF_THETA, Preset, PresetSource, WITHIN_BURST_RATIO, preset,
     presets,
 };
+pub use room::Room;
 pub use synthetic::Synthetic;
-pub use words::{BlockSizes, RandomDistribution, RateProcess, Rw, SizeRange};
+pub use words::{BlockSizes, IoDepth, RandomDistribution, RateProcess, Rw, SizeRange};
 pub use zipf::Zipf;

@@ -8,7 +8,7 @@ use super::parse::{parse_runtime, parse_size};
 use super::phases::{self, Phase};
 use super::scatter::Scatter;
 use super::sizes::Sizes;
-use super::words::{BlockSizes, RandomDistribution, RateProcess, Rw, SizeRange};
+use super::words::{BlockSizes, IoDepth, RandomDistribution, RateProcess, Rw, SizeRange};
 use super::zipf::Zipf;
 use crate::error::OptionError;
 use units::{Bytes, Duration, GIB, Instant, KIB, Rng};
@@ -31,8 +31,9 @@ pub struct Synthetic {
     /// How many hosts ask, each at `rate_iops` and independently of the others, 1 to 256. More than
     /// one need an open loop: in a closed one the driver would have to keep them apart.
     pub numjobs: u32,
-    /// How many requests are under way at once, 1 to 65,536; of no effect with `rate_iops`.
-    pub iodepth: u32,
+    /// Requests under way at once, 1 to 65,536; of no effect with `rate_iops`. A host that reads and
+    /// one that writes, each with its depth, need `rw` or `randrw` and one size of requests.
+    pub iodepth: IoDepth,
     /// Requests per second, above 0 and at most 10^9. Given, the loop is open: requests come at
     /// their time, whether or not the array keeps up. None is a closed loop.
     pub rate_iops: Option<f64>,
@@ -68,7 +69,7 @@ impl Default for Synthetic {
             bs: BlockSizes { read: 4 * KIB, write: 4 * KIB },
             bsrange: None,
             numjobs: 1,
-            iodepth: 1,
+            iodepth: IoDepth::Shared(1),
             rate_iops: None,
             phases: Vec::new(),
             rate_process: RateProcess::Poisson,
@@ -102,7 +103,7 @@ impl Synthetic {
             "bs" | "blocksize" => self.bs = value.parse()?,
             "bsrange" => self.bsrange = Some(value.parse()?),
             "numjobs" => self.numjobs = small("numjobs")?,
-            "iodepth" => self.iodepth = small("iodepth")?,
+            "iodepth" => self.iodepth = value.parse()?,
             "rate_iops" => {
                 let rate = value.parse().map_err(|_| OptionError::NotUnderstood {
                     option: "rate_iops",
@@ -137,11 +138,46 @@ impl Synthetic {
         let contradicts = [
             (self.rate_iops.is_some(), "each phase has a rate of its own; leave rate_iops out"),
             (self.runtime.is_some(), "the workload ends after the last phase; leave runtime out"),
-            (self.iodepth != 1, "phases are an open loop without iodepth; leave iodepth out"),
+            (self.iodepth != IoDepth::Shared(1), "phases are an open loop without iodepth; leave iodepth out"),
         ];
         match contradicts.into_iter().find(|(contradicts, _)| *contradicts) {
             Some((_, reason)) => {
                 Err(OptionError::Conflict { option: "phases", reason: reason.to_owned() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses depths that are out of range, and those of two hosts where directions are not free
+    /// or sizes depend on them.
+    fn check_depth(&self) -> Result<(), OptionError> {
+        if let Some(depth) =
+            self.iodepth.extremes().into_iter().find(|depth| !(1..=65_536).contains(depth))
+        {
+            return Err(OptionError::OutOfRange {
+                option: "iodepth",
+                value: depth.to_string(),
+                limit: "1 to 65536".to_owned(),
+            });
+        }
+        let IoDepth::Apart { .. } = self.iodepth else { return Ok(()) };
+        let conflicts = [
+            (
+                !matches!(self.rw, Rw::ReadWrite | Rw::RandRw),
+                "a depth of reads and one of writes need rw=rw or rw=randrw",
+            ),
+            (
+                self.rate_iops.is_some(),
+                "a depth of reads and one of writes are a closed loop; leave rate_iops out",
+            ),
+            (
+                self.bsrange.is_none() && self.bs.read != self.bs.write,
+                "a depth of reads and one of writes need one size of both; give bs one size",
+            ),
+        ];
+        match conflicts.into_iter().find(|(conflicts, _)| *conflicts) {
+            Some((_, reason)) => {
+                Err(OptionError::Conflict { option: "iodepth", reason: reason.to_owned() })
             }
             None => Ok(()),
         }
@@ -184,9 +220,7 @@ impl Synthetic {
             let limit = "1 without rate_iops: several hosts need a rate each".to_owned();
             return refuse("numjobs", self.numjobs.to_string(), limit);
         }
-        if self.iodepth == 0 || self.iodepth > 65_536 {
-            return refuse("iodepth", self.iodepth.to_string(), "1 to 65536".to_owned());
-        }
+        self.check_depth()?;
         if let Some(rate) = self.rate_iops
             && !(rate > 0.0 && rate <= 1e9)
         {
@@ -240,7 +274,8 @@ impl Synthetic {
     #[must_use]
     pub fn description(&self) -> String {
         let mut text = format!("rw={}", self.rw);
-        if matches!(self.rw, Rw::ReadWrite | Rw::RandRw) {
+        let is_drawn = matches!(self.iodepth, IoDepth::Shared(_));
+        if is_drawn && matches!(self.rw, Rw::ReadWrite | Rw::RandRw) {
             text.push_str(&format!(", rwmixread={}", self.rwmixread));
         }
         match self.bsrange {
@@ -516,7 +551,7 @@ mod tests {
             assert!(requests.is_sorted_by_key(|request| request.at));
         }
         let closed = spec(&[("iodepth", "32")]).generator(GIB).unwrap();
-        assert_eq!(closed.arrival(), Arrival::Closed { iodepth: 32, runtime: None });
+        assert_eq!(closed.arrival(), Arrival::Closed { iodepth: 32.into(), runtime: None });
     }
 
     #[test]
@@ -590,12 +625,37 @@ mod tests {
         }
         let refused =
             |option, value| Synthetic::default().set(option, value).unwrap_err().to_string();
-        assert_eq!(refused("iodepth", "many"), "iodepth \"many\" is not a whole number");
+        assert_eq!(
+            refused("iodepth", "many"),
+            "iodepth \"many\" is not a whole number, or one for reads and one for writes such as 64,32"
+        );
         assert_eq!(
             refused("rw", "trim"),
             "rw \"trim\" is not one of read, write, randread, randwrite, rw (also readwrite), randrw"
         );
         assert!(refused("iodept", "1").starts_with("option \"iodept\" is not one of rw, "));
+    }
+
+    #[test]
+    fn two_hosts_need_directions_and_one_size() {
+        let two = [("iodepth", "64,32"), ("rw", "randrw")];
+        assert!(spec(&two).description().contains("rw=randrw, bs=4 KiB, iodepth=64,32 (closed"));
+        for (more, sentence) in [
+            (("rw", "randread"), "a depth of reads and one of writes need rw=rw or rw=randrw"),
+            (
+                ("rate_iops", "5"),
+                "a depth of reads and one of writes are a closed loop; leave rate_iops out",
+            ),
+            (
+                ("bs", "4k,8k"),
+                "a depth of reads and one of writes need one size of both; give bs one size",
+            ),
+        ] {
+            let error = spec(&[two[0], two[1], more]).check(GIB).unwrap_err();
+            assert_eq!(error.to_string(), format!("iodepth cannot be used here: {sentence}"));
+        }
+        let none = spec(&[("iodepth", "64,0"), two[1]]).check(GIB).unwrap_err();
+        assert_eq!(none.to_string(), "iodepth is 0, but must be 1 to 65536");
     }
 
     #[test]

@@ -94,6 +94,77 @@ impl fmt::Display for BlockSizes {
     }
 }
 
+/// fio's `iodepth`: requests under way at once, or those of two jobs, one that reads and one that
+/// writes (`64,32`); 1 to 65,536 each.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum IoDepth {
+    /// Requests of either direction.
+    Shared(u32),
+    /// Reads and writes, each with a depth of its own. Not one of fio's words.
+    Apart {
+        /// Of the host that reads.
+        reads: u32,
+        /// Of the host that writes.
+        writes: u32,
+    },
+}
+
+impl IoDepth {
+    /// Requests of both directions.
+    #[must_use]
+    pub const fn total(self) -> u32 {
+        match self {
+            Self::Shared(depth) => depth,
+            Self::Apart { reads, writes } => reads.saturating_add(writes),
+        }
+    }
+
+    /// The smallest and the largest depth of a host.
+    pub(super) fn extremes(self) -> [u32; 2] {
+        match self {
+            Self::Shared(depth) => [depth; 2],
+            Self::Apart { reads, writes } => [reads.min(writes), reads.max(writes)],
+        }
+    }
+}
+
+impl From<u32> for IoDepth {
+    fn from(depth: u32) -> Self {
+        Self::Shared(depth)
+    }
+}
+
+impl FromStr for IoDepth {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        let depth = |number: &str| {
+            number.parse::<u64>().map(|depth| u32::try_from(depth).unwrap_or(u32::MAX)).map_err(
+                |_| OptionError::NotUnderstood {
+                    option: "iodepth",
+                    value: text.to_owned(),
+                    expected: "a whole number, or one for reads and one for writes such as 64,32",
+                },
+            )
+        };
+        match text.split_once(',') {
+            None => depth(text).map(Self::Shared),
+            Some((reads, writes)) => {
+                Ok(Self::Apart { reads: depth(reads)?, writes: depth(writes)? })
+            }
+        }
+    }
+}
+
+impl fmt::Display for IoDepth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shared(depth) => write!(f, "{depth}"),
+            Self::Apart { reads, writes } => write!(f, "{reads},{writes}"),
+        }
+    }
+}
+
 /// fio's `bsrange`: any multiple of the smallest size up to the largest, all as often (`4k-128k`),
 /// in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

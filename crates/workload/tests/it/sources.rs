@@ -87,8 +87,8 @@ fn presets_and_synthetic_workloads_say_what_they_are() {
     assert_eq!(workload.replayed().of, Some(513_000));
     assert!("tpc".parse::<Source>().unwrap_err().to_string().starts_with("preset \"tpc\" is not"));
     let mut closed =
-        Source::from(Synthetic { iodepth: 4, ..Synthetic::default() }).open(GIB).unwrap();
-    assert_eq!(closed.arrival(), Arrival::Closed { iodepth: 4, runtime: None });
+        Source::from(Synthetic { iodepth: 4.into(), ..Synthetic::default() }).open(GIB).unwrap();
+    assert_eq!(closed.arrival(), Arrival::Closed { iodepth: 4.into(), runtime: None });
     assert_eq!(closed.by_ref().count(), 262_144);
     assert_eq!(closed.replayed().taken, 262_144);
 }

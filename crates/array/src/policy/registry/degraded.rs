@@ -19,7 +19,7 @@
 //! time.
 
 use crate::policy::{
-    About, Attempt, DriveChanges, DriveProfile, Hooks, Needs, Policy, PolicyKind, PolicySetup,
+    About, Asked, Attempt, DriveChanges, DriveProfile, Hooks, Needs, Policy, PolicyKind, PolicySetup,
     Sent, Tally, View, WindowUse, members_of,
 };
 use alloc::boxed::Box;
@@ -106,6 +106,37 @@ struct Degraded {
     updates: u64,
     /// Sum and number of the estimates that collections were met with.
     expected: (Duration, u64),
+    dispatcher: Dispatcher,
+}
+
+/// The processor that evaluates the model: one request after the other, in the order of arrival.
+#[derive(Default)]
+struct Dispatcher {
+    /// Time for each request; zero for a processor that takes none.
+    each: Duration,
+    /// Requests that were computed for.
+    requests: u64,
+    /// When each request that waits is dispatched, earliest first.
+    due: VecDeque<Instant>,
+}
+
+impl Dispatcher {
+    /// Takes a request. Returns whether it is dispatched at once.
+    fn take(&mut self, now: Instant) -> bool {
+        if self.each.is_zero() {
+            return true;
+        }
+        let begins = self.due.back().map_or(now, |&last| last.max(now));
+        self.due.push_back(begins + self.each);
+        self.requests += 1;
+        false
+    }
+
+    /// Dispatches the first request that waits if its time has come.
+    fn dispatch_one(&mut self, now: Instant) -> bool {
+        let is_due = self.due.front().is_some_and(|&due| due <= now);
+        is_due && self.due.pop_front().is_some()
+    }
 }
 
 impl Channel {
@@ -145,7 +176,17 @@ impl Degraded {
             reads: 0,
             updates: 0,
             expected: (Duration::ZERO, 0),
+            dispatcher: Dispatcher {
+                each: setup.settings.evaluation_time,
+                ..Dispatcher::default()
+            },
         }
+    }
+
+    /// Time that the controller computed (§4.2.5): of the model for each request, and of the parity
+    /// for each degraded read and update.
+    fn computed(&self) -> Duration {
+        self.dispatcher.each * self.dispatcher.requests + self.compute * (self.reads + self.updates)
     }
 
     /// `t_gc` of a channel (equation 7): page moves and an erase.
@@ -222,7 +263,23 @@ impl Degraded {
 
 impl Policy for Degraded {
     fn hooks(&self) -> Hooks {
-        Hooks::FIRST_ATTEMPT | Hooks::SENT
+        let hooks = Hooks::FIRST_ATTEMPT | Hooks::SENT;
+        match self.dispatcher.each.is_zero() {
+            true => hooks,
+            false => hooks | Hooks::ADMITS | Hooks::DEADLINE,
+        }
+    }
+
+    fn admits(&mut self, now: Instant, _: &Asked) -> bool {
+        self.dispatcher.take(now)
+    }
+
+    fn releases(&mut self, now: Instant) -> bool {
+        self.dispatcher.dispatch_one(now)
+    }
+
+    fn next_deadline(&self) -> Instant {
+        self.dispatcher.due.front().copied().unwrap_or(Instant::NEVER)
     }
 
     fn first_attempt(&mut self, now: Instant, drive: DriveId, _: Lba, view: &View<'_>) -> Attempt {
@@ -301,6 +358,7 @@ impl Policy for Degraded {
             Tally::new("evaluations of the model", self.evaluations),
             Tally::new("degraded reads", self.reads),
             Tally::new("degraded updates", self.updates),
+            Tally::new("nanoseconds of computing", self.computed().as_nanos()),
         ]
     }
 }
@@ -390,6 +448,27 @@ mod tests {
         policy.handle_report(now, DriveId(0), &report);
         assert_eq!(policy.collections(DriveId(0), 5), 2);
         assert_eq!(nanos(policy.collection(DriveId(0))), nanos(ERASE), "none has ended yet");
+    }
+
+    #[test]
+    fn requests_are_dispatched_one_after_the_other() {
+        let mut policy = policy();
+        assert!(policy.dispatcher.take(at(0)), "computing takes no time");
+        assert!(!policy.hooks().has(Hooks::ADMITS));
+        policy.dispatcher.each = Duration::from_micros(5);
+        assert!(policy.hooks().has(Hooks::ADMITS) && policy.hooks().has(Hooks::DEADLINE));
+        for micros in [0, 2, 20] {
+            assert!(!policy.dispatcher.take(at(micros)));
+        }
+        for micros in [5, 10, 25] {
+            assert_eq!(policy.next_deadline(), at(micros));
+            assert!(!policy.releases(at(micros - 1)), "not before its time");
+            assert!(policy.releases(at(micros)));
+            assert!(!policy.releases(at(micros)), "one at a time");
+        }
+        assert_eq!(policy.next_deadline(), Instant::NEVER);
+        policy.reads = 2;
+        assert_eq!(policy.computed(), Duration::from_micros(3 * 5 + 2 * 19));
     }
 
     #[test]

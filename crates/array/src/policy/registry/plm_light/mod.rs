@@ -183,7 +183,7 @@ impl Policy for PlmLight {
         }
     }
 
-    fn releases(&self) -> bool {
+    fn releases(&mut self, _: Instant) -> bool {
         matches!(self.window, Window::NonDeterministic { .. })
     }
 
