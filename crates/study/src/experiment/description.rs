@@ -33,6 +33,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("figure-5-load.toml", include_str!("../../experiments/figure-5-load.toml")),
     ("figure-5b-ages.toml", include_str!("../../experiments/figure-5b-ages.toml")),
     ("figure-6.toml", include_str!("../../experiments/figure-6.toml")),
+    ("figure-6-hits.toml", include_str!("../../experiments/figure-6-hits.toml")),
     ("figure-7.toml", include_str!("../../experiments/figure-7.toml")),
     ("figure-8.toml", include_str!("../../experiments/figure-8.toml")),
     ("figure-8-load.toml", include_str!("../../experiments/figure-8-load.toml")),
