@@ -28,8 +28,8 @@ pub mod fuzz;
 pub use before::Before;
 pub use error::{LineProblem, OptionError, TraceError, WorkloadError};
 pub use generate::{
-    Arrival, BlockSizes, Bursts, Generator, HotPlaces, IoDepth, MEAN_BURST, PRESET_ZIPF_THETA, Phase,
-    Preset, PresetSource, RandomDistribution, RateProcess, Room, Rw, SizeRange, Synthetic,
+    Arrival, BlockSizes, Bursts, Generator, HotPlaces, IoDepth, MEAN_BURST, PRESET_ZIPF_THETA,
+    Phase, Preset, PresetSource, RandomDistribution, RateProcess, Room, Rw, SizeRange, Synthetic,
     WITHIN_BURST_RATIO, Zipf, parse_duration, parse_runtime, parse_size, preset, presets,
 };
 pub use request::{Op, Request};

@@ -43,7 +43,8 @@ fn random_run(plan: &Plan, requests: u64) -> RunResult {
             after_flush: false,
         })
     });
-    let arrival = if open { Arrival::Open } else { Arrival::Closed { iodepth: 16.into(), runtime: None } };
+    let arrival =
+        if open { Arrival::Open } else { Arrival::Closed { iodepth: 16.into(), runtime: None } };
     let drives = prepare_drives(plan).unwrap();
     match run(plan, drives, arrival, workload, &RunProgress::default()) {
         Ok(result) => result,

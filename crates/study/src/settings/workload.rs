@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Duration;
 use workload::{
-    BlkparseEvent, BlockSizes, Bursts, ColumnMap, Cut, Fit, Fold, Format, IoDepth, RandomDistribution,
-    RateProcess, ReadOptions, Resize, Rw, SizeRange, Synthetic, TimeUnit, Transform,
+    BlkparseEvent, BlockSizes, Bursts, ColumnMap, Cut, Fit, Fold, Format, IoDepth,
+    RandomDistribution, RateProcess, ReadOptions, Resize, Rw, SizeRange, Synthetic, TimeUnit,
+    Transform,
 };
 
 /// The heading of options that change requests.

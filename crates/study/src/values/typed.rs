@@ -10,8 +10,8 @@ use live::durable::Uuid;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use workload::{
-    BlkparseEvent, BlockSizes, ColumnMap, Fit, Fold, Format, IoDepth, RandomDistribution, RateProcess,
-    Rw, SizeRange, TimeUnit,
+    BlkparseEvent, BlockSizes, ColumnMap, Fit, Fold, Format, IoDepth, RandomDistribution,
+    RateProcess, Rw, SizeRange, TimeUnit,
 };
 
 /// A value with a spelling.

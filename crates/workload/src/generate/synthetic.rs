@@ -138,7 +138,10 @@ impl Synthetic {
         let contradicts = [
             (self.rate_iops.is_some(), "each phase has a rate of its own; leave rate_iops out"),
             (self.runtime.is_some(), "the workload ends after the last phase; leave runtime out"),
-            (self.iodepth != IoDepth::Shared(1), "phases are an open loop without iodepth; leave iodepth out"),
+            (
+                self.iodepth != IoDepth::Shared(1),
+                "phases are an open loop without iodepth; leave iodepth out",
+            ),
         ];
         match contradicts.into_iter().find(|(contradicts, _)| *contradicts) {
             Some((_, reason)) => {

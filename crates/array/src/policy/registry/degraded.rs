@@ -19,8 +19,8 @@
 //! time.
 
 use crate::policy::{
-    About, Asked, Attempt, DriveChanges, DriveProfile, Hooks, Needs, Policy, PolicyKind, PolicySetup,
-    Sent, Tally, View, WindowUse, members_of,
+    About, Asked, Attempt, DriveChanges, DriveProfile, Hooks, Needs, Policy, PolicyKind,
+    PolicySetup, Sent, Tally, View, WindowUse, members_of,
 };
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
