@@ -550,7 +550,7 @@ impl Policy for Hesitant {
         false
     }
 
-    fn releases(&self) -> bool {
+    fn releases(&mut self, _: Instant) -> bool {
         true
     }
 }
