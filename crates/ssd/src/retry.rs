@@ -1,8 +1,8 @@
 //! Reading again: what error correction cannot put right is sensed once more with other thresholds.
 //!
-//! How often that happens grows with the erases of the block, with the age of its data, and with the
-//! reads that the block has seen since it was erased (read disturb). Time in a simulation is too short
-//! for the first two to change much, so a drive may begin worn and with old data.
+//! The share of such sensings grows with the erases of the block and with the age of its data. Time in
+//! a simulation is too short for either to change much, so a drive may begin worn and with old data. It
+//! also grows with the sensings since the erase of the block (read disturb).
 
 use crate::config::{ConfigError, refuse};
 use alloc::format;

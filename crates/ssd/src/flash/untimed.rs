@@ -17,7 +17,7 @@ struct Victim {
 }
 
 impl Victim {
-    /// One that gives room back.
+    /// A victim that gives room back.
     fn of(block: u32) -> Self {
         Self { block, levels: false }
     }

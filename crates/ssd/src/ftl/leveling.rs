@@ -11,9 +11,8 @@
 //! To compare with the most erased block instead would move hot data as soon as the cold ones have
 //! moved: to the most worn blocks, which are then erased once more, and so on.
 //!
-//! **Bound.** Two blocks of a pool differ by at most `most + 2` erases, if swaps begin as soon as they
-//! are due, no block is opened meanwhile, and moved data are not overwritten before the other cold
-//! data have moved. A block is opened with at most `most` erases more than any full block. The block
+//! **Bound.** Two blocks of a pool differ by at most `most + 2` erases. That holds if swaps begin as soon
+//! as they are due and no block is opened meanwhile, and if cold data stay cold. A block is opened with at most `most` erases more than any full block. The block
 //! that was being filled until then may have fewer erases, and the next check finds it: one more. The
 //! erase at the end of its life is one more.
 
@@ -30,7 +29,7 @@ use alloc::vec::Vec;
 struct Swap {
     /// The block (or line) that the data leave.
     from: u32,
-    /// The one that takes them in.
+    /// The block (or line) that takes them in.
     to: u32,
 }
 

@@ -270,7 +270,7 @@ fn a_drive_goes_on_leveling_where_it_was() {
         }
         assert!(before.counters().leveled_blocks > leveled + 10, "{unit:?}");
         assert!(after.state().unwrap() == before.state().unwrap(), "{unit:?} {blocking:?}");
-        // One that did not level before has its free blocks in another order, and takes them over.
+        // A drive that did not level before has its free blocks in another order.
         let mut config = small(unit, blocking, 0);
         let mut other = Ssd::restore(config.clone(), &state).unwrap();
         let mut rng = Rng::new(11);

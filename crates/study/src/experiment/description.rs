@@ -100,6 +100,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("degraded-10.toml", include_str!("../../experiments/degraded-10.toml")),
     ("degraded-11.toml", include_str!("../../experiments/degraded-11.toml")),
     ("degraded-12.toml", include_str!("../../experiments/degraded-12.toml")),
+    ("degraded-disturb.toml", include_str!("../../experiments/degraded-disturb.toml")),
     ("degraded-13.toml", include_str!("../../experiments/degraded-13.toml")),
     ("degraded-hot.toml", include_str!("../../experiments/degraded-hot.toml")),
     ("degraded-storm.toml", include_str!("../../experiments/degraded-storm.toml")),
