@@ -34,6 +34,8 @@ pub struct Counters {
     pub moved_pages: u64,
     /// Blocks erased.
     pub erases: u64,
+    /// Collections (of a block or of a line) that moved cold data to a worn block, to level wear.
+    pub leveled_blocks: u64,
     /// Collections (of a block or of a line) that ended.
     pub collections: u64,
     /// Nanoseconds that collections took, from when they had their dies to the end.
@@ -47,7 +49,7 @@ pub struct Counters {
     pub stalled_writes_pages: u64,
     /// Programs and erases interrupted for reads.
     pub suspensions: u64,
-    /// Times that a page was sensed again for the host.
+    /// Times that a page was sensed again for the host, because error correction failed.
     pub read_retries: u64,
     /// Pages read in idle time to check what was copied past error correction.
     pub scrubbed_pages: u64,
@@ -110,6 +112,7 @@ impl Counters {
             moved_stripes,
             moved_pages,
             erases,
+            leveled_blocks,
             collections,
             collecting_nanos,
             deallocated_pages,
@@ -138,6 +141,7 @@ impl Counters {
         self.moved_stripes += moved_stripes;
         self.moved_pages += moved_pages;
         self.erases += erases;
+        self.leveled_blocks += leveled_blocks;
         self.collections += collections;
         self.collecting_nanos += collecting_nanos;
         self.deallocated_pages += deallocated_pages;

@@ -129,6 +129,13 @@ impl<O: Observe> Ssd<O> {
         self.flash.ftl().erase_counts()
     }
 
+    /// Sensings of each block since its last erase, die by die; empty unless reads disturb
+    /// ([`crate::RetryConfig::disturb_share`]).
+    #[must_use]
+    pub fn sensing_counts(&self) -> &[u32] {
+        self.flash.ftl().sensing_counts()
+    }
+
     /// Share of the blocks (or lines) that are free, averaged over the dies.
     #[must_use]
     pub fn free_share(&self) -> f64 {

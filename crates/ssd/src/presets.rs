@@ -374,6 +374,7 @@ fn build(row: &Row) -> Config {
             min_invalid: Ratio::from_percent(row.min_invalid_percent),
             per_channel: 0,
             copyback: row.copyback,
+            static_wear_leveling: 0,
             untimed: Untimed::Nothing,
         },
         ranges: RangeConfig::ONE,

@@ -1,8 +1,8 @@
 //! Reading again: what error correction cannot put right is sensed once more with other thresholds.
 //!
-//! How often that happens grows with the erases of the block and with the age of its data. Time in
-//! a simulation is too short for either to change much, so a drive may begin worn and with old
-//! data.
+//! The share of such sensings grows with the erases of the block and with the age of its data. Time in
+//! a simulation is too short for either to change much, so a drive may begin worn and with old data. It
+//! also grows with the sensings since the erase of the block (read disturb).
 
 use crate::config::{ConfigError, refuse};
 use alloc::format;
@@ -25,25 +25,44 @@ pub struct RetryConfig {
     pub age_share: Ratio,
     /// Months for which the data have lain before the run.
     pub age_months: u32,
+    /// Share that a block adds after `rated_reads` sensings since its last erase; other numbers add
+    /// in proportion, below and above. Zero for a drive without read disturb, which counts no
+    /// sensings.
+    pub disturb_share: Ratio,
+    /// Sensings between two erases that a block is rated for: reads of hosts, repetitions, copies of
+    /// collections, parity within the drive, scrubbing.
+    pub rated_reads: u32,
     /// Most repetitions of one read.
     pub most: u32,
 }
 
 impl RetryConfig {
-    /// The share of sensings that have to be repeated in a block with so many erases in the run.
+    /// The share of sensings that have to be repeated, up to 1, in a block with `erases` erases in the
+    /// run and `reads` sensings since the last.
     #[must_use]
-    pub fn share_of(&self, erases: u32) -> f64 {
+    pub fn share_of(&self, erases: u32, reads: u32) -> f64 {
         let worn = f64::from(self.worn_erases) + f64::from(erases);
         let wear = self.wear_share.as_f64() * worn / f64::from(self.rated_erases.max(1));
         let age = self.age_share.as_f64() * f64::from(self.age_months);
-        (self.share.as_f64() + wear + age).min(1.0)
+        let disturb =
+            self.disturb_share.as_f64() * f64::from(reads) / f64::from(self.rated_reads.max(1));
+        (self.share.as_f64() + wear + age + disturb).min(1.0)
+    }
+
+    /// Whether sensings are counted, because they disturb their block.
+    pub(crate) fn counts_reads(&self) -> bool {
+        self.disturb_share > Ratio::ZERO
     }
 
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        let Self { share, wear_share, rated_erases, age_share, most, .. } = self;
-        for (name, share) in
-            [("share", share), ("wear_share", wear_share), ("age_share", age_share)]
-        {
+        let Self { share, wear_share, rated_erases, age_share, disturb_share, .. } = self;
+        let Self { rated_reads, most, .. } = self;
+        for (name, share) in [
+            ("share", share),
+            ("wear_share", wear_share),
+            ("age_share", age_share),
+            ("disturb_share", disturb_share),
+        ] {
             if *share > Ratio::ONE {
                 return refuse(format!("read_retry.{name} is {share}; it must be at most 100%"));
             }
@@ -51,6 +70,11 @@ impl RetryConfig {
         if *rated_erases == 0 {
             return refuse(String::from(
                 "read_retry.rated_erases is 0; set the erases that a block is rated for",
+            ));
+        }
+        if *rated_reads == 0 {
+            return refuse(String::from(
+                "read_retry.rated_reads is 0; set the reads that a block is rated for between two erases",
             ));
         }
         if *most == 0 || *most > 100 {
@@ -77,9 +101,10 @@ impl Retry {
         self.rng = Rng::stream(seed, "read retry");
     }
 
-    /// How often a read in a block with so many erases is repeated.
-    pub(crate) fn draw(&mut self, erases: u32) -> u32 {
-        let share = self.config.share_of(erases);
+    /// Number of repetitions of a read in a block with `erases` erases in the run and `reads` sensings
+    /// since the last.
+    pub(crate) fn draw(&mut self, erases: u32, reads: u32) -> u32 {
+        let share = self.config.share_of(erases, reads);
         let mut retries = 0;
         while retries < self.config.most && self.rng.unit_f64() < share {
             retries += 1;
@@ -92,20 +117,72 @@ impl Retry {
 mod tests {
     use super::*;
 
+    const CONFIG: RetryConfig = RetryConfig {
+        share: Ratio::from_percent(1),
+        wear_share: Ratio::from_percent(20),
+        rated_erases: 3_000,
+        worn_erases: 1_400,
+        age_share: Ratio::from_percent(2),
+        age_months: 3,
+        disturb_share: Ratio::ZERO,
+        rated_reads: 1,
+        most: 5,
+    };
+
+    #[test]
+    fn reads_add_in_proportion_and_never_more_than_all() {
+        let config = RetryConfig {
+            share: Ratio::ZERO,
+            wear_share: Ratio::ZERO,
+            age_share: Ratio::ZERO,
+            disturb_share: Ratio::from_percent(25),
+            rated_reads: 1_024,
+            ..CONFIG
+        };
+        // Powers of two, so that the quotients are exact.
+        let shares = [0, 1, 512, 1_024, 2_048, 4_095, 4_096, 5_000, u32::MAX];
+        let expected = [0.0, 0.25 / 1_024.0, 0.125, 0.25, 0.5, 4_095.0 / 4_096.0, 1.0, 1.0, 1.0];
+        assert_eq!(shares.map(|reads| config.share_of(0, reads)), expected);
+        // On top of the other shares, and together with them no more than all.
+        let config = RetryConfig { share: Ratio::from_percent(50), ..config };
+        assert_eq!([1_024, 2_048, 2_049].map(|reads| config.share_of(9, reads)), [0.75, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn levels_of_correction_bound_the_repetitions() {
+        let config =
+            RetryConfig { disturb_share: Ratio::ONE, rated_reads: 1_000, most: 7, ..CONFIG };
+        let mut retry = Retry::new(config);
+        assert_eq!((0..1_000).map(|_| retry.draw(0, 1_000)).sum::<u32>(), 7_000);
+        // Half of the sensings fail: 1/2 + 1/4 + … + 1/128 repetitions on average.
+        let config = RetryConfig { wear_share: Ratio::ZERO, age_months: 0, ..config };
+        let mut retry = Retry::new(RetryConfig { share: Ratio::ZERO, ..config });
+        let draws: u32 = (0..100_000).map(|_| retry.draw(0, 500)).sum();
+        assert!((f64::from(draws) / 1e5 - 127.0 / 128.0).abs() < 0.015, "{draws}");
+    }
+
+    #[test]
+    fn reads_change_nothing_on_a_drive_without_read_disturb() {
+        let [mut one, mut other] = [Retry::new(CONFIG), Retry::new(CONFIG)];
+        for reads in 0..10_000 {
+            assert_eq!(one.draw(reads, 0), other.draw(reads, reads * 1_000));
+        }
+    }
+
+    #[test]
+    fn impossible_settings_name_their_limit() {
+        let refused = |config: RetryConfig| format!("{}", config.validate().unwrap_err());
+        let none = refused(RetryConfig { rated_reads: 0, ..CONFIG });
+        assert!(none.starts_with("read_retry.rated_reads is 0; set the reads"), "{none}");
+        let much = refused(RetryConfig { disturb_share: Ratio::from_percent(101), ..CONFIG });
+        assert_eq!(much, "read_retry.disturb_share is 101%; it must be at most 100%");
+    }
+
     #[test]
     fn wear_and_age_add_up() {
-        let config = RetryConfig {
-            share: Ratio::from_percent(1),
-            wear_share: Ratio::from_percent(20),
-            rated_erases: 3_000,
-            worn_erases: 1_400,
-            age_share: Ratio::from_percent(2),
-            age_months: 3,
-            most: 5,
-        };
-        assert!((config.share_of(100) - (0.01 + 0.1 + 0.06)).abs() < 1e-9);
-        let mut retry = Retry::new(config);
-        let draws: u32 = (0..100_000).map(|_| retry.draw(100)).sum();
+        assert!((CONFIG.share_of(100, 0) - (0.01 + 0.1 + 0.06)).abs() < 1e-9);
+        let mut retry = Retry::new(CONFIG);
+        let draws: u32 = (0..100_000).map(|_| retry.draw(100, 0)).sum();
         // A geometric number of repetitions, cut off at five.
         let share: f64 = 0.17;
         let mean: f64 = (1..=5).map(|n| share.powi(n)).sum();

@@ -41,6 +41,15 @@ impl Task {
         matches!(self, Self::Program { .. } | Self::Flush { .. } | Self::FlushUnit { .. })
     }
 
+    /// The logical page that it senses, if it does.
+    pub(crate) fn sensed(self) -> Option<u32> {
+        match self {
+            Self::Read { logical, .. } | Self::SharedRead { logical, .. } => Some(logical),
+            Self::StripeRead { page, .. } | Self::ParityRead { page, .. } => Some(page),
+            _ => None,
+        }
+    }
+
     /// Whether it senses a page.
     #[inline]
     pub(crate) fn is_read(self) -> bool {

@@ -15,6 +15,7 @@ use crate::ftl::Allocated;
 use crate::media::Media;
 use crate::rain::Rotation;
 use crate::violation::{Violation, ViolationCause};
+use alloc::vec::Vec;
 use core::ops::Range;
 use units::{Instant, Observe};
 
@@ -135,8 +136,8 @@ impl<O: Observe> Flash<O> {
         put_off
     }
 
-    /// Collects if the block that was opened for `place` was the last above the watermark. Returns
-    /// whether that was put off.
+    /// Collects if the block that was opened for `place` was the last above the watermark, or the last
+    /// one that was young. Returns whether that was put off.
     #[inline]
     pub(crate) fn collect_if_low(
         &mut self,
@@ -144,7 +145,10 @@ impl<O: Observe> Flash<O> {
         place: Allocated,
         flush_first: bool,
     ) -> bool {
-        if !place.opened_block || self.ftl.free(place.die) > self.collect_at() {
+        if !place.opened_block
+            || self.ftl.free(place.die) > self.collect_at()
+                && self.ftl.cold_block(place.die).is_none()
+        {
             return false;
         }
         if self.config.collection.untimed.collects() {
@@ -180,7 +184,29 @@ impl<O: Observe> Flash<O> {
                 Start::Yes => self.counters_mut().rotation_breaches += u64::from(taken),
             }
         }
+        if self.ftl.levels_wear() && urgency == Urgency::Due {
+            put_off |= self.level_in_group(now, group, flush_first);
+        }
         put_off
+    }
+
+    /// Starts one collection of a group that levels wear, if none collects there. Returns whether one
+    /// was put off.
+    fn level_in_group(&mut self, now: Instant, group: u32, flush_first: bool) -> bool {
+        let Some(turns) = self.collector.rotation() else { return false };
+        let dies: Vec<u32> = turns.groups.dies(group).collect();
+        for die in dies {
+            if self.collector.collecting_in_group(group).is_some_and(|dies| dies > 0) {
+                return false;
+            }
+            let scope = self.collector.scope_of(die);
+            if self.ftl.cold_block(die).is_some()
+                && self.start_in_scope(now, scope, Urgency::Due, flush_first) == Start::PutOff
+            {
+                return true;
+            }
+        }
+        false
     }
 
     /// Starts the collection that is due in a scope.
@@ -224,18 +250,20 @@ impl<O: Observe> Flash<O> {
 
     /// Queues the holds of a collection on its dies.
     fn hold_dies(&mut self, now: Instant, request: Request) {
-        let Request { die, block, until, leave } = request;
+        let Request { die, block, until, leave, levels } = request;
         match leave {
             Leave::Granted => {}
             Leave::Taken => self.violated(now, die, ViolationCause::ShortOfSpace),
             Leave::Forced => self.violated(now, die, ViolationCause::NoRoom),
         }
         self.ftl.begin_collection(die, block);
-        if let Some(pace) = self.pace.as_mut().filter(|_| self.collector.is_idle()) {
+        let levels = levels && self.ftl.begin_swap(die, block);
+        if let Some(pace) = self.pace.as_mut().filter(|_| self.collector.makes_no_room() && !levels)
+        {
             pace.restart();
         }
         // All parts exist before the first begins, because a part may end the line.
-        for collection in self.collector.start(now, die, block, until, leave) {
+        for collection in self.collector.start(now, die, block, until, leave, levels) {
             self.emit_requested(now, collection);
             let Collection { first_die, dies, .. } = *self.collector.get(collection);
             for die in first_die..first_die + dies {
@@ -269,7 +297,7 @@ impl<O: Observe> Flash<O> {
     /// All dies of the collection have come to it. If that took so long that it would not be over
     /// in time, it is cancelled instead: its dies wait to be given their next operation.
     pub(crate) fn begin_collection(&mut self, now: Instant, id: u32) -> Option<Range<u32>> {
-        let Collection { first_die, dies, victim_die, block, until, leave, .. } =
+        let Collection { first_die, dies, victim_die, block, until, leave, levels, .. } =
             *self.collector.get(id);
         if let Some(victim) = victim_die {
             let valid = self.ftl.count_valid(victim, block);
@@ -291,7 +319,7 @@ impl<O: Observe> Flash<O> {
             let first_page = self.ftl.shape().first_page(die, block);
             let (first_held, held) = if blocked { (first_die, dies) } else { (die, 1) };
             let mut valid = 0;
-            if let Some(pace) = &mut self.pace {
+            if let Some(pace) = self.pace.as_mut().filter(|_| !levels) {
                 valid = self.ftl.count_valid(die, block);
                 pace.begin(die, valid);
             }
@@ -476,6 +504,7 @@ impl<O: Observe> Flash<O> {
         let block_end = run.first_page + self.ftl.shape().pages_per_block;
         loop {
             let Copy { from, to, logical } = run.copy;
+            self.ftl.count_sensings(from, 1);
             self.ftl.commit_copy(logical, from, to);
             run.ended += 1;
             let Some((from, logical)) = self.ftl.next_valid(run.cursor, block_end) else { break };
@@ -532,9 +561,11 @@ impl<O: Observe> Flash<O> {
 
     /// What a collecting die has gathered is in its new place.
     pub(super) fn end_relocation(&mut self, now: Instant, die: u32) {
-        let Self { relocator, ftl, dies, pace, journal, .. } = self;
+        let Self { relocator, ftl, dies, pace, journal, collector, .. } = self;
         if let Some(relocator) = relocator {
-            if let (Some(pace), Some(job)) = (pace, dies.job_on(die)) {
+            let collection = dies.collection_on(die).map(|id| collector.get(id));
+            let gives_back = collection.is_some_and(|collection| !collection.levels);
+            if let (Some(pace), Some(job), true) = (pace, dies.job_on(die), gives_back) {
                 pace.moved(die, job.valid);
             }
             relocator.end_program(die, |Copy { from, to, logical }| {
@@ -568,6 +599,7 @@ impl<O: Observe> Flash<O> {
     pub(super) fn end_copy(&mut self, now: Instant, die: u32, copy: Copy) {
         let Copy { from, to, logical } = copy;
         self.journal.media(|| Media::Copied { from, to });
+        self.ftl.count_sensings(from, 1);
         self.ftl.commit_copy(logical, from, to);
         if let Some(unchecked) = &mut self.unchecked {
             unchecked.add(die, to);
@@ -596,7 +628,9 @@ impl<O: Observe> Flash<O> {
         if let Some(unchecked) = &mut self.unchecked {
             unchecked.forget(die, first_page);
         }
-        self.ftl.erase(die, first_page / pages % self.ftl.shape().blocks_per_die);
+        let block = first_page / pages % self.ftl.shape().blocks_per_die;
+        let is_leveled = self.ftl.erase(die, block);
+        self.counters_mut().leveled_blocks += u64::from(is_leveled);
     }
 
     #[inline]

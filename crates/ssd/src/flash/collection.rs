@@ -32,6 +32,8 @@ pub(crate) struct Collection {
     pub(crate) until: Instant,
     /// Whether the window contract allows it.
     pub(crate) leave: Leave,
+    /// It moves cold data to a worn block, and gives no room back.
+    pub(crate) levels: bool,
     /// When it began to work.
     pub(crate) began: Instant,
 }

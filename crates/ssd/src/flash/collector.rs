@@ -40,6 +40,8 @@ pub(crate) struct Collector {
     dies_held: u32,
     dies: u32,
     collections: Slab<Collection>,
+    /// Number of collections that level wear.
+    leveling: u32,
     /// Whether a collection runs in the die, channel or drive that a collection blocks.
     scope_busy: Vec<bool>,
     /// Parts of the line being collected that are not done; 0 if none is.
@@ -96,6 +98,7 @@ impl Collector {
             dies_held,
             dies,
             collections: Slab::new(),
+            leveling: 0,
             scope_busy: vec![false; scopes as usize],
             line_parts_left: 0,
             trigger: config.collection.trigger,
@@ -132,6 +135,15 @@ impl Collector {
         match self.rights.right() {
             CollectionRight::Windows(_) | CollectionRight::Lease { .. } => Worth::Anything,
             CollectionRight::Always | CollectionRight::Order { .. } => Worth::Enough,
+        }
+    }
+
+    /// Returns true if a collection that levels wear goes before one that makes room. What is free when
+    /// a window or a lease ends must last until the next, so room comes first there.
+    pub(crate) fn levels_first(&self) -> bool {
+        match self.rights.right() {
+            CollectionRight::Windows(_) | CollectionRight::Lease { .. } => false,
+            CollectionRight::Always | CollectionRight::Order { .. } => true,
         }
     }
 
@@ -233,6 +245,12 @@ impl Collector {
         self.collections.is_empty()
     }
 
+    /// Returns true if no collection runs that gives room back, at whose pace the host would program.
+    #[inline]
+    pub(crate) fn makes_no_room(&self) -> bool {
+        self.collections.len() == self.leveling as usize
+    }
+
     pub(crate) fn get(&self, collection: u32) -> &Collection {
         self.collections.get(collection)
     }
@@ -246,6 +264,7 @@ impl Collector {
         block: u32,
         until: Instant,
         leave: Leave,
+        levels: bool,
     ) -> Vec<u32> {
         let scope = self.scope_of(die);
         self.scope_busy[scope] = true;
@@ -266,9 +285,13 @@ impl Collector {
                 jobs_active: 0,
                 until,
                 leave,
+                levels,
                 began: now,
             }));
             next = first_die + dies;
+        }
+        if levels {
+            self.leveling += started.len() as u32;
         }
         if line {
             self.line_parts_left = started.len() as u32;
@@ -308,7 +331,8 @@ impl Collector {
     /// A collection is over, or was cancelled. Returns the scope that is free for the next one,
     /// unless other parts of its line are still collected.
     pub(crate) fn end(&mut self, collection: u32) -> Option<usize> {
-        let first_die = self.collections.get(collection).first_die;
+        let Collection { first_die, levels, .. } = *self.collections.get(collection);
+        self.leveling -= u32::from(levels);
         let scope = self.scope_of(first_die);
         self.collections.release(collection);
         if let Some(channels) = &mut self.channels {
@@ -327,7 +351,7 @@ impl Collector {
     /// Checks that the dies of each collection are those that name it. `collection_of` is the
     /// collection of each die.
     pub(crate) fn check_invariants(&self, collection_of: impl Iterator<Item = Option<u32>>) {
-        let mut held = 0;
+        let (mut held, mut leveling) = (0, 0);
         let mut seen: Vec<u32> = Vec::new();
         for (collection, die) in collection_of.zip(0..) {
             let Some(number) = collection else { continue };
@@ -337,6 +361,7 @@ impl Collector {
             assert!(collection.holds_pending <= collection.dies);
             assert!(self.scope_busy[self.scope_of(die)], "a collection in a scope without one");
             if die == collection.first_die {
+                leveling += u32::from(collection.levels);
                 seen.push(number);
                 held += collection.dies;
             }
@@ -344,6 +369,7 @@ impl Collector {
         }
         assert_eq!(held, 0, "a die of a collection does not know of it");
         assert_eq!(seen.len(), self.collections.len(), "collections without dies");
+        assert_eq!(leveling, self.leveling, "collections that level wear");
         let busy = self.scope_busy.iter().any(|&busy| busy);
         assert_eq!(busy, !self.collections.is_empty(), "scopes and collections");
         if self.unit == CollectionUnit::Line {

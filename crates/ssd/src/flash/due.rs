@@ -21,6 +21,8 @@ pub(super) struct Request {
     /// When it must be over.
     pub(super) until: Instant,
     pub(super) leave: Leave,
+    /// It moves cold data to a worn block, and gives no room back.
+    pub(super) levels: bool,
 }
 
 /// The answer to a request for a collection.
@@ -60,6 +62,33 @@ impl Due<'_> {
         if flush_first && !urgency.is_forced() {
             return Answer::PutOff;
         }
+        let leveling = match urgency {
+            Urgency::Due => self.leveling(now, scope),
+            Urgency::Fold | Urgency::Forced { .. } => None,
+        };
+        match (self.collection(now, scope, urgency), leveling) {
+            (Some(_), Some(request)) if self.collector.levels_first() => Answer::Start(request),
+            (Some(request), _) | (None, Some(request)) => Answer::Start(request),
+            (None, None) => Answer::Nothing,
+        }
+    }
+
+    /// The collection of a scope that moves cold data to a worn block, if one is due and over in time.
+    fn leveling(&self, now: Instant, scope: usize) -> Option<Request> {
+        if !self.ftl.levels_wear() {
+            return None;
+        }
+        self.collector.candidates(scope).find_map(|die| {
+            let block = self.ftl.cold_block(die)?;
+            let range = self.ftl.shape().range_of_die(die);
+            let until = self.collector.rights().allowed_until(now, range)?;
+            let fits = self.fits(now, until, die, block);
+            fits.then_some(Request { die, block, until, leave: Leave::Granted, levels: true })
+        })
+    }
+
+    /// The collection of a scope that makes room, if one is due.
+    fn collection(&self, now: Instant, scope: usize, urgency: Urgency) -> Option<Request> {
         let victim = match urgency {
             Urgency::Fold => self.block_to_fold(scope),
             Urgency::Due => self.neediest_victim(now, scope, urgency),
@@ -69,7 +98,7 @@ impl Due<'_> {
             }
             Urgency::Forced { .. } => self.neediest_victim(now, scope, urgency),
         };
-        let Some((die, block)) = victim else { return Answer::Nothing };
+        let (die, block) = victim?;
         let range = self.ftl.shape().range_of_die(die);
         let until = self.collector.rights().allowed_until(now, range);
         let fits = until.is_some_and(|until| self.fits(now, until, die, block));
@@ -77,10 +106,10 @@ impl Due<'_> {
             _ if fits => Leave::Granted,
             Urgency::Forced { .. } => Leave::Forced,
             Urgency::Due if self.is_short_of_space(die) => Leave::Taken,
-            Urgency::Due | Urgency::Fold => return Answer::Nothing,
+            Urgency::Due | Urgency::Fold => return None,
         };
         let until = until.filter(|_| leave != Leave::Taken).unwrap_or(Instant::NEVER);
-        Answer::Start(Request { die, block, until, leave })
+        Some(Request { die, block, until, leave, levels: false })
     }
 
     /// Returns true if a drive whose work belongs into windows may collect outside of them too. At the

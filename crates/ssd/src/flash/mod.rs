@@ -11,6 +11,7 @@ mod due;
 mod horizon;
 mod idle;
 mod journal;
+mod needs;
 mod pace;
 mod programs;
 mod relocator;
@@ -32,6 +33,7 @@ use crate::event::{Event, Origin, PageOperation};
 use crate::flash::collector::Collector;
 use crate::flash::horizon::Horizon;
 use crate::flash::idle::IdleTimer;
+use crate::flash::needs::Needs;
 use crate::flash::pace::Pace;
 use crate::flash::programs::Programs;
 use crate::flash::relocator::Relocator;
@@ -388,42 +390,9 @@ impl<O: Observe> Flash<O> {
     /// What an operation takes of its die.
     #[inline]
     fn need_of(&mut self, task: Task) -> Need {
-        let pages_per_block = self.ftl.shape().pages_per_block;
-        match (task, &self.config.cells) {
-            (Task::Read { logical, .. }, cells) if cells.is_some() || self.retry.is_some() => {
-                // A page that was never written costs what a written one costs.
-                let written = self.ftl.lookup(logical);
-                let page = written.unwrap_or(logical);
-                let need = cells.as_ref().map_or_else(
-                    || self.dies.times().need_of(task),
-                    |cells| {
-                        let offset = page % pages_per_block;
-                        let slc = written.and_then(|page| self.ftl.slc_at(page));
-                        Need {
-                            cells: slc.map_or_else(|| cells.read_time(offset), |slc| slc.page.read),
-                            transfers: 1,
-                            plane: cells.read_group_of(offset),
-                            flash_page: page / cells.blocks_per_page,
-                        }
-                    },
-                );
-                let Some(retry) = &mut self.retry else { return need };
-                let block = page / pages_per_block;
-                let retries = retry.draw(self.ftl.erase_counts()[block as usize]);
-                self.journal.counters_mut().read_retries += u64::from(retries);
-                Need { cells: need.cells * u64::from(1 + retries), ..need }
-            }
-            (Task::FlushUnit { page, .. }, Some(cells)) => {
-                let program = match (self.config.collection.untimed, self.ftl.slc_at(page)) {
-                    (Untimed::Writes, _) => Duration::ZERO,
-                    (_, Some(slc)) => slc.page.program,
-                    (_, None) => cells.program_time(page % pages_per_block),
-                };
-                let transfers = self.ftl.programmed_with(page) / cells.blocks_per_page;
-                Need { transfers, ..Need::of_die(program) }
-            }
-            _ => self.dies.times().need_of(task),
-        }
+        let Self { config, ftl, dies, retry, journal, .. } = self;
+        let counters = journal.counters_mut();
+        Needs { config, ftl, dies, retry: retry.as_mut(), counters }.of(task)
     }
 
     /// Queues an operation on a die, which begins at once if it has nothing else to do. Returns
@@ -615,6 +584,7 @@ impl<O: Observe> Flash<O> {
             }
             StepEnd::Scrubbed(page) => {
                 self.counters_mut().scrubbed_pages += 1;
+                self.ftl.count_sensings(page, 1);
                 self.journal.media(|| Media::Scrubbed { page });
                 self.emit_ended(now, die, PageOperation::Read, Origin::Scrub);
                 if self.dies.has_empty_queue(die) {
@@ -711,14 +681,16 @@ impl<O: Observe> Flash<O> {
         if self.pace.is_none() || self.programs().folds_at_leisure(die) {
             return false;
         }
-        let pace = self.pace.as_mut().filter(|_| !self.collector.is_idle());
+        let pace = self.pace.as_mut().filter(|_| !self.collector.makes_no_room());
         pace.is_some_and(|pace| pace.programmed(die))
     }
 
     /// Whether the collection on a die stands still because it is the turn of the host.
     #[inline]
     pub(super) fn waits_for_turn(&self, now: Instant, die: u32) -> bool {
-        self.pace.as_ref().is_some_and(Pace::is_turn_of_host) && self.waits().may_wait(now, die)
+        self.pace.as_ref().is_some_and(Pace::is_turn_of_host)
+            && !self.collector.makes_no_room()
+            && self.waits().may_wait(now, die)
     }
 
     /// The turn of the host is over: collections go on.

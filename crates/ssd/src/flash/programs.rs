@@ -22,7 +22,7 @@ pub(super) struct Programs<'a> {
 impl Programs<'_> {
     /// Whether the host may program on `die` as far as collections go.
     fn is_within_pace(&self, die: u32) -> bool {
-        self.collector.is_idle()
+        self.collector.makes_no_room()
             || self.pace.is_none_or(|pace| pace.allows(die))
             || self.folds_at_leisure(die)
     }

@@ -84,6 +84,7 @@ impl Relocator {
                 let read = (gathered.pages.len() - before) as u32;
                 let transfers = read.div_ceil(self.cells.blocks_per_page);
                 let ordinary = || self.cells.read_time(offset);
+                ftl.count_sensings(page, 1);
                 let sense = ftl.slc_at(page).map_or_else(ordinary, |slc| slc.page.read);
                 Move::Gather { sense, transfers, cursor }
             }

@@ -8,12 +8,30 @@ use crate::media::Media;
 use alloc::vec::Vec;
 use units::Observe;
 
+/// A block (or line) to collect in no time.
+#[derive(Clone, Copy, Debug)]
+struct Victim {
+    block: u32,
+    /// Its data are cold, and move to a worn block.
+    levels: bool,
+}
+
+impl Victim {
+    /// A victim that gives room back.
+    fn of(block: u32) -> Self {
+        Self { block, levels: false }
+    }
+}
+
 impl<O: Observe> Flash<O> {
-    /// Collects on `die` until it is above the soft watermark, in no time.
+    /// Collects on `die` until it is above the soft watermark, and levels its wear, in no time.
     pub(crate) fn collect_instantly(&mut self, die: u32) {
         self.collect_all_instantly(die, |ftl| {
+            if let Some(block) = ftl.cold_block(die) {
+                return Some(Victim { block, levels: true });
+            }
             let is_due = ftl.free(die) <= ftl.shape().levels.soft;
-            is_due.then(|| ftl.victim(die, Worth::Enough)).flatten()
+            is_due.then(|| ftl.victim(die, Worth::Enough)).flatten().map(Victim::of)
         });
     }
 
@@ -23,7 +41,7 @@ impl<O: Observe> Flash<O> {
         for die in 0..self.ftl.shape().dies {
             self.collect_all_instantly(die, |ftl| {
                 let is_due = ftl.free(die) <= ftl.shape().levels.restore;
-                is_due.then(|| ftl.victim(die, Worth::Anything)).flatten()
+                is_due.then(|| ftl.victim(die, Worth::Anything)).flatten().map(Victim::of)
             });
         }
     }
@@ -31,17 +49,17 @@ impl<O: Observe> Flash<O> {
     /// Folds what is in the cache of SLC blocks, in no time.
     pub(crate) fn fold_instantly(&mut self) {
         for die in 0..self.ftl.shape().dies {
-            self.collect_all_instantly(die, |ftl| ftl.slc_to_fold(die));
+            self.collect_all_instantly(die, |ftl| ftl.slc_to_fold(die).map(Victim::of));
         }
     }
 
     /// Collects for `die` what `next` names, in no time.
-    fn collect_all_instantly(&mut self, die: u32, next: impl Fn(&Ftl) -> Option<u32>) {
+    fn collect_all_instantly(&mut self, die: u32, next: impl Fn(&Ftl) -> Option<Victim>) {
         let shape = *self.ftl.shape();
         // A block with programs in flight cannot be erased before they are done, and in no time
         // nothing gets done: such victims are passed over.
         let mut passed_over = Vec::new();
-        while let Some(block) = next(&self.ftl) {
+        while let Some(Victim { block, levels }) = next(&self.ftl) {
             let dies = match shape.unit {
                 CollectionUnit::Block => die..die + 1,
                 CollectionUnit::Line => 0..shape.dies,
@@ -50,6 +68,9 @@ impl<O: Observe> Flash<O> {
             if self.ftl.has_pages_in_flight(die, block) {
                 passed_over.push(block);
                 continue;
+            }
+            if levels {
+                self.ftl.begin_swap(die, block);
             }
             for die in dies {
                 let copied = self.collect_block(die, block);
@@ -133,8 +154,12 @@ impl<O: Observe> Flash<O> {
             return;
         };
         self.ftl.commit_write(page, place.page);
-        if place.opened_block && self.ftl.free(place.die) <= self.ftl.shape().levels.soft {
-            self.collect_instantly(place.die);
+        let die = place.die;
+        if place.opened_block
+            && (self.ftl.free(die) <= self.ftl.shape().levels.soft
+                || self.ftl.cold_block(die).is_some())
+        {
+            self.collect_instantly(die);
         }
     }
 }

@@ -7,13 +7,17 @@
 //! instead would cost several cache misses on *every* overwrite.
 //!
 //! Its parts own what they know: the map (`map.rs`), the valid counts (`valid.rs`), free blocks
-//! (`space.rs`), the cache of SLC blocks (`slc.rs`), the order of dies (`turns.rs`).
+//! (`space.rs`), the cache of SLC blocks (`slc.rs`), the order of dies (`turns.rs`). Drives that level
+//! wear keep full blocks in the order of their erases (`leveling.rs`), and drives with read disturb
+//! count sensings (`sensings.rs`).
 
 mod divisor;
 mod frontier;
 mod image;
+mod leveling;
 mod map;
 mod page;
+mod sensings;
 mod shape;
 mod slc;
 mod slc_state;
@@ -28,7 +32,9 @@ pub(crate) use shape::Shape;
 
 use crate::config::{CollectionUnit, Config};
 use crate::ftl::frontier::Frontier;
+use crate::ftl::leveling::Leveling;
 use crate::ftl::map::PageMap;
+use crate::ftl::sensings::Sensings;
 use crate::ftl::slc::SlcBlocks;
 use crate::ftl::space::{Mode, Space};
 use crate::ftl::turns::Turns;
@@ -56,11 +62,14 @@ pub(crate) struct Ftl {
     erase_counts: Vec<u32>,
     /// Erasures of each die since the drive was made or restored.
     die_erases: Vec<u64>,
+    sensings: Sensings,
     space: Space,
     /// Where each die writes next, but for the cache.
     frontiers: Vec<Frontier>,
     /// Blocks that are programmed with one bit in a cell, if the drive has such a cache.
     slc: Option<Box<SlcBlocks>>,
+    /// Blocks by their erases, if wear is leveled.
+    leveling: Option<Box<Leveling>>,
     turns: Turns,
 }
 
@@ -81,9 +90,11 @@ impl Ftl {
             valid: ValidCounts::new(&shape, config.rain.is_some()),
             erase_counts: vec![0; (shape.dies * shape.blocks_per_die) as usize],
             die_erases: vec![0; shape.dies as usize],
+            sensings: Sensings::new(config, &shape),
             space: Space::new(shape.unit, shape.dies, shape.blocks_per_die),
             frontiers: vec![Frontier::NONE; shape.dies as usize],
             slc: SlcBlocks::new(config, &shape).map(Box::new),
+            leveling: Leveling::new(config, &shape).map(Box::new),
             turns: Turns::new(config, &shape),
             shape,
         }
@@ -211,6 +222,29 @@ impl Ftl {
         &self.erase_counts
     }
 
+    /// Sensings of each block since its last erase; empty if they are not counted.
+    pub(crate) fn sensing_counts(&self) -> &[u32] {
+        self.sensings.counts()
+    }
+
+    /// Sensings of the block that `page` is in, since its last erase.
+    pub(crate) fn sensings(&self, page: u32) -> u32 {
+        self.sensings.of(page, &self.shape)
+    }
+
+    /// A flash page was sensed `times` more.
+    #[inline]
+    pub(crate) fn count_sensings(&mut self, page: u32, times: u32) {
+        self.sensings.add(page, times, &self.shape);
+    }
+
+    /// A logical page was sensed where it is, if it is anywhere.
+    pub(crate) fn count_sensing_of(&mut self, logical: Option<u32>) {
+        if let Some(page) = logical.and_then(|logical| self.lookup(logical)) {
+            self.count_sensings(page, 1);
+        }
+    }
+
     /// Erasures of a die since the drive was made or restored.
     pub(crate) fn die_erases(&self, die: u32) -> u64 {
         self.die_erases[die as usize]
@@ -316,7 +350,7 @@ impl Ftl {
         let open = self.frontiers[self.shape.die_of(page) as usize].block;
         let is_open = Some(unit as u32 % self.shape.blocks_per_die) == open;
         if self.valid.unpin(unit) && !is_open {
-            self.valid.make_candidate(unit);
+            self.make_candidate(unit);
         }
     }
 
@@ -327,6 +361,11 @@ impl Ftl {
         debug_assert!(first.is_multiple_of(pages), "page {first}");
         let unit = self.shape.unit_of(first);
         self.valid.add(unit, used - 1);
+        if let Some(leveling) = &mut self.leveling
+            && leveling.advance(die, first, first + pages)
+        {
+            return;
+        }
         match &mut self.slc {
             Some(slc) if slc.has(unit) => slc.advance(die, first + pages, &mut self.space),
             _ => self.frontiers[die as usize].next = first + pages,
@@ -343,6 +382,12 @@ impl Ftl {
     /// A place on `die` for a page that collection moves.
     #[inline]
     pub(crate) fn allocate_for_collection(&mut self, die: u32) -> u32 {
+        if let Some(leveling) = &mut self.leveling
+            && let Some(page) = leveling.take_page(die)
+        {
+            self.valid.add(self.shape.unit_of(page), 1);
+            return page;
+        }
         // The host stops at the hard watermark, which is at least one block, and a collection
         // frees a block for every block of copies: it always finds room.
         let (page, _) = self.allocate(die, 0).expect("collection has a free block by validation");
@@ -373,7 +418,7 @@ impl Ftl {
         {
             let unit = self.shape.unit_of_block(die, full);
             if !self.valid.is_pinned(unit) {
-                self.valid.make_candidate(unit);
+                self.make_candidate(unit);
             }
         }
         self.frontiers[die as usize] =
@@ -436,7 +481,7 @@ impl Ftl {
     /// Takes a victim out of the candidates.
     pub(crate) fn begin_collection(&mut self, die: u32, block: u32) {
         let unit = self.shape.unit_of_block(die, block);
-        self.valid.take_candidate(unit);
+        self.take_candidate(unit);
         if let Some(slc) = self.slc.as_mut().filter(|slc| slc.has(unit)) {
             slc.take(die, block);
         }
@@ -445,9 +490,10 @@ impl Ftl {
     /// Gives an untouched victim back.
     pub(crate) fn cancel_collection(&mut self, die: u32, block: u32) {
         let unit = self.shape.unit_of_block(die, block);
+        self.cancel_swap(die, block);
         match self.slc.as_mut().filter(|slc| slc.has(unit)) {
             Some(slc) => slc.give_back(die, block),
-            None => self.valid.make_candidate(unit),
+            None => self.make_candidate(unit),
         }
     }
 
@@ -479,16 +525,23 @@ impl Ftl {
         self.map.next_valid(cursor, end)
     }
 
-    /// The block is erased and free once its unit is.
-    pub(crate) fn erase(&mut self, die: u32, block: u32) {
+    /// The block is erased and free once its unit is. Returns whether that ends a swap for the sake
+    /// of wear leveling.
+    pub(crate) fn erase(&mut self, die: u32, block: u32) -> bool {
         debug_assert_eq!(self.count_valid(die, block), 0, "erasing valid pages");
-        self.erase_counts[(die * self.shape.blocks_per_die + block) as usize] += 1;
+        let index = (die * self.shape.blocks_per_die + block) as usize;
+        self.erase_counts[index] += 1;
         self.die_erases[die as usize] += 1;
-        if self.space.release(die, block)
-            && let Some(slc) = &mut self.slc
-        {
+        self.sensings.forget(index);
+        let pool = self.blocks_of_pool(die);
+        let erases = self.leveling.is_some().then(|| &self.erase_counts[pool]);
+        if !self.space.release(die, block, erases) {
+            return false;
+        }
+        if let Some(slc) = &mut self.slc {
             slc.end(die, self.shape.unit_of_block(die, block));
         }
+        self.end_swap(die, block)
     }
 
     /// Places the next `pages` pages of `die`, which is at the start of a block or has that many
@@ -548,6 +601,7 @@ impl Ftl {
         if let Some(slc) = &self.slc {
             slc.check_invariants();
         }
+        self.check_leveling();
         for (frontier, die) in self.frontiers.iter().zip(0..) {
             let in_slc = self.slc.as_ref().and_then(|slc| slc.open_block(die));
             self.space.for_each_unwritten(die, |block| {

@@ -5,7 +5,8 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Blocks that may be opened, first freed first opened, which spreads wear.
+/// Blocks that may be opened, first freed first opened, which spreads wear. Where wear is leveled, the
+/// least erased is opened first, and of equally erased ones the first freed.
 #[derive(Clone, Debug)]
 pub(super) enum Space {
     /// Every die has blocks of its own.
@@ -103,14 +104,64 @@ impl Space {
         }
     }
 
-    /// `die` has erased `block`. Returns whether the collection unit is now free.
-    pub(super) fn release(&mut self, die: u32, block: u32) -> bool {
-        match self {
-            Self::Blocks(free) => {
-                free[die as usize].push_back(block);
-                true
-            }
+    /// `die` has erased `block`. Returns whether the collection unit is now free. `erases` are those
+    /// of the blocks of the die (or of the lines), if wear is leveled.
+    pub(super) fn release(&mut self, die: u32, block: u32, erases: Option<&[u32]>) -> bool {
+        let is_free = match self {
+            Self::Blocks(_) => true,
             Self::Lines(lines) => lines.release(block),
+        };
+        if is_free {
+            self.put_back(die, block, erases);
+        }
+        is_free
+    }
+
+    /// A block of `die` (or line) may be opened from now on.
+    pub(super) fn put_back(&mut self, die: u32, block: u32, erases: Option<&[u32]>) {
+        let free = self.free_blocks_mut(die);
+        match erases {
+            None => free.push_back(block),
+            Some(erases) => {
+                let own = erases[block as usize];
+                let at = free.partition_point(|&other| erases[other as usize] <= own);
+                free.insert(at, block);
+            }
+        }
+    }
+
+    /// Puts the free blocks of `die` (or lines) into the order of their erases.
+    pub(super) fn sort_free(&mut self, die: u32, erases: &[u32]) {
+        let free = self.free_blocks_mut(die).make_contiguous();
+        free.sort_by_key(|&block| erases[block as usize]);
+    }
+
+    /// The free block of `die` (or line) that is opened next.
+    pub(super) fn next_free(&self, die: u32) -> Option<u32> {
+        self.free_blocks(die).front().copied()
+    }
+
+    /// Takes the free block of `die` (or line) that would be opened last.
+    pub(super) fn take_last_free(&mut self, die: u32) -> Option<u32> {
+        self.free_blocks_mut(die).pop_back()
+    }
+
+    /// Calls `tell` with the free blocks of `die` (or lines) in the order in which they are opened.
+    pub(super) fn for_each_free(&self, die: u32, tell: impl FnMut(u32)) {
+        self.free_blocks(die).iter().copied().for_each(tell);
+    }
+
+    fn free_blocks(&self, die: u32) -> &VecDeque<u32> {
+        match self {
+            Self::Blocks(free) => &free[die as usize],
+            Self::Lines(lines) => &lines.free,
+        }
+    }
+
+    fn free_blocks_mut(&mut self, die: u32) -> &mut VecDeque<u32> {
+        match self {
+            Self::Blocks(free) => &mut free[die as usize],
+            Self::Lines(lines) => &mut lines.free,
         }
     }
 }
@@ -166,13 +217,13 @@ impl Lines {
         true
     }
 
+    /// A die has erased its block of a line. Returns whether all have.
     fn release(&mut self, line: u32) -> bool {
         let erased = &mut self.erased[line as usize];
         *erased += 1;
         let is_free = *erased == self.ordinary.position.len() as u32;
         if is_free {
             *erased = 0;
-            self.free.push_back(line);
         }
         is_free
     }

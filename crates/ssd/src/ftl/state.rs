@@ -4,6 +4,7 @@ use crate::codec::{Reader, StateError, Writer};
 use crate::config::{CollectionUnit, Config};
 use crate::ftl::Ftl;
 use crate::ftl::frontier::Frontier;
+use crate::ftl::sensings::SENSINGS_MAX;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -40,6 +41,10 @@ impl Ftl {
         self.space.write_state(writer);
         // One more, so that nowhere is 0.
         writer.put_list(self.map.places().map(|page| page.map_or(0, |page| page + 1)));
+        let sensings = self.sensings.counts();
+        if !sensings.is_empty() {
+            writer.put_list(sensings.iter().copied());
+        }
     }
 
     /// Reads what [`Ftl::write_state`] wrote, for a drive without parity of its own.
@@ -80,6 +85,17 @@ impl Ftl {
             return Err(contradiction("fewer blocks are free than collection needs"));
         }
         ftl.read_map(reader)?;
+        // A drive that did not count wrote none, and one that does not count needs none.
+        if !reader.bytes.is_empty() {
+            let sensings = take_exactly(reader, blocks, SENSINGS_MAX, "sensings of blocks")?;
+            ftl.sensings.set(sensings);
+        }
+        if ftl.leveling.is_some() {
+            for die in 0..shape.dies {
+                let pool = ftl.blocks_of_pool(die);
+                ftl.space.sort_free(die, &ftl.erase_counts[pool]);
+            }
+        }
         ftl.find_candidates();
         Ok(ftl)
     }
@@ -136,7 +152,7 @@ impl Ftl {
                 CollectionUnit::Line => !self.space.is_opened(unit) && written[unit as usize],
             };
             if is_full && !self.slc.as_ref().is_some_and(|slc| slc.has(unit as usize)) {
-                self.valid.make_candidate(unit as usize);
+                self.make_candidate(unit as usize);
             }
         }
     }

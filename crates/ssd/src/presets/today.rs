@@ -568,6 +568,7 @@ pub(super) fn build(row: &Row) -> Config {
             min_invalid: Ratio::ZERO,
             per_channel: 0,
             copyback: false,
+            static_wear_leveling: 0,
             untimed: Untimed::Nothing,
         },
         ranges: RangeConfig::ONE,

@@ -105,6 +105,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("degraded-11.toml", include_str!("../../experiments/degraded-11.toml")),
     ("degraded-12.toml", include_str!("../../experiments/degraded-12.toml")),
     ("degraded-12-time.toml", include_str!("../../experiments/degraded-12-time.toml")),
+    ("degraded-disturb.toml", include_str!("../../experiments/degraded-disturb.toml")),
     ("degraded-13.toml", include_str!("../../experiments/degraded-13.toml")),
     ("degraded-chips.toml", include_str!("../../experiments/degraded-chips.toml")),
     ("degraded-hot.toml", include_str!("../../experiments/degraded-hot.toml")),

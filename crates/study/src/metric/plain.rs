@@ -136,6 +136,12 @@ static ROWS: [Row; 54] = [
         |result| percent(result.blocked_reads.by_queue, result.read.count()),
     ),
     count("erases", "blocks erased, on all drives", |result| result.drive_totals().erases as f64),
+    count("leveled_blocks", "blocks or lines whose cold data moved to level wear", |result| {
+        result.drive_totals().leveled_blocks as f64
+    }),
+    count("read_retries", "times that a page was sensed again for the host", |result| {
+        result.drive_totals().read_retries as f64
+    }),
     count("suspensions", "programs and erases that were interrupted for reads", |result| {
         result.drive_totals().suspensions as f64
     }),

@@ -6,6 +6,7 @@ use crate::settings::data_sheet::DataSheetSettings;
 use crate::settings::idle;
 use crate::settings::retry::RetrySettings;
 use crate::settings::slc::SlcSettings;
+use crate::settings::watermarks::in_proportion;
 use crate::values::names::Unknown;
 use crate::values::quantity::{
     Bandwidth, BufferSize, Percent, ScrubAfter, Size, Span, Text, exact_duration, exact_percent,
@@ -106,6 +107,9 @@ pub struct DriveSettings {
     pub min_invalid: Option<Text<Percent>>,
     /// Collections on one channel at once; 0 for any number.
     pub collections_per_channel: Option<u32>,
+    /// Erases that each free block of a die (or each free line) has more than the block of cold data
+    /// before these move to the most worn free block; 0 for never [default: 0].
+    pub static_wear_leveling: Option<u32>,
     /// Reads are served before the writes that wait with them.
     pub read_priority: Option<bool>,
     /// The host is served between the page operations of a collection.
@@ -291,6 +295,7 @@ impl DriveSettings {
             copyback: Some(c.copyback),
             min_invalid: text(&exact_percent(c.min_invalid)),
             collections_per_channel: Some(c.per_channel),
+            static_wear_leveling: (c.static_wear_leveling > 0).then_some(c.static_wear_leveling),
             read_priority: Some(scheduling.read_priority),
             preemptive_collection: Some(scheduling.preemptive_collection),
             paced_writes: Some(scheduling.paced_writes),
@@ -404,6 +409,7 @@ impl DriveSettings {
         put(&mut c.copyback, self.copyback);
         put(&mut c.min_invalid, share(&self.min_invalid));
         put(&mut c.per_channel, self.collections_per_channel);
+        put(&mut c.static_wear_leveling, self.static_wear_leveling);
         put(&mut config.scheduling.read_priority, self.read_priority);
         put(&mut config.scheduling.preemptive_collection, self.preemptive_collection);
         put(&mut config.scheduling.paced_writes, self.paced_writes);
@@ -657,17 +663,6 @@ impl DriveSettings {
         }
         Ok(())
     }
-}
-
-/// `watermark` as the same share of the spare space, when that changes `from` one size `to`
-/// another.
-fn in_proportion(watermark: Ratio, (from, to): (Ratio, Ratio)) -> Ratio {
-    if from == to || from == Ratio::ZERO {
-        return watermark;
-    }
-    let parts = u64::from(watermark.parts_per_million()) * u64::from(to.parts_per_million())
-        / u64::from(from.parts_per_million());
-    Ratio::from_parts_per_million(u32::try_from(parts).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

@@ -77,6 +77,7 @@ fn idle(settings: &DriveSettings, config: &Config) -> Vec<Idle> {
             ("read_retry.worn_erases", given.worn_erases.is_some_and(|erases| erases > 0)),
             ("read_retry.age_share", is_above_zero(&given.age_share)),
             ("read_retry.age_months", given.age_months.is_some_and(|months| months > 0)),
+            ("read_retry.rated_reads", given.rated_reads.is_some()),
             ("read_retry.most", given.most.is_some_and(|most| most > 0)),
         ],
         "no sensing is repeated",
@@ -91,6 +92,12 @@ fn idle(settings: &DriveSettings, config: &Config) -> Vec<Idle> {
             ],
             "wear adds nothing to the share of repeated sensings",
             "set wear_share",
+        );
+        refuse(
+            retry.disturb_share == Ratio::ZERO,
+            &[("read_retry.rated_reads", given.rated_reads.is_some())],
+            "reads add nothing to the share of repeated sensings",
+            "set disturb_share",
         );
         refuse(
             retry.age_months == 0,

@@ -15,6 +15,7 @@ mod retry;
 mod serve;
 mod slc;
 mod stage;
+mod watermarks;
 mod windows;
 mod workload;
 

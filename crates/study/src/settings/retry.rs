@@ -7,7 +7,7 @@ use ssd::RetryConfig;
 use units::Ratio;
 
 /// How often pages are sensed again because error correction could not put them right:
-/// `[drive.read_retry]`. The shares of new flash, of wear and of age add up.
+/// `[drive.read_retry]`. The shares of new flash, of wear, of age and of read disturb add up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetrySettings {
@@ -23,7 +23,14 @@ pub struct RetrySettings {
     pub age_share: Option<Text<Percent>>,
     /// Months for which the data have lain before the run.
     pub age_months: Option<u32>,
-    /// Most repetitions of one read; 0 for no read retry [default: 5].
+    /// Share that a block adds after `rated_reads` sensings since its last erase; other numbers add
+    /// in proportion, below and above [default: 0%].
+    pub disturb_share: Option<Text<Percent>>,
+    /// Sensings between two erases that a block is rated for: reads of hosts, repetitions and copies
+    /// of collections together [default: 100000].
+    pub rated_reads: Option<u32>,
+    /// Most repetitions of one read, such as 7 where LDPC has seven levels; 0 for no read retry
+    /// [default: 5].
     pub most: Option<u32>,
 }
 
@@ -35,6 +42,8 @@ const USUAL: RetryConfig = RetryConfig {
     worn_erases: 0,
     age_share: Ratio::ZERO,
     age_months: 0,
+    disturb_share: Ratio::ZERO,
+    rated_reads: 100_000,
     most: 5,
 };
 
@@ -49,6 +58,8 @@ impl RetrySettings {
             worn_erases: Some(retry.worn_erases),
             age_share: percent(retry.age_share),
             age_months: Some(retry.age_months),
+            disturb_share: percent(retry.disturb_share),
+            rated_reads: Some(retry.rated_reads),
             most: Some(retry.most),
         }
     }
@@ -66,9 +77,11 @@ impl RetrySettings {
             worn_erases: self.worn_erases.unwrap_or(base.worn_erases),
             age_share: share(&self.age_share, base.age_share),
             age_months: self.age_months.unwrap_or(base.age_months),
+            disturb_share: share(&self.disturb_share, base.disturb_share),
+            rated_reads: self.rated_reads.unwrap_or(base.rated_reads),
             most: self.most.unwrap_or(base.most),
         };
-        let repeats = retry.most > 0 && retry.share_of(u32::MAX) > 0.0;
+        let repeats = retry.most > 0 && retry.share_of(u32::MAX, u32::MAX) > 0.0;
         repeats.then_some(retry)
     }
 }

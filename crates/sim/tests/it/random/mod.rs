@@ -171,6 +171,8 @@ fn add_cells(drive: &mut ssd::Config, rng: &mut Rng) {
         worn_erases: 50,
         age_share: Ratio::from_percent(1),
         age_months: 3,
+        disturb_share: Ratio::from_percent(10 * rng.below(2) as u32),
+        rated_reads: 40,
         most: 4,
     });
 }

@@ -9,8 +9,8 @@
 
 use ioda_ssd::{
     Arbitration, Blocking, CollectionTrigger, CollectionUnit, Config, PreemptionScope, PulseConfig,
-    QueueConfig, RainConfig, RangeConfig, RangePlacement, Rotation, SchedulingConfig, ScrubConfig,
-    Ssd, Suspendable, SuspensionConfig, WriteBufferConfig, presets,
+    QueueConfig, RainConfig, RangeConfig, RangePlacement, RetryConfig, Rotation, SchedulingConfig,
+    ScrubConfig, Ssd, Suspendable, SuspensionConfig, WriteBufferConfig, presets,
 };
 use nvme::{
     ArrayDescription, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag, Status,
@@ -181,6 +181,20 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                     };
                 }
                 config.collection.copyback = copyback;
+                config.collection.static_wear_leveling = shares.4 % 5;
+                if most == 1 {
+                    config.retry = Some(RetryConfig {
+                        share: Ratio::ZERO,
+                        wear_share: Ratio::ZERO,
+                        rated_erases: 1,
+                        worn_erases: 0,
+                        age_share: Ratio::ZERO,
+                        age_months: 0,
+                        disturb_share: Ratio::from_percent(shares.4),
+                        rated_reads: 20,
+                        most: 7,
+                    });
+                }
                 // From the time of half a page read to several page operations.
                 let after = Duration::from_micros(20) * (scrub * scrub * scrub);
                 config.scrub = (copyback && scrub > 0).then_some(ScrubConfig { after });
