@@ -20,9 +20,10 @@ use crate::nvme_tcp::{
 use engine::{ByteRequest, ByteRequestKind};
 use nvme::target::{Action, IoOperation, IoOutcome, IoRequest, Namespace};
 use nvme::wire::{BlockRange, DatasetRange, StatusCode, StatusField};
+use nvme::{WindowCounts, WindowTraffic};
 use std::collections::VecDeque;
 use std::io;
-use units::{Instant, Slab};
+use units::{Duration, Instant, Slab};
 
 /// Of the waiter's tokens the first of a host: behind all NBD clients.
 const FIRST_HOST: u64 = 1 << 33;
@@ -41,12 +42,16 @@ pub(super) enum Wanted {
     },
     /// What was written before is to be on stable storage.
     Flush(Asker),
+    /// Counts for the windows to come.
+    Counts(WindowCounts),
 }
 
 /// A command that is not answered.
 #[derive(Debug)]
 struct Command {
     name: CommandName,
+    /// Of which host, by its place among those that may attach.
+    host: u8,
     request: IoRequest,
     /// Its data, or room for them.
     buffer: Option<CommandBuffer>,
@@ -111,6 +116,16 @@ impl Hosts {
         self.target.handle_deadline(now);
     }
 
+    /// A policy begins that wants a coordinator for windows of this length, or one that wants none.
+    pub(super) fn begin_traffic(&mut self, length: Option<Duration>) {
+        self.target.begin_traffic(length);
+    }
+
+    /// A deterministic window has ended.
+    pub(super) fn tell_traffic(&mut self, window: WindowTraffic) {
+        self.target.handle_traffic(window);
+    }
+
     /// Whether there is something to do before the thread waits.
     pub(super) fn has_work(&self) -> bool {
         self.answered || self.has_commands() || self.target.has_more_to_send()
@@ -141,6 +156,9 @@ impl Hosts {
                 TargetEvent::Action(Action::ShutDown { controller, .. }) => {
                     return Some(Wanted::Flush(Asker::Controller(controller)));
                 }
+                TargetEvent::Action(Action::SetCounts(counts)) => {
+                    return Some(Wanted::Counts(counts));
+                }
                 // A subsystem that knows nothing of IODA has no windows.
                 TargetEvent::Action(_) => {}
             }
@@ -166,17 +184,19 @@ impl Hosts {
                 }
             }
         }
-        let command = self.commands.insert(Command { name, request, buffer, ranges });
+        let host = self.target.place_of_host(name).min(u8::MAX.into()) as u8;
+        let command = self.commands.insert(Command { name, host, request, buffer, ranges });
         self.go_on(command);
     }
 
     /// Asks the array for what comes next of a command, or answers it.
     fn go_on(&mut self, slot: u32) {
         let asker = Asker::Host(slot);
-        let Command { request, buffer, ranges, .. } = self.commands.get_mut(slot);
+        let Command { host, request, buffer, ranges, .. } = self.commands.get_mut(slot);
+        let host = *host;
         let of = |kind, range: &BlockRange, data| {
             let (first, blocks) = (range.lba, u64::from(range.blocks.get()));
-            byte_request(kind, first, blocks, data)
+            byte_request(host, kind, first, blocks, data)
         };
         let data = match &request.operation {
             IoOperation::Read(range) => of(ByteRequestKind::Read, range, None),
@@ -191,7 +211,7 @@ impl Hosts {
                 None => return self.end(slot, IoOutcome::Done),
                 Some(range) => {
                     let kind = ByteRequestKind::Deallocate;
-                    byte_request(kind, range.lba, range.blocks.into(), None)
+                    byte_request(host, kind, range.lba, range.blocks.into(), None)
                 }
             },
             IoOperation::Flush => return self.wanted.push_back(Wanted::Flush(asker)),
@@ -292,11 +312,12 @@ impl Hosts {
 }
 
 fn byte_request(
+    host: u8,
     kind: ByteRequestKind,
     first: u64,
     blocks: u64,
     data: Option<Buffer>,
 ) -> ByteRequest<Buffer> {
     let (offset_bytes, length_bytes) = (first << BLOCK_SHIFT, blocks << BLOCK_SHIFT);
-    ByteRequest { kind, offset_bytes, length_bytes, data }
+    ByteRequest { host, kind, offset_bytes, length_bytes, data }
 }

@@ -68,8 +68,9 @@ impl Server {
             Kind::Read | Kind::Write | Kind::Trim | Kind::WriteZeroes { .. } => {
                 let Some(kind) = byte_request(kind) else { return };
                 let Request { offset_bytes, length_bytes, fua, data, .. } = request;
-                let length_bytes = u64::from(length_bytes);
-                self.begin_data(asker, ByteRequest { kind, offset_bytes, length_bytes, data }, fua);
+                let (host, length_bytes) = (0, u64::from(length_bytes));
+                let request = ByteRequest { host, kind, offset_bytes, length_bytes, data };
+                self.begin_data(asker, request, fua);
             }
             Kind::Flush => self.begin_flush(asker),
             Kind::BlockStatus { .. } => {
@@ -124,6 +125,7 @@ impl Server {
         let now = self.io.present();
         if let Some(hosts) = &mut self.hosts {
             hosts.handle_deadline(now);
+            self.counting.look(&mut self.io, hosts);
         }
         while let Some(hosts) = &mut self.hosts {
             if let Some(wanted) = hosts.poll_wanted(now) {
@@ -133,6 +135,7 @@ impl Server {
                         self.begin_data(asker, request, forced);
                     }
                     Wanted::Flush(asker) => self.begin_flush(asker),
+                    Wanted::Counts(counts) => self.counting.set(&mut self.io, &counts),
                 }
                 continue;
             }
