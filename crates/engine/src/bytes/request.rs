@@ -29,7 +29,7 @@ pub enum ByteRequestKind {
 /// A request of a client.
 #[derive(Debug)]
 pub struct ByteRequest<B> {
-    /// Which host asks, as in [`array::Request`]; 0 where hosts are not told apart.
+    /// Number of the host, as in [`array::Request`]; 0 for all hosts that have no number.
     pub host: u8,
     /// What it asks for.
     pub kind: ByteRequestKind,
@@ -344,6 +344,7 @@ mod tests {
 
     fn pending(offset_bytes: u64, length_bytes: u64) -> Pending<Heap> {
         Pending {
+            host: 0,
             kind: ByteRequestKind::Read,
             offset_bytes,
             length_bytes,

@@ -4,7 +4,7 @@
 //! The target keeps the last windows, so nothing waits here for a host.
 
 use super::array_io::ArrayIo;
-use super::hosts::Hosts;
+use crate::nvme_tcp::Target;
 use array::policy::CoordinatorState;
 use nvme::WindowCounts;
 
@@ -18,24 +18,19 @@ pub(super) struct Counting {
 }
 
 impl Counting {
-    /// Another policy begins.
-    pub(super) fn begin(&mut self) {
-        *self = Self::default();
-    }
-
-    /// Brings traffic from the policy to the hosts. To be called in every turn.
-    pub(super) fn look(&mut self, io: &mut ArrayIo, hosts: &mut Hosts) {
+    /// Brings traffic from the policy to the hosts of `target`. To be called in every turn.
+    pub(super) fn tell(&mut self, io: &mut ArrayIo, target: &mut Target) {
         if self.is_known && self.state.is_none() {
             return;
         }
         let mut messages = io.volume.engine_mut().correspondence();
         if !self.is_known {
             self.is_known = true;
-            hosts.begin_traffic(messages.as_ref().map(|messages| messages.window()));
+            target.begin_traffic(messages.as_ref().map(|messages| messages.window()));
         }
         let Some(messages) = &mut messages else { return };
         while let Some(window) = messages.poll_traffic() {
-            hosts.tell_traffic(window);
+            target.handle_traffic(window);
         }
         let state = messages.state();
         if self.state.replace(state) != Some(state) {
@@ -52,12 +47,11 @@ impl Counting {
             }
         }
     }
+}
 
-    /// A host has set counts.
-    pub(super) fn set(&mut self, io: &mut ArrayIo, counts: &WindowCounts) {
-        // Counts of a policy that is no more are dropped.
-        if let Some(messages) = &mut io.volume.engine_mut().correspondence() {
-            messages.set_counts(counts);
-        }
+/// Brings counts of a host to the policy. Counts for a policy that is no more are dropped.
+pub(super) fn set(io: &mut ArrayIo, counts: &WindowCounts) {
+    if let Some(messages) = &mut io.volume.engine_mut().correspondence() {
+        messages.set_counts(counts);
     }
 }

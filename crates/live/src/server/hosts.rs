@@ -8,6 +8,8 @@
 //! closes with the array, and the host sends the command again over another path or after the next
 //! start.
 
+use super::array_io::ArrayIo;
+use super::counts::Counting;
 use super::requests::Asker;
 use crate::buffer::Buffer;
 use crate::certainty::Certainty;
@@ -18,12 +20,12 @@ use crate::nvme_tcp::{
     plain_report,
 };
 use engine::{ByteRequest, ByteRequestKind};
+use nvme::WindowCounts;
 use nvme::target::{Action, IoOperation, IoOutcome, IoRequest, Namespace};
 use nvme::wire::{BlockRange, DatasetRange, StatusCode, StatusField};
-use nvme::{WindowCounts, WindowTraffic};
 use std::collections::VecDeque;
 use std::io;
-use units::{Duration, Instant, Slab};
+use units::{Instant, Slab};
 
 /// Of the waiter's tokens the first of a host: behind all NBD clients.
 const FIRST_HOST: u64 = 1 << 33;
@@ -68,6 +70,7 @@ pub(super) struct Hosts {
     commands: Slab<Command>,
     wanted: VecDeque<Wanted>,
     counters: Counters,
+    counting: Counting,
     /// Commands were answered since [`Hosts::settle`].
     answered: bool,
 }
@@ -82,6 +85,7 @@ impl Hosts {
             commands: Slab::new(),
             wanted: VecDeque::new(),
             counters: Counters::default(),
+            counting: Counting::default(),
             answered: false,
         })
     }
@@ -116,14 +120,14 @@ impl Hosts {
         self.target.handle_deadline(now);
     }
 
-    /// A policy begins that wants a coordinator for windows of this length, or one that wants none.
-    pub(super) fn begin_traffic(&mut self, length: Option<Duration>) {
-        self.target.begin_traffic(length);
+    /// Another policy begins.
+    pub(super) fn begin_policy(&mut self) {
+        self.counting = Counting::default();
     }
 
-    /// A deterministic window has ended.
-    pub(super) fn tell_traffic(&mut self, window: WindowTraffic) {
-        self.target.handle_traffic(window);
+    /// Tells hosts of windows that have ended, if the policy wants a coordinator.
+    pub(super) fn tell_traffic(&mut self, io: &mut ArrayIo) {
+        self.counting.tell(io, &mut self.target);
     }
 
     /// Whether there is something to do before the thread waits.

@@ -45,7 +45,6 @@ use busy_poll::BusyPoll;
 use claims::Claims;
 use client_memory::ClientMemory;
 use clients::{Clients, FIRST_CLIENT};
-use counts::Counting;
 use engine::durability::Records;
 use engine::volume::{Output, Repairs};
 use engine::{Bytes, Drive, Engine};
@@ -142,7 +141,6 @@ pub struct Server {
     io: ArrayIo,
     clients: Clients,
     hosts: Option<Box<Hosts>>,
-    counting: Counting,
     requests: Requests,
     members: Members,
     admin: Admin,
@@ -195,7 +193,6 @@ impl Server {
             io: ArrayIo::new(Engine::observed(config, observed(drives), plane), storage),
             clients: Clients::new(ClientMemory::new(client_memory_bytes), releaser),
             hosts,
-            counting: Counting::default(),
             requests: Requests::default(),
             members,
             admin: Admin::new(switch),

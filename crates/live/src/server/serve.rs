@@ -2,6 +2,7 @@
 
 use super::Server;
 use super::clients::ClientId;
+use super::counts;
 use super::extents::extents;
 use super::hosts::Wanted;
 use super::requests::{Asked, Asker, byte_request};
@@ -125,7 +126,7 @@ impl Server {
         let now = self.io.present();
         if let Some(hosts) = &mut self.hosts {
             hosts.handle_deadline(now);
-            self.counting.look(&mut self.io, hosts);
+            hosts.tell_traffic(&mut self.io);
         }
         while let Some(hosts) = &mut self.hosts {
             if let Some(wanted) = hosts.poll_wanted(now) {
@@ -135,7 +136,7 @@ impl Server {
                         self.begin_data(asker, request, forced);
                     }
                     Wanted::Flush(asker) => self.begin_flush(asker),
-                    Wanted::Counts(counts) => self.counting.set(&mut self.io, &counts),
+                    Wanted::Counts(counts) => counts::set(&mut self.io, &counts),
                 }
                 continue;
             }

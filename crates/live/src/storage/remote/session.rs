@@ -119,7 +119,7 @@ pub(super) struct SessionWork {
     pub(super) windows: Windows,
     /// Whose the drive is.
     pub(super) claim: DriveClaim,
-    /// What is said to a policy that wants a coordinator; none to a drive.
+    /// Conversation with a policy that wants a coordinator; `None` with a drive.
     pub(super) coordinating: Option<Coordinating>,
 }
 

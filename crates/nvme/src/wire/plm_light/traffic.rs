@@ -52,8 +52,8 @@ pub struct TrafficLog {
 }
 
 impl TrafficLog {
-    /// Reads the page. None if it does not begin with the word and the version of this page, if it
-    /// promises more windows than it has room for, or if their numbers have gaps.
+    /// Reads the page. A page with another word or version is refused with `None`. So is one that has
+    /// more windows than room for them, or gaps in their numbers.
     #[must_use]
     pub fn decode(page: &[u8; TRAFFIC_LOG_BYTES]) -> Option<Self> {
         let (entries, _) = page.as_chunks::<ENTRY_BYTES>();

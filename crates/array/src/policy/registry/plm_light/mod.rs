@@ -10,8 +10,8 @@
 //! waiting of whoever is of a low class.
 //!
 //! The policy is the write handling agent of the paper, which is where the drives are (§III-A). The
-//! coordinator is a machine of its own ([`Plmlc`]), to which `messages` tells the traffic of each
-//! window and from which it has counts: beside the array, or a host somewhere else.
+//! coordinator is a machine of its own ([`Plmlc`]), beside the array or on another host. `messages`
+//! tells it the traffic of each window and has the counts.
 
 mod allocation;
 mod coordinator;
