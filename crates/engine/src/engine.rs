@@ -8,7 +8,7 @@ use crate::read_errors::ReadErrors;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use array::policy::{PolicyKind, PolicySettings};
+use array::policy::{Correspondence, PolicyKind, PolicySettings};
 use array::{
     Action, Array, CannotReplace, CannotSwitch, Coordination, Happening, JobKind, Outcome, Request,
     WindowChange,
@@ -195,6 +195,12 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
     #[must_use]
     pub fn array(&self) -> &Array<O> {
         &self.array
+    }
+
+    /// Messages of a coordinator on another host, if the policy needs one.
+    #[inline]
+    pub fn correspondence(&mut self) -> Option<Correspondence<'_>> {
+        self.array.correspondence()
     }
 
     /// The policy in force.

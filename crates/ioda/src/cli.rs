@@ -2,8 +2,8 @@
 
 use crate::arguments::SimulationArgs;
 use crate::commands::{
-    bench, completions, ctl, drive, explain, fit, load, man, plan, presets, reproduce, schema,
-    serve, survey, sweep, torture, trace,
+    bench, completions, ctl, drive, explain, fit, load, man, plan, plmlc, presets, reproduce,
+    schema, serve, survey, sweep, torture, trace,
 };
 use crate::driving::DriveArgs;
 use crate::log::LogArgs;
@@ -45,6 +45,7 @@ Start here:
   ioda torture                     power cuts and failing drives under a seed; what is flushed stays
   ioda serve                       the array as a block device, for fio, QEMU, a file system
   ioda drive                       one emulated drive over NVMe/TCP, for `nvme connect`
+  ioda plmlc ARRAY                 the coordinator of an array under PLM-light
   ioda load                        load it: open loop, each request sent when it is due
 
 Exit codes:
@@ -103,6 +104,9 @@ pub(crate) enum Command {
     /// Emulate one drive that Linux hosts attach to over NVMe/TCP; without arguments, in memory
     #[command(after_help = drive::EXAMPLES)]
     Drive(Box<DriveArgs>),
+    /// Coordinate an array under PLM-light from another host, over NVMe/TCP
+    #[command(after_help = plmlc::EXAMPLES)]
+    Plmlc(plmlc::PlmlcArgs),
     /// Load a block device over NBD: open loop, each request sent when it is due
     #[command(after_help = load::EXAMPLES)]
     Load(Box<load::LoadArgs>),

@@ -30,6 +30,7 @@ mod arguments;
 mod attaching;
 mod cli;
 mod commands;
+mod coordinating;
 mod driving;
 pub mod embed;
 mod exit;

@@ -1,6 +1,7 @@
 //! Every schema that is published: of what is written, and of what is read.
 
 use crate::commands::{bench, explain, plan, presets, reproduce, torture, trace};
+use crate::coordinating::CoordinatedSecond;
 use crate::driving::Ready;
 use live::control::{ANSWER_SCHEMA, Answer, STATUS_SCHEMA, Status};
 use report::fit::FitReport;
@@ -23,7 +24,7 @@ pub(crate) struct Published {
 }
 
 /// What is written, in the order of the reference.
-pub(crate) const DOCUMENTS: [Published; 23] = [
+pub(crate) const DOCUMENTS: [Published; 24] = [
     document::<Comparison>("`ioda compare`, `run` and `load` with `--json`"),
     document::<Survey>("`survey.json` in the folder of `ioda survey`"),
     document::<Sweep>("`ioda sweep --json`, and `sweep.json` in its folder"),
@@ -45,6 +46,7 @@ pub(crate) const DOCUMENTS: [Published; 23] = [
     document::<bench::loading::Loading>("`ioda bench loading --json`"),
     document::<bench::timer::Timers>("`ioda bench timer --json`"),
     document::<Ready>("`ioda drive --json`, one line"),
+    document::<CoordinatedSecond>("`ioda plmlc --json`, a line each second"),
     Published { name: "answer", of: "`ioda ctl --json`, and the control socket", schema: answer },
     Published { name: "status", of: "`/status.json` of a served array", schema: status },
 ];

@@ -59,7 +59,7 @@ impl LatencySummary {
     }
 
     /// Counts the requests of another summary, too.
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         let added = self.histogram.add(&other.histogram);
         debug_assert!(added.is_ok(), "all have the same bounds");
         self.sum_nanos += other.sum_nanos;

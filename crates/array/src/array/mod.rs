@@ -26,7 +26,9 @@ use crate::jobs::{JobProgress, Jobs};
 use crate::layout::Layout;
 use crate::members::MemberSet;
 use crate::permits::Permits;
-use crate::policy::{Answered, Asked, PolicyKind, PolicySettings, PolicySetup, Rules, Tally};
+use crate::policy::{
+    Answered, Asked, Correspondence, PolicyKind, PolicySettings, PolicySetup, Rules, Tally,
+};
 use crate::read_repairs::RepairCounters;
 use crate::relocation::{Place, Relocation};
 use crate::request::{Request, RequestKind};
@@ -204,6 +206,12 @@ impl<O: Observe> Array<O> {
     #[must_use]
     pub fn watches_drives(&self) -> bool {
         self.sending.rules.view().watches_drives()
+    }
+
+    /// Messages of a coordinator on another host, if the policy needs one.
+    #[inline]
+    pub fn correspondence(&mut self) -> Option<Correspondence<'_>> {
+        self.sending.rules.correspondence()
     }
 
     /// What the policy took collections to last, on average, if it reckoned with any.

@@ -1,6 +1,8 @@
 //! Which questions a policy answers, so that the others cost nothing.
 
-use super::{Answered, Asked, Attempt, Policy, PolicyKind, PolicySetup, Sent, View};
+use super::{
+    Answered, Asked, Attempt, Correspondence, Policy, PolicyKind, PolicySetup, Sent, View,
+};
 use crate::event::Why;
 use crate::members::MemberSet;
 use crate::trust::{Advice, Trust};
@@ -31,8 +33,10 @@ impl Hooks {
     pub const ADMITS: Self = Self(1 << 5);
     /// [`Policy::next_deadline`] and [`Policy::handle_deadline`].
     pub const DEADLINE: Self = Self(1 << 6);
+    /// [`Policy::coordinator`] and what belongs to it.
+    pub const COORDINATED: Self = Self(1 << 7);
     /// All of them.
-    pub const ALL: Self = Self(0x7f);
+    pub const ALL: Self = Self(0xff);
     /// Those that are asked before the pages of a stripe operation are read.
     const READS: Self = Self(0b111);
 
@@ -180,6 +184,15 @@ impl Rules {
         !self.hooks.has(Hooks::ADMITS) || self.policy.admits(now, &asked())
     }
 
+    /// Messages of a coordinator on another host, if the policy needs one.
+    #[inline]
+    pub(crate) fn correspondence(&mut self) -> Option<Correspondence<'_>> {
+        match self.hooks.has(Hooks::COORDINATED) {
+            true => Correspondence::of(&mut *self.policy),
+            false => None,
+        }
+    }
+
     /// Whether its deadline may change with any event.
     #[inline]
     pub(crate) fn has_deadline(&self) -> bool {
@@ -233,6 +246,7 @@ mod tests {
                 let asked = Asked { host: 0, kind: RequestKind::Read, size_bytes: 4096 };
                 assert!(!lacks(Hooks::ADMITS) || policy.admits(now, &asked), "{kind:?}");
                 assert!(!lacks(Hooks::DEADLINE) || policy.next_deadline() == Instant::NEVER);
+                assert!(!lacks(Hooks::COORDINATED) || policy.coordinator().is_none());
                 policy.sent(now, &command);
                 let (status, latency) = (Status::Success, Duration::from_micros(100));
                 policy.answered(now, &Answered { command, status, latency });

@@ -6,6 +6,7 @@
 
 mod about;
 mod budget;
+mod correspondence;
 mod hooks;
 mod quantile;
 mod registry;
@@ -14,9 +15,12 @@ mod settings;
 mod stored;
 
 pub use about::{About, Build, DriveChanges, Needs, PolicyKind, PolicySetup, WindowUse};
+pub use correspondence::{CoordinatorState, Correspondence};
 pub use hooks::Hooks;
 pub(crate) use hooks::Rules;
-pub use registry::plm_light::{AllocationConfig, BaseRule, PlmLightSettings, QosClass};
+pub use registry::plm_light::{
+    AllocationConfig, BaseRule, CoordinatorPlace, PlmLightSettings, Plmlc, QosClass,
+};
 pub use settings::{
     DriveProfile, HedgeSettings, ParityReads, PolicySettings, QuietReads, QuietSettings,
     SitOutSettings, WriteCacheSettings,
@@ -30,7 +34,7 @@ use crate::members::MemberSet;
 use crate::request::RequestKind;
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
-use nvme::{CollectionReport, Opcode, PlFlag, Status};
+use nvme::{CollectionReport, Opcode, PlFlag, Status, WindowCounts, WindowTraffic};
 use units::{DriveId, Duration, Instant, Lba};
 
 /// What to do about a sub-I/O before anything is known about it.
@@ -268,6 +272,28 @@ pub trait Policy: Send {
 
     /// Pages entered or left the write cache, which now holds `held_pages`.
     fn write_cache_changed(&mut self, _now: Instant, _held_pages: u64) {}
+
+    /// State of a coordinator on another host; `None` for a policy without one. The driver of the
+    /// array brings the messages ([`Correspondence`]). This and the three questions after it are
+    /// asked only with [`Hooks::COORDINATED`].
+    fn coordinator(&self) -> Option<CoordinatorState> {
+        None
+    }
+
+    /// Length of the windows for which such a coordinator gives counts.
+    fn coordinated_window(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Next traffic for such a coordinator.
+    fn poll_traffic(&mut self) -> Option<WindowTraffic> {
+        None
+    }
+
+    /// Takes counts for windows that begin from now on. Returns whether the policy accepts them.
+    fn set_counts(&mut self, _counts: &WindowCounts) -> bool {
+        false
+    }
 
     /// When [`Policy::handle_deadline`] is to be called if nothing else happens.
     fn next_deadline(&self) -> Instant {

@@ -29,6 +29,8 @@ pub enum ByteRequestKind {
 /// A request of a client.
 #[derive(Debug)]
 pub struct ByteRequest<B> {
+    /// Number of the host, as in [`array::Request`]; 0 for all hosts that have no number.
+    pub host: u8,
     /// What it asks for.
     pub kind: ByteRequestKind,
     /// First byte. Any alignment.
@@ -67,6 +69,7 @@ pub struct EndedSlice {
 /// A request on its way.
 #[derive(Debug)]
 pub(crate) struct Pending<M: Memory> {
+    host: u8,
     kind: ByteRequestKind,
     offset_bytes: u64,
     length_bytes: u64,
@@ -249,8 +252,9 @@ impl<M: Memory> Requests<M> {
     }
 
     pub(crate) fn begin(&mut self, memory: &mut M, token: Token, request: ByteRequest<M::Buffer>) {
-        let ByteRequest { kind, offset_bytes, length_bytes, data } = request;
+        let ByteRequest { host, kind, offset_bytes, length_bytes, data } = request;
         let mut pending = Pending {
+            host,
             kind,
             offset_bytes,
             length_bytes,
@@ -288,7 +292,8 @@ impl<M: Memory> Requests<M> {
         let id = RequestId(u64::from(pending.slices_begun) << 32 | u64::from(token.0));
         let slice = pending.next_slice()?;
         let (offset_bytes, size_bytes) = (slice.start, slice.end - slice.start);
-        Some(Request { id, host: 0, kind: pending.slice_kind(), offset_bytes, size_bytes })
+        let (host, kind) = (pending.host, pending.slice_kind());
+        Some(Request { id, host, kind, offset_bytes, size_bytes })
     }
 
     pub(crate) fn end_slice(&mut self, outcome: &Outcome) -> EndedSlice {
@@ -339,6 +344,7 @@ mod tests {
 
     fn pending(offset_bytes: u64, length_bytes: u64) -> Pending<Heap> {
         Pending {
+            host: 0,
             kind: ByteRequestKind::Read,
             offset_bytes,
             length_bytes,

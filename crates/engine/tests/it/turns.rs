@@ -75,7 +75,7 @@ impl World {
         (offset_bytes, length_bytes): (u64, u64),
         data: Option<Vec<u8>>,
     ) {
-        let request = ByteRequest { kind, offset_bytes, length_bytes, data };
+        let request = ByteRequest { host: 0, kind, offset_bytes, length_bytes, data };
         self.volume.handle_request_of(NOW, Origin(client), Token(token), request, false);
         self.take_outputs();
     }

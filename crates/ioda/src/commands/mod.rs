@@ -11,6 +11,7 @@ pub(crate) mod load;
 pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod plan;
+pub(crate) mod plmlc;
 pub(crate) mod presets;
 pub(crate) mod reproduce;
 pub(crate) mod schema;
@@ -45,6 +46,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Code, Failure> {
         Command::Torture(args) => torture::run(args, talk),
         Command::Serve(args) => serve::run(args, talk),
         Command::Drive(args) => drive::run(args, talk),
+        Command::Plmlc(args) => plmlc::run(args, talk),
         Command::Load(args) => load::run(args, talk),
         Command::Ctl(args) => ctl::run(args),
         Command::Man(args) => man::run(args, Cli::command(), talk),

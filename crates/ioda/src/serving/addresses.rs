@@ -2,6 +2,7 @@
 
 use crate::address::Address;
 use crate::attaching::{Attaching, TargetAddress};
+use array::policy::CoordinatorPlace;
 use live::SocketAccess;
 use live::control::ArrayHandle;
 use live::nbd::tls::server_config;
@@ -69,6 +70,12 @@ fn listen(text: &str, settings: &ServeSettings) -> Result<Listen, Failure> {
     listen.map_err(|error| Failure::usage(format!("--address: {error}")))
 }
 
+/// Whether another host is to be the coordinator of PLM-light.
+fn is_coordinated(settings: &ServeSettings) -> bool {
+    let place = settings.plm_coordinator.as_ref().map(|text| text.value.0);
+    place == Some(CoordinatorPlace::Remote)
+}
+
 /// How NVMe/TCP hosts attach, if they are to.
 fn attaching(hosts: &HostSettings, targets: &[&String]) -> Result<Option<Attaching>, Failure> {
     if targets.is_empty() {
@@ -91,6 +98,12 @@ impl Addresses {
         let Settings { serve: settings, hosts, .. } = settings;
         let (targets, others): (Vec<&String>, Vec<&String>) =
             settings.address.iter().partition(|text| TargetAddress::is_meant(text));
+        if is_coordinated(settings) && targets.is_empty() {
+            return Err(Failure::usage(
+                "--plm-coordinator remote: the coordinator is a host over NVMe/TCP; say where it connects, such \
+                 as --address nvme+tcp://127.0.0.1:4420",
+            ));
+        }
         let hosts = attaching(hosts, &targets)?;
         let open_target = hosts.as_ref().and_then(Attaching::open_address);
         let mut places: Vec<Listen> =

@@ -69,6 +69,9 @@ pub(crate) fn build(settings: &Settings, there: Option<&Geometry>) -> Result<Bui
     let usual =
         if PolicyKind::IODA.is_possible(plan.level) { PolicyKind::IODA } else { PolicyKind::BASE };
     plan.policy = settings.run.policy.first().map_or(usual, |text| text.value.0);
+    if let Some(place) = &settings.serve.plm_coordinator {
+        plan.policy_settings.plm_light.coordinator = place.value.0;
+    }
     let plain = settings.serve.plain;
     let drive_bytes = match (there, &settings.serve.drive_size) {
         _ if !plain => plan.drive.logical_bytes(),

@@ -9,7 +9,7 @@ const DATA: i32 = 3;
 
 #[test]
 fn bad_usage_is_refused_with_a_sentence() {
-    let cases: [&[&str]; 87] = [
+    let cases: [&[&str]; 90] = [
         &["compare", "--config", "unknown-key.toml"],
         &["compare", "--config", "no-such.toml"],
         &["compare", "--config", "no-channels.toml"],
@@ -87,6 +87,9 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["serve", "--address", "nvme+tcp://127.0.0.1/nqn.a:1", "--nqn", "nqn.a:2"],
         &["serve", "--address", "nvme+tcp://127.0.0.1", "--host", "me"],
         &["serve", "--any-host"],
+        &["serve", "--plm-coordinator", "remote"],
+        &["serve", "--plm-coordinator", "far"],
+        &["plmlc", "nvme-tcp://127.0.0.1/nqn.a"],
         &["torture", "--level", "raid0"],
         &["torture", "--threads", "0"],
         &["torture", "--story"],

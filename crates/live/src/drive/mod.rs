@@ -241,6 +241,8 @@ impl DriveServer {
                 let (place, block) = self.reservations.next(state);
                 self.device.keep_reservations(place, block);
             }
+            // No policy of a drive wants a coordinator.
+            Action::SetCounts(_) => unreachable!("a drive asks for no counts"),
             Action::Answer { .. }
             | Action::CloseIoQueues { .. }
             | Action::CloseController { .. } => {

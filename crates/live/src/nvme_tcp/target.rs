@@ -15,6 +15,7 @@ use crate::buffer::Pool;
 use crate::certainty::Certainty;
 use crate::clock::{Event, Interest, Waiter};
 use crate::control::StrangerStatus;
+use nvme::WindowTraffic;
 use nvme::target::{
     Action, AdminAnswer, AdminRequest, Answer, CommandData, Discovery, DriveReport, IoOutcome,
     IoRequest, Listing, Request, ReservationAnswer, ReservationState, Slot, Subsystem,
@@ -74,8 +75,8 @@ pub enum TargetEvent {
         /// Its data, or room for them, if it has any.
         buffer: Option<CommandBuffer>,
     },
-    /// Only [`Action::ShutDown`], [`Action::SetWindows`], [`Action::SelectWindow`] and
-    /// [`Action::KeepReservations`].
+    /// Only [`Action::ShutDown`], [`Action::SetWindows`], [`Action::SelectWindow`],
+    /// [`Action::SetCounts`] and [`Action::KeepReservations`].
     Action(Action),
 }
 
@@ -358,6 +359,23 @@ impl Target {
         self.subsystems.own.handle_window_events(events);
     }
 
+    /// A policy begins that wants a coordinator for windows of this length, or one that wants none.
+    pub fn begin_traffic(&mut self, length: Option<Duration>) {
+        self.subsystems.own.begin_traffic(length);
+    }
+
+    /// A deterministic window has ended. To be followed by [`Target::settle`].
+    pub fn handle_traffic(&mut self, window: WindowTraffic) {
+        self.subsystems.own.handle_traffic(window);
+    }
+
+    /// Place of the host of a command in the list of those that may attach; 0 where all may.
+    #[must_use]
+    pub fn place_of_host(&self, name: CommandName) -> usize {
+        let joined = self.table.get(name.connection).and_then(|own| own.joined.as_ref());
+        joined.map_or(0, |joined| self.subsystems.own.place_of_host(&joined.queue))
+    }
+
     /// Ends all connections: what is to be sent is sent.
     pub fn close_all(&mut self) {
         let all: Vec<u32> = self
@@ -579,6 +597,7 @@ impl Target {
             Action::ShutDown { .. }
             | Action::SetWindows(_)
             | Action::SelectWindow(_)
+            | Action::SetCounts(_)
             | Action::KeepReservations => {
                 self.events.push_back(TargetEvent::Action(action));
             }

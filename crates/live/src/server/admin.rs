@@ -338,6 +338,7 @@ impl Server {
             Err(error) => refused(error.to_string()),
             Ok(policy) => {
                 self.admin.policy_since = self.io.present();
+                self.hosts.iter_mut().for_each(|hosts| hosts.begin_policy());
                 tracing::info!(from = before.name(), to = policy.name(), "policy switched");
                 done(format!("policy {} instead of {}", policy.name(), before.name()))
             }

@@ -8,6 +8,8 @@
 //! closes with the array, and the host sends the command again over another path or after the next
 //! start.
 
+use super::array_io::ArrayIo;
+use super::counts::Counting;
 use super::requests::Asker;
 use crate::buffer::Buffer;
 use crate::certainty::Certainty;
@@ -18,6 +20,7 @@ use crate::nvme_tcp::{
     plain_report,
 };
 use engine::{ByteRequest, ByteRequestKind};
+use nvme::WindowCounts;
 use nvme::target::{Action, IoOperation, IoOutcome, IoRequest, Namespace};
 use nvme::wire::{BlockRange, DatasetRange, StatusCode, StatusField};
 use std::collections::VecDeque;
@@ -41,12 +44,16 @@ pub(super) enum Wanted {
     },
     /// What was written before is to be on stable storage.
     Flush(Asker),
+    /// Counts for the windows to come.
+    Counts(WindowCounts),
 }
 
 /// A command that is not answered.
 #[derive(Debug)]
 struct Command {
     name: CommandName,
+    /// Of which host, by its place among those that may attach.
+    host: u8,
     request: IoRequest,
     /// Its data, or room for them.
     buffer: Option<CommandBuffer>,
@@ -63,6 +70,7 @@ pub(super) struct Hosts {
     commands: Slab<Command>,
     wanted: VecDeque<Wanted>,
     counters: Counters,
+    counting: Counting,
     /// Commands were answered since [`Hosts::settle`].
     answered: bool,
 }
@@ -77,6 +85,7 @@ impl Hosts {
             commands: Slab::new(),
             wanted: VecDeque::new(),
             counters: Counters::default(),
+            counting: Counting::default(),
             answered: false,
         })
     }
@@ -111,6 +120,16 @@ impl Hosts {
         self.target.handle_deadline(now);
     }
 
+    /// Another policy begins.
+    pub(super) fn begin_policy(&mut self) {
+        self.counting = Counting::default();
+    }
+
+    /// Tells hosts of windows that have ended, if the policy wants a coordinator.
+    pub(super) fn tell_traffic(&mut self, io: &mut ArrayIo) {
+        self.counting.tell(io, &mut self.target);
+    }
+
     /// Whether there is something to do before the thread waits.
     pub(super) fn has_work(&self) -> bool {
         self.answered || self.has_commands() || self.target.has_more_to_send()
@@ -141,6 +160,9 @@ impl Hosts {
                 TargetEvent::Action(Action::ShutDown { controller, .. }) => {
                     return Some(Wanted::Flush(Asker::Controller(controller)));
                 }
+                TargetEvent::Action(Action::SetCounts(counts)) => {
+                    return Some(Wanted::Counts(counts));
+                }
                 // A subsystem that knows nothing of IODA has no windows.
                 TargetEvent::Action(_) => {}
             }
@@ -166,17 +188,19 @@ impl Hosts {
                 }
             }
         }
-        let command = self.commands.insert(Command { name, request, buffer, ranges });
+        let host = self.target.place_of_host(name).min(u8::MAX.into()) as u8;
+        let command = self.commands.insert(Command { name, host, request, buffer, ranges });
         self.go_on(command);
     }
 
     /// Asks the array for what comes next of a command, or answers it.
     fn go_on(&mut self, slot: u32) {
         let asker = Asker::Host(slot);
-        let Command { request, buffer, ranges, .. } = self.commands.get_mut(slot);
+        let Command { host, request, buffer, ranges, .. } = self.commands.get_mut(slot);
+        let host = *host;
         let of = |kind, range: &BlockRange, data| {
             let (first, blocks) = (range.lba, u64::from(range.blocks.get()));
-            byte_request(kind, first, blocks, data)
+            byte_request(host, kind, first, blocks, data)
         };
         let data = match &request.operation {
             IoOperation::Read(range) => of(ByteRequestKind::Read, range, None),
@@ -191,7 +215,7 @@ impl Hosts {
                 None => return self.end(slot, IoOutcome::Done),
                 Some(range) => {
                     let kind = ByteRequestKind::Deallocate;
-                    byte_request(kind, range.lba, range.blocks.into(), None)
+                    byte_request(host, kind, range.lba, range.blocks.into(), None)
                 }
             },
             IoOperation::Flush => return self.wanted.push_back(Wanted::Flush(asker)),
@@ -292,11 +316,12 @@ impl Hosts {
 }
 
 fn byte_request(
+    host: u8,
     kind: ByteRequestKind,
     first: u64,
     blocks: u64,
     data: Option<Buffer>,
 ) -> ByteRequest<Buffer> {
     let (offset_bytes, length_bytes) = (first << BLOCK_SHIFT, blocks << BLOCK_SHIFT);
-    ByteRequest { kind, offset_bytes, length_bytes, data }
+    ByteRequest { host, kind, offset_bytes, length_bytes, data }
 }

@@ -11,6 +11,7 @@ mod busy_poll;
 mod claims;
 mod client_memory;
 mod clients;
+mod counts;
 mod extents;
 mod hosts;
 mod integrity;

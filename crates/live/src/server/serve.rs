@@ -2,6 +2,7 @@
 
 use super::Server;
 use super::clients::ClientId;
+use super::counts;
 use super::extents::extents;
 use super::hosts::Wanted;
 use super::requests::{Asked, Asker, byte_request};
@@ -68,8 +69,9 @@ impl Server {
             Kind::Read | Kind::Write | Kind::Trim | Kind::WriteZeroes { .. } => {
                 let Some(kind) = byte_request(kind) else { return };
                 let Request { offset_bytes, length_bytes, fua, data, .. } = request;
-                let length_bytes = u64::from(length_bytes);
-                self.begin_data(asker, ByteRequest { kind, offset_bytes, length_bytes, data }, fua);
+                let (host, length_bytes) = (0, u64::from(length_bytes));
+                let request = ByteRequest { host, kind, offset_bytes, length_bytes, data };
+                self.begin_data(asker, request, fua);
             }
             Kind::Flush => self.begin_flush(asker),
             Kind::BlockStatus { .. } => {
@@ -124,6 +126,7 @@ impl Server {
         let now = self.io.present();
         if let Some(hosts) = &mut self.hosts {
             hosts.handle_deadline(now);
+            hosts.tell_traffic(&mut self.io);
         }
         while let Some(hosts) = &mut self.hosts {
             if let Some(wanted) = hosts.poll_wanted(now) {
@@ -133,6 +136,7 @@ impl Server {
                         self.begin_data(asker, request, forced);
                     }
                     Wanted::Flush(asker) => self.begin_flush(asker),
+                    Wanted::Counts(counts) => counts::set(&mut self.io, &counts),
                 }
                 continue;
             }

@@ -49,8 +49,8 @@ pub use memory::Memory;
 pub use prefill::{PrefillProgress, PrefillState};
 pub(crate) use remote::Finding;
 pub use remote::{
-    AddressError, ArrayPlace, Claimant, Claims, DriveWindows, NVME_TCP_PORT, RemoteAddress,
-    RemoteDrive, RemoteError, RemoteOptions,
+    AddressError, ArrayPlace, Claimant, Claims, CoordinatedArray, DriveWindows, NVME_TCP_PORT,
+    RemoteAddress, RemoteDrive, RemoteError, RemoteOptions,
 };
 pub use stored::{PlaceError, StoredDrive};
 

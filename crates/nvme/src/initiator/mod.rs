@@ -10,6 +10,7 @@
 //! |---|---|---|
 //! | [`Connection`] | one TCP connection: PDUs, the commands in flight, their transfers | which bytes to send, which bytes belong to which command |
 //! | [`Controller`] | the set-up of a controller, its keep alive, its events, its windows | which queues to connect, which admin commands to send, what the drive is |
+//! | [`Coordinating`] | the conversation with an array under PLM-light | when to ask for traffic, and what the array says |
 //! | [`Reserving`] | one goal of reservations | which commands lead to it, and what came of it |
 //! | [`DriveClock`] | what is known of the clock of a drive | what it says now, and how sure that is |
 //!
@@ -31,6 +32,7 @@
 //! commands that it was sent.
 mod clock;
 mod controller;
+mod coordinating;
 mod reservation;
 mod transport;
 
@@ -39,6 +41,7 @@ pub use controller::{
     Controller, ControllerAction, ControllerConfig, ControllerError, DriveFacts, Outgoing, Purpose,
     QueuePlan, Submission, WindowAnswer,
 };
+pub use coordinating::{Coordinating, Heard};
 pub use reservation::{
     Holder, ReservationGoal, ReservationOutcome, Reserving, can_reserve, is_server_key, server_key,
 };

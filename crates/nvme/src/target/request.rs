@@ -5,6 +5,7 @@ use super::io::IoRequest;
 use super::reservation::Persistence;
 use super::transport::CommandData;
 use crate::wire::ioda::IodaCapability;
+use crate::wire::plm_light::COUNTS_BYTES;
 use crate::wire::{
     AUTH_MESSAGE_BYTES_MAX, AUTHENTICATION_PROTOCOL, AUTHENTICATION_SPECIFIC, AdminCommand,
     Authentication, CONNECT_BYTES, Connect, FABRICS, FabricsCommand, Feature, IoCommand,
@@ -133,6 +134,7 @@ const fn data_bytes(command: &AdminCommand) -> usize {
         AdminCommand::SetFeatures(set) => match set.feature {
             Feature::WindowConfig { .. } => WINDOW_CONFIG_BYTES,
             Feature::Timestamp => TIMESTAMP_BYTES,
+            Feature::WindowCounts => COUNTS_BYTES,
             _ => 0,
         },
         _ => 0,

@@ -11,6 +11,7 @@ const NAMESPACE_ATTRIBUTES: u32 = 0x0004_0002;
 const WINDOW_AGGREGATE: u32 = 0x000b_0402;
 const DISCOVERY_LOG: u32 = 0x0070_f002;
 const RESERVATION_LOG: u32 = 0x0080_0006;
+const TRAFFIC_LOG: u32 = 0x00c0_0007;
 
 /// Bits of feature 0Bh, and of OAES in Identify Controller, for notices that can be wanted and
 /// offered.
@@ -36,6 +37,9 @@ pub enum AsyncEvent {
     /// Event 00h of the command set: log page 80h has a notice. Feature 82h says which are not
     /// wanted.
     ReservationLog,
+    /// Event 00h of the vendor: log page C0h has the traffic of another window. Only hosts that
+    /// have read the page are told.
+    TrafficLog,
     /// Anything else.
     Other {
         /// Its type, 0 to 7: error, health, notice, …
@@ -59,6 +63,7 @@ impl AsyncEvent {
             WINDOW_AGGREGATE => Self::WindowAggregate,
             DISCOVERY_LOG => Self::DiscoveryLog,
             RESERVATION_LOG => Self::ReservationLog,
+            TRAFFIC_LOG => Self::TrafficLog,
             _ => Self::Other {
                 kind: KIND.get32(dw0) as u8,
                 information: INFORMATION.get32(dw0) as u8,
@@ -75,6 +80,7 @@ impl AsyncEvent {
             Self::WindowAggregate => WINDOW_AGGREGATE,
             Self::DiscoveryLog => DISCOVERY_LOG,
             Self::ReservationLog => RESERVATION_LOG,
+            Self::TrafficLog => TRAFFIC_LOG,
             Self::Other { kind, information, log_page } => {
                 KIND.put32(kind as u32)
                     | INFORMATION.put32(information as u32)

@@ -12,6 +12,7 @@
 //! | commands | `io`, `ranges`, `reservation`, `admin`, `fabrics`, `connect`, `property`, `registers` |
 //! | data of admin commands | `identify`, `log`, `feature`, `event` |
 //! | IODA's five fields | [`ioda`] |
+//! | PLM-light's coordinator | [`plm_light`] |
 //! | NVMe/TCP | [`pdu`] |
 //!
 //! Field names are those of NVM Express 1.4, in capitals in the comments. Offsets and values were
@@ -32,6 +33,7 @@ mod io;
 pub mod ioda;
 mod log;
 pub mod pdu;
+pub mod plm_light;
 mod property;
 mod ranges;
 mod registers;

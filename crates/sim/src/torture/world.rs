@@ -431,7 +431,7 @@ impl World {
         let token = self.token(waiting);
         let (offset_bytes, length_bytes) =
             (sector * SECTOR_BYTES as u64, sectors * SECTOR_BYTES as u64);
-        let request = ByteRequest { kind, offset_bytes, length_bytes, data };
+        let request = ByteRequest { host: 0, kind, offset_bytes, length_bytes, data };
         let Some(array) = &mut self.array else { return Ok(()) };
         array.volume.handle_request(array.now, token, request, forced);
         self.run(self.now())

@@ -128,6 +128,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("plmlight-10.toml", include_str!("../../experiments/plmlight-10.toml")),
     ("plmlight-program.toml", include_str!("../../experiments/plmlight-program.toml")),
     ("plmlight-counts.toml", include_str!("../../experiments/plmlight-counts.toml")),
+    ("plmlight-message.toml", include_str!("../../experiments/plmlight-message.toml")),
 ];
 
 /// One experiment.

@@ -85,6 +85,10 @@ pub struct PolicyOptions {
     /// plm-light: weight of the last window in the estimate of the next [default: 50%]
     #[arg(long, value_name = "PERCENT")]
     pub plm_smoothing: Option<Text<Percent>>,
+    /// plm-light: time that a message takes between array and coordinator: traffic goes there,
+    /// counts come back [default: 0]
+    #[arg(long, value_name = "TIME")]
+    pub plm_message: Option<Text<Span>>,
 }
 
 impl PolicyOptions {
@@ -108,6 +112,8 @@ impl PolicyOptions {
             shortest_drain: span(&self.plm_shortest_drain, default.shortest_drain),
             longest_drain: span(&self.plm_longest_drain, default.longest_drain),
             allocation,
+            message: span(&self.plm_message, default.message),
+            ..default
         };
         if settings.longest_drain < settings.shortest_drain {
             return Err(Failure::usage(format!(

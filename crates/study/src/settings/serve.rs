@@ -1,7 +1,7 @@
 //! How an array is served: `[serve]`.
 
 use crate::values::quantity::{JournalUse, OnOff, Size, Text};
-use crate::values::words::Wait;
+use crate::values::words::{Coordinating, Wait};
 use clap::Args;
 use live::durable::Uuid;
 use schemars::JsonSchema;
@@ -137,6 +137,10 @@ pub struct ServeSettings {
     /// virtual [default: spin]
     #[arg(long, value_name = "HOW")]
     pub wait: Option<Text<Wait>>,
+    /// plm-light: where the coordinator is: `own`, in this server, or `remote`, another host that
+    /// attaches over NVMe/TCP (ioda plmlc) [default: own]
+    #[arg(long, value_name = "WHERE")]
+    pub plm_coordinator: Option<Text<Coordinating>>,
     /// Stripes that a rebuild works on at once, 1 or more [default: 16]
     #[arg(long, value_name = "N")]
     pub restore_depth: Option<u32>,

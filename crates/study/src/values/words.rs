@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::values::quantity::not_understood;
 use crate::values::typed::Spelled;
-use array::policy::{BaseRule, ParityReads, QuietReads};
+use array::policy::{BaseRule, CoordinatorPlace, ParityReads, QuietReads};
 use live::clock::Spin;
 use sim::Preparation;
 use ssd::presets::Flash;
@@ -128,6 +128,15 @@ pub struct Base(pub BaseRule);
 spelled! { Base, "base rule":
     "equal" => Base(BaseRule::Equal),
     "prioritized" => Base(BaseRule::Prioritized),
+}
+
+/// Where the coordinator of PLM-light is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Coordinating(pub CoordinatorPlace);
+
+spelled! { Coordinating, "place of the coordinator":
+    "own" => Coordinating(CoordinatorPlace::Own),
+    "remote" => Coordinating(CoordinatorPlace::Remote),
 }
 
 /// When a write buffer is flushed.

@@ -2,6 +2,7 @@
 //! cut, through kills and restarts.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod coordinated;
 mod multipath;
 mod namespace;
 

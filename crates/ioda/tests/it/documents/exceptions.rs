@@ -100,6 +100,12 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         page: NVME_TCP,
+        what: "ioda plmlc",
+        how: ReadAll,
+        why: "a coordinator that runs until it is stopped; crates/ioda/tests/it/attached starts such",
+    },
+    Exception {
+        page: NVME_TCP,
         what: "nvme discover",
         how: ReadAll,
         why: "a host with NVMe in its kernel; scripts/test-linux-host runs them in a guest",

@@ -157,7 +157,8 @@ impl RemoteDrive {
         let mut wakers = Wakers::new()?;
         let parked = claims.and_then(|claims| claims.unpark(address));
         let claim = DriveClaim::new(options.claims.clone(), parked, options.keep_alive);
-        let mut work = SessionWork { jobs: Jobs::new(), windows: Windows::new(), claim };
+        let (jobs, windows, coordinating) = (Jobs::new(), Windows::new(), None);
+        let mut work = SessionWork { jobs, windows, claim, coordinating };
         let (subsystem, namespace) = (address.subsystem, address.namespace);
         let mut session = Session::new(clock.now(), socket, subsystem, namespace, options);
         let mut told = Vec::new();
@@ -166,6 +167,7 @@ impl RemoteDrive {
             session.turn(&clock, &ready, &wakers, &mut work, &mut told);
             match told.pop() {
                 Some(Told::Ready(facts)) => break facts,
+                Some(Told::Heard(_)) => {}
                 Some(Told::Over { why, may_pass }) => {
                     park(&mut work.claim, address);
                     return Ok(Err((why, may_pass)));
@@ -351,6 +353,8 @@ impl RemoteDrive {
             match told {
                 Told::Ready(facts) => self.come_back(facts),
                 Told::Over { why, may_pass } => self.lose(&why, may_pass),
+                // A drive has no coordinator.
+                Told::Heard(_) => {}
             }
         }
     }

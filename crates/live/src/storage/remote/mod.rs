@@ -1,4 +1,4 @@
-//! Drives on the network, over NVMe/TCP.
+//! Drives on the network, over NVMe/TCP, and arrays that this host coordinates.
 //!
 //! Knows: how the bytes of a drive are reached with `nvme::initiator` over sockets, without
 //! waiting; how long a drive may take. Does not know: arrays, and what becomes of a drive that has
@@ -12,6 +12,7 @@
 mod address;
 mod claim;
 mod claims;
+mod coordinator;
 mod drive;
 mod jobs;
 mod link;
@@ -23,6 +24,7 @@ mod windows;
 pub use address::{AddressError, NVME_TCP_PORT, RemoteAddress};
 pub(crate) use claim::Finding;
 pub use claims::{Claimant, Claims};
+pub use coordinator::CoordinatedArray;
 pub use drive::{RemoteDrive, RemoteError};
 pub(super) use jobs::Ended;
 pub use options::RemoteOptions;

@@ -7,8 +7,8 @@ use super::options::RemoteOptions;
 use super::windows::Windows;
 use crate::clock::Clock;
 use nvme::initiator::{
-    Controller, ControllerAction, ControllerConfig, DriveFacts, ENTRIES_MAX, Purpose, QueuePlan,
-    Terms,
+    Controller, ControllerAction, ControllerConfig, Coordinating, DriveFacts, ENTRIES_MAX, Heard,
+    Purpose, QueuePlan, Terms,
 };
 use nvme::wire::{AsyncEvent, Nqn, StatusCode};
 use rustix::event::epoll;
@@ -119,6 +119,8 @@ pub(super) struct SessionWork {
     pub(super) windows: Windows,
     /// Whose the drive is.
     pub(super) claim: DriveClaim,
+    /// Conversation with a policy that wants a coordinator; `None` with a drive.
+    pub(super) coordinating: Option<Coordinating>,
 }
 
 /// What a session tells.
@@ -132,6 +134,8 @@ pub(super) enum Told {
         /// Whether another try may help.
         may_pass: bool,
     },
+    /// An array said something to its coordinator.
+    Heard(Heard),
 }
 
 /// One life of a controller.
@@ -182,6 +186,11 @@ impl Session {
         self.controller.next_deadline()
     }
 
+    /// Whether the controller can be used.
+    pub(super) fn is_ready(&self) -> bool {
+        self.controller.is_ready()
+    }
+
     /// Does all that can be done without waiting.
     pub(super) fn turn(
         &mut self,
@@ -198,7 +207,7 @@ impl Session {
                 result = link.receive(&mut work.jobs, &mut self.over);
             }
             // What the drive said of its clock was said before this moment.
-            self.take_over(clock.now(), work);
+            self.take_over(clock.now(), work, told);
             if let Err(error) = result {
                 self.lose(&error);
             }
@@ -211,11 +220,21 @@ impl Session {
     }
 
     /// Takes commands that are over.
-    fn take_over(&mut self, now: Instant, work: &mut SessionWork) {
+    fn take_over(&mut self, now: Instant, work: &mut SessionWork, told: &mut Vec<Told>) {
         for over in self.over.drain(..) {
             match over {
                 Over::Controller(Purpose::Reservation | Purpose::Driver, completion, data) => {
                     work.claim.handle_completion(now, &completion, &data);
+                }
+                Over::Controller(
+                    purpose @ (Purpose::Traffic | Purpose::WindowCounts),
+                    completion,
+                    data,
+                ) => {
+                    let coordinating = work.coordinating.as_mut();
+                    let heard = coordinating
+                        .and_then(|own| own.handle_completion(purpose, &completion, &data));
+                    told.extend(heard.map(Told::Heard));
                 }
                 Over::Controller(purpose, completion, data) => {
                     self.controller.handle_completion(now, purpose, &completion, &data);
@@ -299,6 +318,9 @@ impl Session {
                         work.windows.happened(now);
                         work.windows.turn(now, &mut self.controller);
                     }
+                    ControllerAction::Event(AsyncEvent::TrafficLog) => {
+                        work.coordinating.iter_mut().for_each(Coordinating::handle_event);
+                    }
                     ControllerAction::Event(_) => {}
                 }
             }
@@ -307,6 +329,7 @@ impl Session {
                 return;
             }
             self.claim(now, &mut work.claim);
+            self.coordinate(now, work.coordinating.as_mut());
             if work.claim.permits(now) {
                 self.begin_pieces(now, &mut work.jobs);
             }
@@ -321,6 +344,18 @@ impl Session {
         let Some((link, _)) = self.links.get_mut(1) else { return };
         while link.has_room()
             && let Some(submission) = claim.poll(now)
+        {
+            // There is room: it is taken.
+            link.submit(submission);
+        }
+    }
+
+    /// Sends what is to be said as the coordinator of an array.
+    fn coordinate(&mut self, now: Instant, coordinating: Option<&mut Coordinating>) {
+        let (Some(own), Some((link, _))) = (coordinating, self.links.get_mut(0)) else { return };
+        while self.controller.is_ready()
+            && link.has_room()
+            && let Some(submission) = own.poll(now)
         {
             // There is room: it is taken.
             link.submit(submission);

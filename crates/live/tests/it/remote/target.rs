@@ -460,7 +460,7 @@ impl Player {
                     let state = self.subsystem.reservations().clone();
                     self.medium.lock().unwrap().reservations = state;
                 }
-                Action::SetWindows(_) | Action::SelectWindow(_) => {
+                Action::SetWindows(_) | Action::SelectWindow(_) | Action::SetCounts(_) => {
                     self.faults.lock().unwrap().actions.push(action);
                 }
             }

@@ -12,3 +12,4 @@ pub use error::ControllerError;
 pub use facts::DriveFacts;
 pub use machine::{Controller, ControllerAction, WindowAnswer};
 pub use questions::{Outgoing, Purpose, Submission};
+pub(super) use questions::{admin, set};

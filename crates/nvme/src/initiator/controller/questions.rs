@@ -38,6 +38,10 @@ pub enum Purpose {
     Reservation,
     /// Something of the driver, over an I/O queue.
     Driver,
+    /// Log page C0h, of a [`Coordinating`](crate::initiator::Coordinating).
+    Traffic,
+    /// Feature C0h, of the same.
+    WindowCounts,
 }
 
 /// The data of a command, as its driver needs them.
@@ -145,12 +149,12 @@ fn identify(what: Cns) -> (AdminCommand, Outgoing) {
     (AdminCommand::Identify(Identify::new(what)), Outgoing::Room(IDENTIFY_BYTES as u32))
 }
 
-pub(super) const fn set(feature: Feature) -> AdminCommand {
+pub(in crate::initiator) const fn set(feature: Feature) -> AdminCommand {
     AdminCommand::SetFeatures(SetFeatures { save: false, feature })
 }
 
 /// A command of the admin queue.
-pub(super) fn admin(
+pub(in crate::initiator) fn admin(
     purpose: Purpose,
     nsid: u32,
     command: AdminCommand,

@@ -130,6 +130,17 @@ impl Association {
         self.tell(actions);
     }
 
+    /// Log page C0h has another window.
+    pub(super) fn notify_of_traffic(&mut self, actions: &mut VecDeque<Action>) {
+        self.events.happen_to_traffic();
+        self.tell(actions);
+    }
+
+    /// The host has read log page C0h.
+    pub(super) fn acknowledge_traffic(&mut self) {
+        self.events.acknowledge_traffic();
+    }
+
     pub(in crate::target) const fn offered_events(&self) -> u32 {
         self.events.offered()
     }

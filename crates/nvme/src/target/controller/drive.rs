@@ -1,10 +1,10 @@
 //! What a drive is told and tells.
 
-use crate::Advertised;
 use crate::target::reservation::HostId;
 use crate::target::transport::{Answer, Slot};
 use crate::wire::ioda::CollectionActivity;
 use crate::wire::{Estimates, HealthLog, WindowConfig, WindowState, WindowTypicals};
+use crate::{Advertised, WindowCounts};
 use alloc::vec::Vec;
 use units::{Duration, Instant};
 
@@ -75,6 +75,8 @@ pub enum Action {
     SetWindows(WindowOrder),
     /// Go into this window, deterministic or not.
     SelectWindow(WindowState),
+    /// Take these counts for the windows to come.
+    SetCounts(WindowCounts),
     /// Put the state of the reservations
     /// ([`Subsystem::reservations`](super::Subsystem::reservations)) on stable storage.
     KeepReservations,

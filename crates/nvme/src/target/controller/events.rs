@@ -18,7 +18,8 @@ enum State {
 }
 
 /// The events of a controller: those of one kind, whose notice it offers in OAES (windows or the
-/// discovery log), and those of reservations, which feature 82h is for.
+/// discovery log), those of reservations, which feature 82h is for, and those of traffic, which no
+/// feature is for: a host that has not read log page C0h counts as told.
 #[derive(Debug)]
 pub(super) struct Events {
     kind: AsyncEvent,
@@ -26,14 +27,15 @@ pub(super) struct Events {
     wanted: u32,
     state: State,
     reservations: State,
+    traffic: State,
     /// Requests that wait; the first is answered first.
     requests: [Option<Slot>; REQUESTS_MAX],
 }
 
 impl Events {
     pub(super) const fn new(kind: AsyncEvent) -> Self {
-        let (state, reservations) = (State::Quiet, State::Quiet);
-        Self { kind, wanted: 0, state, reservations, requests: [None; REQUESTS_MAX] }
+        let (state, reservations, traffic) = (State::Quiet, State::Quiet, State::Told);
+        Self { kind, wanted: 0, state, reservations, traffic, requests: [None; REQUESTS_MAX] }
     }
 
     /// OAES.
@@ -42,7 +44,7 @@ impl Events {
             AsyncEvent::WindowAggregate => notice::WINDOW_AGGREGATE,
             AsyncEvent::DiscoveryLog => notice::DISCOVERY_LOG,
             AsyncEvent::NamespaceAttributes => notice::NAMESPACE_ATTRIBUTES,
-            AsyncEvent::ReservationLog | AsyncEvent::Other { .. } => 0,
+            AsyncEvent::ReservationLog | AsyncEvent::TrafficLog | AsyncEvent::Other { .. } => 0,
         }
     }
 
@@ -91,12 +93,25 @@ impl Events {
         self.reservations = if has_more { State::Pending } else { State::Quiet };
     }
 
+    /// Log page C0h has another window.
+    pub(super) fn happen_to_traffic(&mut self) {
+        if self.traffic == State::Quiet {
+            self.traffic = State::Pending;
+        }
+    }
+
+    /// The host has read log page C0h.
+    pub(super) const fn acknowledge_traffic(&mut self) {
+        self.traffic = State::Quiet;
+    }
+
     /// The next request to answer, if there is something to say that the host wants to hear.
     pub(super) fn poll(&mut self) -> Option<(Slot, Answer)> {
         let is_wanted = self.wanted & self.offered() != 0;
-        let (event, state) = match (self.state, self.reservations) {
-            (State::Pending, _) if is_wanted => (self.kind, &mut self.state),
-            (_, State::Pending) => (AsyncEvent::ReservationLog, &mut self.reservations),
+        let (event, state) = match (self.state, self.reservations, self.traffic) {
+            (State::Pending, ..) if is_wanted => (self.kind, &mut self.state),
+            (_, State::Pending, _) => (AsyncEvent::ReservationLog, &mut self.reservations),
+            (.., State::Pending) => (AsyncEvent::TrafficLog, &mut self.traffic),
             _ => return None,
         };
         let first = self.requests[0].take()?;
@@ -108,6 +123,7 @@ impl Events {
     /// Forgets everything, and returns a request that waits until there is none: to be aborted.
     pub(super) fn reset(&mut self) -> Option<Slot> {
         (self.wanted, self.state, self.reservations) = (0, State::Quiet, State::Quiet);
+        self.traffic = State::Told;
         self.take()
     }
 

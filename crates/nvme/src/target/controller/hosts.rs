@@ -22,4 +22,14 @@ impl HostList {
             Self::Only(hosts) => hosts.contains(host),
         }
     }
+
+    /// Its place in the list; 0 where all may, and the number of all where it may not.
+    pub(super) fn place(&self, host: &Nqn) -> usize {
+        match self {
+            Self::Any => 0,
+            Self::Only(hosts) => {
+                hosts.iter().position(|known| known == host).unwrap_or(hosts.len())
+            }
+        }
+    }
 }

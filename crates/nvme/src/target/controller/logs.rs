@@ -2,9 +2,11 @@
 
 use super::config::{Namespace, SubsystemConfig};
 use super::drive::DriveReport;
+use super::traffic::Traffic;
 use super::windows::{SetWindows, check_set};
 use crate::target::reservation::{Notices, Persistence};
 use crate::target::transport::Answer;
+use crate::wire::plm_light::TRAFFIC_LOG_BYTES;
 use crate::wire::{
     AGGREGATE_HEAD_BYTES, COMMAND_EFFECTS_BYTES, CommandEffects, ERROR_ENTRY_BYTES, Excerpt,
     FABRICS, FIRMWARE_SLOTS, FIRMWARE_SLOTS_BYTES, FirmwareSlots, GetLogPage, HEALTH_BYTES,
@@ -44,6 +46,7 @@ pub(super) struct Logs<'a> {
     pub(super) config: &'a SubsystemConfig,
     pub(super) windows: &'a mut SetWindows,
     pub(super) notices: &'a mut Notices,
+    pub(super) traffic: &'a Traffic,
     pub(super) drive: &'a DriveReport,
     pub(super) knows_ioda: bool,
 }
@@ -86,6 +89,10 @@ impl Logs<'_> {
             LogPage::Reservation if self.config.reservations != Persistence::Absent => {
                 let page = self.notices.page(get.retain_event, Namespace::ID).encode();
                 put_page(get, RESERVATION_LOG_BYTES, into, |part| part.put(0, &page))
+            }
+            LogPage::Traffic => {
+                let page = self.traffic.page()?.encode();
+                put_page(get, TRAFFIC_LOG_BYTES, into, |part| part.put(0, &page))
             }
             LogPage::Window
             | LogPage::WindowAggregate

@@ -3,6 +3,7 @@
 //! An [`Association`] is what a host and a controller have between them, whatever the controller is
 //! for: registers, keep alive, events, which queues are connected. A [`Registry`] has those of a
 //! subsystem and gives out new ones. A [`Subsystem`] is a drive: identity, logs, features, windows.
+//! Of an array it also is what a coordinator of PLM-light talks to.
 
 mod association;
 mod config;
@@ -16,6 +17,7 @@ mod registers;
 mod registry;
 mod subsystem;
 mod timestamp;
+mod traffic;
 mod windows;
 
 pub(super) use association::Association;

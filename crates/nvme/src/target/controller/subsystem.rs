@@ -8,7 +8,9 @@ use super::logs::Logs;
 use super::registers::Change;
 use super::registry::{Queue, Registry, RegistryLimits};
 use super::timestamp::TimeOfDay;
+use super::traffic::Traffic;
 use super::windows::{SetWindows, check_set};
+use crate::WindowTraffic;
 use crate::target::authentication::{Authentication, AuthenticationAnswer, RANDOM_BYTES};
 use crate::target::io::IoOperation;
 use crate::target::request::{AuthenticationStep, Request, Standing};
@@ -16,6 +18,7 @@ use crate::target::reservation::{
     Access, Effect, HostId, Persistence, ReservationState, Reservations,
 };
 use crate::target::transport::{Answer, CommandData, Slot};
+use crate::wire::plm_light::{COUNTS_BYTES, CountsData};
 use crate::wire::{
     AdminCommand, AsyncEvent, CONNECT_BYTES, Connect, ConnectRefusal, Feature, FeatureId,
     GetFeatures, LogPage, ReservationCommand, SetFeatures, StatusCode, StatusField,
@@ -23,7 +26,7 @@ use crate::wire::{
 };
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use units::Instant;
+use units::{Duration, Instant};
 
 /// A command of an admin queue, with what belongs to it.
 #[derive(Debug)]
@@ -53,6 +56,7 @@ pub struct Subsystem {
     authentication: Option<Authentication>,
     windows: SetWindows,
     reservations: Reservations,
+    traffic: Traffic,
     actions: VecDeque<Action>,
 }
 
@@ -77,7 +81,8 @@ impl Subsystem {
         let authentication = authentication.map(|hosts| Authentication::new(hosts, config.nqn));
         let (windows, actions) = (SetWindows::default(), VecDeque::new());
         let reservations = Reservations::new(config.reservations, kept);
-        Self { config, registry, authentication, windows, reservations, actions }
+        let traffic = Traffic::default();
+        Self { config, registry, authentication, windows, reservations, traffic, actions }
     }
 
     /// What it is.
@@ -219,7 +224,7 @@ impl Subsystem {
         let AdminRequest { slot, command, .. } = request;
         let (answer, change) = association.handle(now, slot, &command, &mut self.actions);
         match change {
-            Change::Reset => self.forget_windows(queue.controller),
+            Change::Reset => self.forget(queue.controller),
             Change::ShutDown { abrupt } => {
                 let controller = queue.controller;
                 self.actions.push_back(Action::ShutDown { controller, abrupt });
@@ -249,6 +254,14 @@ impl Subsystem {
     #[must_use]
     pub fn host_of(&self, queue: &Queue) -> Option<HostId> {
         Some(self.registry.get(queue.controller)?.host().host_id)
+    }
+
+    /// Place of the host of a queue in the list of those that may use the subsystem; 0 where all
+    /// may.
+    #[must_use]
+    pub fn place_of_host(&self, queue: &Queue) -> usize {
+        let host = self.registry.get(queue.controller).map(|association| &association.host().host);
+        host.map_or(0, |host| self.config.hosts.place(host))
     }
 
     /// Whether reservations let the host of a queue do that now. A command is to be asked about
@@ -328,6 +341,20 @@ impl Subsystem {
         }
     }
 
+    /// A policy begins that wants a coordinator for deterministic windows of this length, or one
+    /// that wants none. Traffic and counts of the policy before are forgotten.
+    pub fn begin_traffic(&mut self, length: Option<Duration>) {
+        self.traffic.begin(length);
+    }
+
+    /// A deterministic window has ended. Hosts hear of it that have read log page C0h.
+    pub fn handle_traffic(&mut self, window: WindowTraffic) {
+        self.traffic.push(window);
+        for association in self.registry.iter_mut() {
+            association.notify_of_traffic(&mut self.actions);
+        }
+    }
+
     /// The connection of a queue is closed.
     pub fn handle_closed(&mut self, queue: &Queue) {
         if let Some(authentication) = &mut self.authentication {
@@ -336,7 +363,7 @@ impl Subsystem {
         if let Some(association) = self.registry.disconnect(queue) {
             let controller = association.id();
             self.actions.push_back(Action::CloseIoQueues { controller });
-            self.forget_windows(controller);
+            self.forget(controller);
         }
     }
 
@@ -354,7 +381,7 @@ impl Subsystem {
                 authentication.remove_controller(controller);
             }
             self.actions.push_back(Action::CloseController { controller });
-            self.forget_windows(controller);
+            self.forget(controller);
         }
     }
 
@@ -364,7 +391,9 @@ impl Subsystem {
         self.actions.pop_front()
     }
 
-    fn forget_windows(&mut self, controller: u16) {
+    /// Forgets a controller that was reset or is gone.
+    fn forget(&mut self, controller: u16) {
+        self.traffic.forget(controller);
         if let Some(order) = self.windows.forget(controller) {
             self.actions.push_back(Action::SetWindows(order));
         }
@@ -391,13 +420,14 @@ impl Subsystem {
             AdminCommand::GetLogPage(get) => {
                 let (config, windows) = (&self.config, &mut self.windows);
                 let knows_ioda = association.knows_ioda;
-                let notices = &mut association.notices;
-                let answer =
-                    Logs { config, windows, notices, drive, knows_ioda }.get(&get, into)?;
+                let (notices, traffic) = (&mut association.notices, &self.traffic);
+                let mut logs = Logs { config, windows, notices, traffic, drive, knows_ioda };
+                let answer = logs.get(&get, into)?;
                 match get.page {
                     _ if get.retain_event => {}
                     LogPage::WindowAggregate => association.acknowledge(),
                     LogPage::Reservation => association.acknowledge_reservation(&mut self.actions),
+                    LogPage::Traffic => association.acknowledge_traffic(),
                     _ => {}
                 }
                 Ok(answer)
@@ -420,6 +450,9 @@ impl Subsystem {
                     _ => self.reservations.state().persists.into(),
                 };
                 Ok(Answer::with_result(value.into()))
+            }
+            AdminCommand::GetFeatures(GetFeatures { feature: FeatureId::WindowCounts, .. }) => {
+                Ok(copy(&self.traffic.counts()?.encode(), 0, into))
             }
             AdminCommand::GetFeatures(get) => {
                 get_feature(now, association, &self.windows, &get, drive, into)
@@ -470,6 +503,12 @@ impl Subsystem {
                 let order = self.windows.configure(controller, enable, data, capability, drive)?;
                 association.knows_ioda = order.config.ioda.is_some();
                 self.actions.push_back(Action::SetWindows(order));
+            }
+            Feature::WindowCounts => {
+                let data = data.first_chunk::<COUNTS_BYTES>().ok_or(invalid_field)?;
+                let data = CountsData::decode(data).ok_or(invalid_field)?;
+                let counts = self.traffic.set(now, controller, &data)?;
+                self.actions.push_back(Action::SetCounts(counts));
             }
             Feature::ReservationMask(mask) => {
                 check_reservations(&self.config, nsid, true)?;

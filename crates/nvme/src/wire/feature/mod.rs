@@ -33,6 +33,7 @@ const WINDOW: u8 = 0x14;
 const HOST_ID: u8 = 0x81;
 const RESERVATION_MASK: u8 = 0x82;
 const RESERVATION_PERSISTENCE: u8 = 0x83;
+const WINDOW_COUNTS: u8 = 0xc0;
 
 /// FID: which feature.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +57,8 @@ pub enum FeatureId {
     ReservationMask,
     /// 83h: whether reservations outlive a loss of power.
     ReservationPersistence,
+    /// C0h: [`CountsData`](super::plm_light::CountsData).
+    WindowCounts,
     /// Any other: the answer is [`InvalidField`](super::StatusCode::InvalidField).
     Other(u8),
 }
@@ -72,6 +75,7 @@ impl FeatureId {
             HOST_ID => Self::HostId,
             RESERVATION_MASK => Self::ReservationMask,
             RESERVATION_PERSISTENCE => Self::ReservationPersistence,
+            WINDOW_COUNTS => Self::WindowCounts,
             other => Self::Other(other),
         }
     }
@@ -87,6 +91,7 @@ impl FeatureId {
             Self::HostId => HOST_ID,
             Self::ReservationMask => RESERVATION_MASK,
             Self::ReservationPersistence => RESERVATION_PERSISTENCE,
+            Self::WindowCounts => WINDOW_COUNTS,
             Self::Other(other) => other,
         }
     }
@@ -229,6 +234,8 @@ pub enum Feature {
         /// PTPL: reservation and registrations outlive a loss of power.
         persists: bool,
     },
+    /// C0h; the [`CountsData`](super::plm_light::CountsData) are the data.
+    WindowCounts,
     /// Any other.
     Other {
         /// FID; never one of the above after decoding.
@@ -262,6 +269,7 @@ impl SetFeatures {
             RESERVATION_PERSISTENCE => {
                 Feature::ReservationPersistence { persists: PTPL.is_set32(cdw11) }
             }
+            WINDOW_COUNTS => Feature::WindowCounts,
             feature => Feature::Other { feature, cdw11 },
         };
         Self { save: SV.is_set32(entry.cdw(10)), feature }
@@ -283,6 +291,7 @@ impl SetFeatures {
             Feature::ReservationPersistence { persists } => {
                 (RESERVATION_PERSISTENCE, PTPL.flag32(persists), 0)
             }
+            Feature::WindowCounts => (WINDOW_COUNTS, 0, 0),
             Feature::Other { feature, cdw11 } => (feature, cdw11, 0),
         };
         entry.set_cdw(10, FID.put32(feature as u32) | SV.flag32(self.save));

@@ -58,6 +58,8 @@ pub enum LogPage {
     Discovery,
     /// 80h: [`ReservationLog`].
     Reservation,
+    /// C0h: [`TrafficLog`](super::plm_light::TrafficLog).
+    Traffic,
     /// Any other: the answer is [`InvalidLogPage`](super::StatusCode::InvalidLogPage).
     Other(u8),
 }
@@ -73,6 +75,7 @@ impl LogPage {
             0x0b => Self::WindowAggregate,
             0x70 => Self::Discovery,
             0x80 => Self::Reservation,
+            0xc0 => Self::Traffic,
             other => Self::Other(other),
         }
     }
@@ -87,6 +90,7 @@ impl LogPage {
             Self::WindowAggregate => 0x0b,
             Self::Discovery => 0x70,
             Self::Reservation => 0x80,
+            Self::Traffic => 0xc0,
             Self::Other(other) => other,
         }
     }

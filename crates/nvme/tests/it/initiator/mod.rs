@@ -1,6 +1,7 @@
 //! The initiator against targets: the one of this crate, random ones, hostile ones.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
+mod coordinating;
 mod fuzz;
 mod hostile;
 mod model;

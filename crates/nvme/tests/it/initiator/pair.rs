@@ -3,7 +3,7 @@
 use crate::target::bench::{Bench, NQN};
 use nvme::initiator::{
     CommandData, Connection, Controller, ControllerAction, ControllerConfig, Outgoing, Output,
-    Purpose, QueuePlan, Slot, Terms, TransportEvent,
+    Purpose, QueuePlan, Slot, Submission, Terms, TransportEvent,
 };
 use nvme::wire::pdu::Digests;
 use nvme::wire::{CommonFields, CompletionEntry, IoCommand, Nqn, SglDescriptor};
@@ -59,6 +59,8 @@ pub(super) struct Pair {
     pub(super) done: Vec<Done>,
     /// What the controller told, but for what is to be done.
     pub(super) told: Vec<ControllerAction>,
+    /// What became of commands of a coordinator.
+    pub(super) over: Vec<(Purpose, CompletionEntry, Vec<u8>)>,
     digests: Digests,
     /// Nothing arrives any more.
     pub(super) is_cut: bool,
@@ -69,7 +71,8 @@ impl Pair {
         let now = bench.now;
         let controller = Controller::new(now, config);
         let (links, done, told) = (Vec::new(), Vec::new(), Vec::new());
-        Self { bench, controller, now, links, done, told, digests, is_cut: false }
+        let over = Vec::new();
+        Self { bench, controller, now, links, done, told, over, digests, is_cut: false }
     }
 
     /// A drive that can be used.
@@ -87,27 +90,25 @@ impl Pair {
             any = true;
             match action {
                 ControllerAction::Open(plan) => self.open(&plan),
-                ControllerAction::Submit(submission) => {
-                    let link =
-                        self.links.iter_mut().find(|link| link.queue == submission.queue).unwrap();
-                    let (data, buffer) = match submission.data {
-                        Outgoing::None => (CommandData::None, Vec::new()),
-                        Outgoing::Data(data) => {
-                            (CommandData::ToController { bytes: data.len() as u32 }, data)
-                        }
-                        Outgoing::Room(bytes) => {
-                            (CommandData::ToHost { bytes }, vec![0; bytes as usize])
-                        }
-                    };
-                    let slot = link.connection.submit(submission.entry, data).unwrap();
-                    let owner = Owner::Controller(submission.purpose);
-                    assert!(link.commands.insert(slot, (owner, buffer)).is_none());
-                }
+                ControllerAction::Submit(submission) => self.submit(submission),
                 other => self.told.push(other),
             }
             self.controller.check_invariants();
         }
         any
+    }
+
+    /// Sends a command of the controller, or of its driver.
+    pub(super) fn submit(&mut self, submission: Submission) {
+        let link = self.links.iter_mut().find(|link| link.queue == submission.queue).unwrap();
+        let (data, buffer) = match submission.data {
+            Outgoing::None => (CommandData::None, Vec::new()),
+            Outgoing::Data(data) => (CommandData::ToController { bytes: data.len() as u32 }, data),
+            Outgoing::Room(bytes) => (CommandData::ToHost { bytes }, vec![0; bytes as usize]),
+        };
+        let slot = link.connection.submit(submission.entry, data).unwrap();
+        let owner = Owner::Controller(submission.purpose);
+        assert!(link.commands.insert(slot, (owner, buffer)).is_none());
     }
 
     fn open(&mut self, plan: &QueuePlan) {
@@ -212,6 +213,9 @@ impl Pair {
                     let (owner, data) = link.commands.remove(&slot).unwrap();
                     match owner {
                         Owner::Test(tag) => self.done.push(Done { tag, completion, data }),
+                        Owner::Controller(purpose @ (Purpose::Traffic | Purpose::WindowCounts)) => {
+                            self.over.push((purpose, completion, data))
+                        }
                         Owner::Controller(purpose) => {
                             let now = self.now;
                             self.controller.handle_completion(now, purpose, &completion, &data);

@@ -415,6 +415,7 @@ impl Bench {
                 Action::ShutDown { .. }
                 | Action::SetWindows(_)
                 | Action::SelectWindow(_)
+                | Action::SetCounts(_)
                 | Action::KeepReservations => {
                     self.actions.push(action);
                 }

@@ -4,6 +4,7 @@
 mod authentication;
 pub(crate) mod bench;
 mod controllers;
+mod coordinated;
 mod dialogue;
 mod entries;
 mod host;

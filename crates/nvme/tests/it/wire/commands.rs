@@ -341,6 +341,7 @@ fn admin_commands() {
         ),
         set_features(0x82, "44 4 notices", Feature::ReservationMask(0x0e)),
         set_features(0x83, "44 1 PTPL &01", Feature::ReservationPersistence { persists: true }),
+        set_features(0xc0, "", Feature::WindowCounts),
         set_features(0x06, "44 4 CDW11", Feature::Other { feature: 6, cdw11: 1 }),
         admin(
             0x0a,
@@ -364,7 +365,7 @@ fn every_page_feature_and_question_has_its_number() {
         let mut entry = entry(0x02);
         entry.cdw10[0] = number;
         let AdminCommand::GetLogPage(log) = AdminCommand::decode(&entry) else { panic!() };
-        let known = [0x01, 0x02, 0x03, 0x05, 0x0a, 0x0b, 0x70, 0x80].contains(&number);
+        let known = [0x01, 0x02, 0x03, 0x05, 0x0a, 0x0b, 0x70, 0x80, 0xc0].contains(&number);
         assert_eq!(!matches!(log.page, LogPage::Other(_)), known, "log page {number:#x}");
         entry.opcode = 0x06;
         let AdminCommand::Identify(identify) = AdminCommand::decode(&entry) else { panic!() };
@@ -372,7 +373,7 @@ fn every_page_feature_and_question_has_its_number() {
         assert_eq!(!matches!(identify.what, Cns::Other(_)), known, "CNS {number:#x}");
         entry.opcode = 0x0a;
         let AdminCommand::GetFeatures(get) = AdminCommand::decode(&entry) else { panic!() };
-        let known = [0x07, 0x0b, 0x0e, 0x0f, 0x13, 0x14, 0x81, 0x82, 0x83].contains(&number);
+        let known = [0x07, 0x0b, 0x0e, 0x0f, 0x13, 0x14, 0x81, 0x82, 0x83, 0xc0].contains(&number);
         assert_eq!(!matches!(get.feature, FeatureId::Other(_)), known, "feature {number:#x}");
         let io = IoCommand::decode(&SubmissionEntry::new(number as u8, COMMON));
         let known = [0, 1, 2, 5, 8, 9, 0x0d, 0x0e, 0x11, 0x15].contains(&number);
@@ -429,6 +430,7 @@ fn events_have_the_words_of_the_specification() {
         (AsyncEvent::WindowAggregate, 0x000b_0402),
         (AsyncEvent::DiscoveryLog, 0x0070_f002),
         (AsyncEvent::ReservationLog, 0x0080_0006),
+        (AsyncEvent::TrafficLog, 0x00c0_0007),
         (AsyncEvent::Other { kind: 1, information: 2, log_page: 2 }, 0x0002_0201),
     ];
     for (event, dw0) in named {

@@ -36,7 +36,8 @@ fn damaged_structures_are_read_as_something_that_can_be_written() {
         }));
         for _ in 0..rng.below(3) {
             let at = 6 + rng.below(length + 1) as usize;
-            let word: &[u8] = [&b"IODA\x01\0"[..], b"nqn.x\0", b"\x7f\x40"][rng.below(3) as usize];
+            let word: &[u8] =
+                [&b"IODA\x01\0"[..], b"nqn.x\0", b"\x7f\x40", b"PLML\x01\0"][rng.below(4) as usize];
             input.splice(at..at, word.iter().copied());
         }
         fuzz::check_all(&input);

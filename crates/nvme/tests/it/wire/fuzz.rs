@@ -5,6 +5,7 @@ use nvme::wire::ioda::{ArraySettings, FastFail, IodaCapability, WindowReport};
 use nvme::wire::pdu::{
     Digests, Fault, Framing, Header, Limits, PREFIX_BYTES_MAX, PduReader, Progress, Side,
 };
+use nvme::wire::plm_light::{CountsData, TrafficLog};
 use nvme::wire::{
     AcquireKeys, AdminCommand, AsyncEvent, CommandEffects, CompletionEntry, ConnectData,
     DatasetRange, DiscoveryHeader, DiscoveryRecord, ErrorEntry, FirmwareSlots, HealthLog,
@@ -199,6 +200,7 @@ fn check_structures(bytes: &[u8]) {
     check(bytes, |b| ArraySettings::decode(b).ok().flatten(), ArraySettings::encode);
     check(bytes, WindowReport::decode, WindowReport::encode);
     check(bytes, IodaCapability::decode, IodaCapability::encode);
+    check(bytes, CountsData::decode, CountsData::encode);
     check(bytes, |b| Some(Timestamp::decode(b)), Timestamp::encode);
     check(bytes, |b| Some(WindowLog::decode(b)), WindowLog::encode);
     check(bytes, |b| Some(HealthLog::decode(b)), HealthLog::encode);
@@ -251,6 +253,7 @@ fn check_pages(bytes: &[u8]) {
     check(bytes, |b| Some(NamespaceList::decode(b)), NamespaceList::encode);
     check(bytes, NamespaceIds::decode, NamespaceIds::encode);
     check(bytes, |b| Some(CommandEffects::decode(b)), CommandEffects::encode);
+    check(bytes, TrafficLog::decode, TrafficLog::encode);
 }
 
 /// Reads bytes of a stranger.

@@ -7,6 +7,7 @@ mod damage;
 mod fuzz;
 mod layout;
 mod pdu;
+mod plm_light;
 mod reader;
 mod reservations;
 mod structures;

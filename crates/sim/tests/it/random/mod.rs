@@ -260,6 +260,8 @@ fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
                 rule: if rng.below(2) == 0 { BaseRule::Equal } else { BaseRule::Prioritized },
                 smoothing: Ratio::from_percent(rng.below(101) as u32),
             },
+            message: micros(rng, 1_500),
+            ..PlmLightSettings::default()
         },
         ..PolicySettings::default()
     }

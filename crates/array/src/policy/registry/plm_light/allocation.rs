@@ -3,7 +3,7 @@
 //! Counts that are averaged are kept in thousandths of a read, so that hundredths of a per cent of
 //! a window are not lost and no floating point decides.
 
-use units::{Duration, Ratio};
+use units::Ratio;
 
 /// Quality of service that a host has asked for (PLM-light §III-A).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -18,7 +18,7 @@ pub enum QosClass {
 
 impl QosClass {
     /// Number of classes.
-    pub const COUNT: usize = 3;
+    pub const COUNT: usize = nvme::QOS_CLASSES;
     /// All of them, the first served first.
     pub const ALL: [Self; Self::COUNT] = [Self::High, Self::Medium, Self::Low];
 
@@ -96,30 +96,6 @@ impl AllocationConfig {
 /// Thousandths of a request.
 const SCALE: u64 = 1_000;
 
-/// Settings of PLM-light.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PlmLightSettings {
-    /// Length of a deterministic window that nothing ends early; not zero. 1 ms (§IV-D).
-    pub deterministic_window: Duration,
-    /// Shortest non-deterministic window. Ours.
-    pub shortest_drain: Duration,
-    /// Longest non-deterministic window: what is not drained by then waits for the next. Ours.
-    pub longest_drain: Duration,
-    /// How reads are counted out.
-    pub allocation: AllocationConfig,
-}
-
-impl Default for PlmLightSettings {
-    fn default() -> Self {
-        Self {
-            deterministic_window: Duration::from_millis(1),
-            shortest_drain: Duration::from_micros(100),
-            longest_drain: Duration::from_millis(10),
-            allocation: AllocationConfig::article(BaseRule::Prioritized),
-        }
-    }
-}
-
 /// What was seen of the classes, and what follows from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Allocation {
@@ -140,62 +116,59 @@ impl Allocation {
     /// A window has ended in which so many reads came of each class, and so many writes.
     pub(crate) fn learn(&mut self, reads: [u64; QosClass::COUNT], writes: u64) {
         for (expected, measured) in self.expected.iter_mut().zip(reads) {
-            let measured = measured * SCALE;
+            let measured = measured.saturating_mul(SCALE);
             // The first window is the first estimate.
             *expected = match self.windows {
                 0 => measured,
                 _ => {
-                    self.config.smoothing.of(measured) + *expected
-                        - self.config.smoothing.of(*expected)
+                    let both = self.config.smoothing.of(measured).saturating_add(*expected);
+                    both.saturating_sub(self.config.smoothing.of(*expected))
                 }
             };
         }
         self.windows += 1;
-        self.reads += reads.iter().sum::<u64>();
-        self.writes += writes;
+        // A coordinator may be told anything over a network: sums end at the largest number.
+        self.reads = reads.iter().fold(self.reads, |sum, reads| sum.saturating_add(*reads));
+        self.writes = self.writes.saturating_add(writes);
     }
 
     /// A share of an average over all windows, in thousandths.
     fn share_of_average(&self, share: Ratio, total: u64) -> u64 {
-        share.of(total * SCALE) / self.windows.max(1)
+        share.of(total.saturating_mul(SCALE)) / self.windows.max(1)
     }
 
-    /// Reads that each class may send in the next window; none before anything was learnt, when
-    /// there is no limit.
-    ///
+    /// Reads that each class may send in the next window, and writes that the drives may get in it
+    /// (`write_DC`), once something was learnt.
+    pub(crate) fn counts(&self) -> ([u64; QosClass::COUNT], u64) {
+        let writes = nearest(self.share_of_average(self.config.deterministic, self.writes));
+        (self.reads(), writes)
+    }
+
     /// If what is expected fits into `C`, each class gets just that. If not, each gets its base,
     /// and of what is left of `C` its ratio.
-    pub(crate) fn reads(&self) -> Option<[u64; QosClass::COUNT]> {
-        if self.windows == 0 {
-            return None;
-        }
+    fn reads(&self) -> [u64; QosClass::COUNT] {
         let all = self.share_of_average(self.config.deterministic, self.reads);
-        if self.expected.iter().sum::<u64>() <= all {
-            return Some(self.expected.map(nearest));
+        let expected = self.expected.iter().fold(0_u64, |sum, reads| sum.saturating_add(*reads));
+        if expected <= all {
+            return self.expected.map(nearest);
         }
         let base = self.share_of_average(self.config.base, self.reads).min(all);
         let split = |whole: u64, weights: [u64; QosClass::COUNT]| {
             let sum: u64 = weights.iter().sum();
-            weights.map(|weight| whole * weight / sum)
+            let part = |weight: u64| u128::from(whole) * u128::from(weight) / u128::from(sum);
+            weights.map(|weight| part(weight) as u64)
         };
         let mut shares = split(base, self.config.rule.weights());
         for (share, more) in shares.iter_mut().zip(split(all - base, PRIORITIZED)) {
             *share += more;
         }
-        Some(shares.map(nearest))
-    }
-
-    /// Writes that the drives may get in the next window (`write_DC`); no limit before anything was
-    /// learnt.
-    pub(crate) fn writes(&self) -> Option<u64> {
-        let learnt = self.windows > 0;
-        learnt.then(|| nearest(self.share_of_average(self.config.deterministic, self.writes)))
+        shares.map(nearest)
     }
 }
 
 /// Whole requests, rounded half up.
 fn nearest(thousandths: u64) -> u64 {
-    (thousandths + SCALE / 2) / SCALE
+    thousandths.saturating_add(SCALE / 2) / SCALE
 }
 
 #[cfg(test)]
@@ -211,19 +184,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_limited_before_anything_is_known() {
-        let allocation = learnt(BaseRule::Equal, &[]);
-        assert_eq!((allocation.reads(), allocation.writes()), (None, None));
-    }
-
-    #[test]
     fn estimates_follow_equation_1() {
         // 100; 0.5 × 40 + 0.5 × 100 = 70; 0.5 × 10 + 0.5 × 70 = 40.
         let allocation = learnt(BaseRule::Equal, &[[100, 0, 0], [40, 0, 8], [10, 0, 0]]);
         assert_eq!(allocation.expected, [40_000, 0, 2_000]);
         // They need 42; on average 158 / 3 = 52.7 came, and 80 % of that is 42.1.
-        assert_eq!(allocation.reads(), Some([40, 0, 2]));
-        assert_eq!(allocation.writes(), Some(80));
+        assert_eq!(allocation.counts(), ([40, 0, 2], 80));
     }
 
     #[test]
@@ -231,9 +197,9 @@ mod tests {
         // Always 100 of each: C = 240, base = 225, rest = 15.
         let always = [[100; 3]; 4];
         // 75 each, and 7.5, 4.5 and 3.
-        assert_eq!(learnt(BaseRule::Equal, &always).reads(), Some([83, 80, 78]));
+        assert_eq!(learnt(BaseRule::Equal, &always).reads(), [83, 80, 78]);
         // 112.5, 67.5 and 45, and 7.5, 4.5 and 3.
-        assert_eq!(learnt(BaseRule::Prioritized, &always).reads(), Some([120, 72, 48]));
+        assert_eq!(learnt(BaseRule::Prioritized, &always).reads(), [120, 72, 48]);
     }
 
     #[test]
@@ -244,6 +210,16 @@ mod tests {
         };
         let mut allocation = Allocation::new(config);
         allocation.learn([100; 3], 0);
-        assert_eq!(allocation.reads(), Some([30; 3]));
+        assert_eq!(allocation.reads(), [30; 3]);
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_are_bounded() {
+        for windows in [&[[u64::MAX; 3]; 4][..], &[[0; 3], [u64::MAX, 0, 1]]] {
+            for rule in [BaseRule::Equal, BaseRule::Prioritized] {
+                let (reads, _) = learnt(rule, windows).counts();
+                assert!(reads[0] > 1 << 50, "{reads:?}");
+            }
+        }
     }
 }

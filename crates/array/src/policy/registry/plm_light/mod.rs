@@ -8,19 +8,30 @@
 //! deterministic window; those beyond it wait until the window is over. So nothing waits longer
 //! than a window: its end does not depend on anything that waits. Costs the fast drive, and the
 //! waiting of whoever is of a low class.
+//!
+//! The policy is the write handling agent of the paper, which is where the drives are (§III-A). The
+//! coordinator is a machine of its own ([`Plmlc`]), beside the array or on another host. `messages`
+//! tells it the traffic of each window and has the counts.
 
 mod allocation;
+mod coordinator;
+mod messages;
+mod settings;
 
-pub use allocation::{AllocationConfig, BaseRule, PlmLightSettings, QosClass};
+pub use allocation::{AllocationConfig, BaseRule, QosClass};
+pub use coordinator::Plmlc;
+pub use settings::{CoordinatorPlace, PlmLightSettings};
 
 use crate::cache_config::WriteCacheConfig;
 use crate::policy::{
-    About, Asked, DriveChanges, Hooks, Needs, Policy, PolicyKind, PolicySetup, View, WindowUse,
+    About, Asked, CoordinatorState, DriveChanges, Hooks, Needs, Policy, PolicyKind, PolicySetup,
+    Tally, View, WindowUse,
 };
 use crate::request::RequestKind;
 use alloc::boxed::Box;
-use allocation::Allocation;
-use nvme::Untimed;
+use alloc::vec::Vec;
+use messages::Messages;
+use nvme::{Untimed, WindowCounts, WindowTraffic};
 use units::{DriveId, Duration, Instant, KIB};
 
 /// The policy.
@@ -64,7 +75,7 @@ enum Window {
 struct PlmLight {
     settings: PlmLightSettings,
     write_cache: WriteCacheConfig,
-    allocation: Allocation,
+    messages: Messages,
     window: Window,
     /// When the window ends, or is looked at.
     due: Instant,
@@ -75,6 +86,8 @@ struct PlmLight {
     reads_left: Option<[u64; QosClass::COUNT]>,
     writes_left: Option<u64>,
     held_pages: u64,
+    /// Reads that were not admitted.
+    held_back: u64,
 }
 
 impl PlmLight {
@@ -83,7 +96,7 @@ impl PlmLight {
         Self {
             settings,
             write_cache: setup.settings.write_cache.over(OPTANE),
-            allocation: Allocation::new(settings.allocation),
+            messages: Messages::new(&settings),
             window: Window::Deterministic { start: Instant::ZERO },
             due: Instant::ZERO + settings.deterministic_window,
             reads: [0; QosClass::COUNT],
@@ -91,6 +104,7 @@ impl PlmLight {
             reads_left: None,
             writes_left: None,
             held_pages: 0,
+            held_back: 0,
         }
     }
 
@@ -99,8 +113,9 @@ impl PlmLight {
         self.due = now + self.settings.deterministic_window;
         self.reads = [0; QosClass::COUNT];
         self.writes = 0;
-        self.reads_left = self.allocation.reads();
-        self.writes_left = self.allocation.writes();
+        let counts = self.messages.counts(now);
+        self.reads_left = counts.map(|counts| counts.reads);
+        self.writes_left = counts.map(|counts| counts.writes);
     }
 
     fn end_deterministic(&mut self, now: Instant, start: Instant) {
@@ -110,7 +125,7 @@ impl PlmLight {
         let in_whole = |count: u64| count * whole / length;
         // One that ended as soon as it began says nothing.
         if length * 8 >= whole {
-            self.allocation.learn(self.reads.map(in_whole), in_whole(self.writes));
+            self.messages.tell(now, self.reads.map(in_whole), in_whole(self.writes));
         }
         self.window = Window::NonDeterministic { start: now, pages: self.held_pages };
         self.due = now + self.settings.shortest_drain;
@@ -131,7 +146,8 @@ impl PlmLight {
 
 impl Policy for PlmLight {
     fn hooks(&self) -> Hooks {
-        Hooks::ADMITS | Hooks::DEADLINE
+        let own = Hooks::ADMITS | Hooks::DEADLINE;
+        if self.messages.are_remote() { own | Hooks::COORDINATED } else { own }
     }
 
     fn write_cache(&self) -> Option<WriteCacheConfig> {
@@ -164,6 +180,7 @@ impl Policy for PlmLight {
                 let Some(left) = &mut self.reads_left else { return true };
                 let admitted = left[class] > 0;
                 left[class] = left[class].saturating_sub(1);
+                self.held_back += u64::from(!admitted);
                 admitted
             }
             RequestKind::Write => {
@@ -187,6 +204,26 @@ impl Policy for PlmLight {
         matches!(self.window, Window::NonDeterministic { .. })
     }
 
+    fn coordinator(&self) -> Option<CoordinatorState> {
+        self.messages.state()
+    }
+
+    fn coordinated_window(&self) -> Duration {
+        self.settings.deterministic_window
+    }
+
+    fn poll_traffic(&mut self) -> Option<WindowTraffic> {
+        self.messages.poll_traffic()
+    }
+
+    fn set_counts(&mut self, counts: &WindowCounts) -> bool {
+        self.messages.set_counts(counts)
+    }
+
+    fn tallies(&self) -> Vec<Tally> {
+        self.messages.tallies(self.held_back)
+    }
+
     fn next_deadline(&self) -> Instant {
         self.due
     }
@@ -198,3 +235,6 @@ impl Policy for PlmLight {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

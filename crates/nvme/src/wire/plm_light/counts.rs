@@ -1,0 +1,49 @@
+//! The data of feature C0h: counts for the windows to come.
+
+use super::{is_known, put_head};
+use crate::wire::field::{get_u32, get_u64, put_u32, put_u64};
+use crate::{QOS_CLASSES, WindowCounts};
+
+/// Bytes of the data.
+pub const COUNTS_BYTES: usize = 64;
+
+const GENERATION: usize = 8;
+const WINDOW: usize = 16;
+const READS: usize = 24;
+const WRITES: usize = 48;
+
+/// Counts, and for which life of the policy they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CountsData {
+    /// [`TrafficLog::generation`](super::TrafficLog::generation) of the page that they follow from.
+    pub generation: u32,
+    /// The counts.
+    pub counts: WindowCounts,
+}
+
+impl CountsData {
+    /// Reads the data; `None` if they begin with another word or version.
+    #[must_use]
+    pub fn decode(data: &[u8; COUNTS_BYTES]) -> Option<Self> {
+        let counts = WindowCounts {
+            window: get_u64(data, WINDOW),
+            reads: core::array::from_fn(|class| get_u64(data, READS + 8 * class)),
+            writes: get_u64(data, WRITES),
+        };
+        is_known(data).then(|| Self { generation: get_u32(data, GENERATION), counts })
+    }
+
+    /// Writes the data.
+    #[must_use]
+    pub fn encode(&self) -> [u8; COUNTS_BYTES] {
+        let mut data = [0; COUNTS_BYTES];
+        put_head(&mut data);
+        put_u32(&mut data, GENERATION, self.generation);
+        put_u64(&mut data, WINDOW, self.counts.window);
+        for class in 0..QOS_CLASSES {
+            put_u64(&mut data, READS + 8 * class, self.counts.reads[class]);
+        }
+        put_u64(&mut data, WRITES, self.counts.writes);
+        data
+    }
+}

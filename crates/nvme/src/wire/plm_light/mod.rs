@@ -1,0 +1,37 @@
+//! PLM-light's coordinator in NVMe's terms (PLM-light §III-A: it "communicates with the storage
+//! server using NVMe-OF").
+//!
+//! | message | place |
+//! |---|---|
+//! | traffic of windows that have ended | log page C0h ([`TrafficLog`]) |
+//! | that there is another such window | Asynchronous Event of the vendor ([`AsyncEvent::TrafficLog`](super::AsyncEvent::TrafficLog)) |
+//! | counts for the windows to come | feature C0h ([`CountsData`]) |
+//!
+//! All three are the vendor's. A host that does not read the page hears and changes nothing.
+
+mod counts;
+mod traffic;
+
+pub use counts::{COUNTS_BYTES, CountsData};
+pub use traffic::{Answered, TRAFFIC_LOG_BYTES, TRAFFIC_MAX, TrafficLog};
+
+use super::field::{get, get_u16, put, put_u16};
+
+/// The word that page and data begin with.
+pub const MAGIC: [u8; 4] = *b"PLML";
+
+/// The version that is written down here.
+pub const VERSION: u16 = 1;
+
+const AT_MAGIC: usize = 0;
+const AT_VERSION: usize = 4;
+
+fn put_head(bytes: &mut [u8]) {
+    put(bytes, AT_MAGIC, &MAGIC);
+    put_u16(bytes, AT_VERSION, VERSION);
+}
+
+/// Whether bytes begin as they should.
+fn is_known(bytes: &[u8]) -> bool {
+    get(bytes, AT_MAGIC) == MAGIC && get_u16(bytes, AT_VERSION) == VERSION
+}
