@@ -103,7 +103,7 @@ fn without_a_coordinator_there_is_no_limit() {
             }
         }
         // Into the next deterministic window.
-        while policy.releases() {
+        while policy.releases(now) {
             now = policy.next_deadline();
             policy.handle_deadline(now);
         }
