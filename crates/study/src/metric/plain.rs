@@ -110,7 +110,7 @@ const fn time(word: &'static str, is: &'static str, of: Of) -> Row {
     Row { word, unit: Unit::Time, adds_up: false, basis: Basis::Whole, of, is }
 }
 
-static ROWS: [Row; 54] = [
+static ROWS: [Row; 56] = [
     count("violations", "collections in predictable windows", |result| {
         result.drive_totals().contract_violations as f64
     }),
