@@ -13,7 +13,7 @@ use nvme::WindowCounts;
 pub(super) struct Counting {
     /// The last state that was logged; `None` without such a coordinator.
     state: Option<CoordinatorState>,
-    /// Whether hosts know that this policy has begun.
+    /// Hosts were sent the beginning of this policy.
     is_known: bool,
 }
 

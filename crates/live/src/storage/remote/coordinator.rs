@@ -23,10 +23,10 @@ pub struct CoordinatedArray {
     address: RemoteAddress,
     clock: Clock,
     wakers: Wakers,
-    /// There until it is dropped.
+    /// `None` once the coordinator was dropped.
     session: Option<Session>,
     work: SessionWork,
-    /// What was told and not taken.
+    /// Messages of the session that the caller has not taken.
     told: Vec<Told>,
 }
 
