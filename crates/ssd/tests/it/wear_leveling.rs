@@ -318,5 +318,5 @@ fn machines_agree_while_wear_is_leveled() {
         Ok(())
     });
     assert!(outcome.is_ok(), "{outcome:?}");
-    assert!(leveled.get() > 1_000, "{}", leveled.get());
+    assert!(leveled.get() > 100, "{}", leveled.get());
 }
