@@ -1,8 +1,8 @@
 //! Reading again: what error correction cannot put right is sensed once more with other thresholds.
 //!
-//! The share of such sensings grows with the erases of the block and with the age of its data. Time in
-//! a simulation is too short for either to change much, so a drive may begin worn and with old data. It
-//! also grows with the sensings since the erase of the block (read disturb).
+//! The share of such sensings grows with the erases of the block and with the age of its data. Time
+//! in a simulation is too short for either to change much, so a drive may begin worn and with old
+//! data. It also grows with the sensings since the erase of the block (read disturb).
 
 use crate::config::{ConfigError, refuse};
 use alloc::format;
@@ -29,16 +29,16 @@ pub struct RetryConfig {
     /// in proportion, below and above. Zero for a drive without read disturb, which counts no
     /// sensings.
     pub disturb_share: Ratio,
-    /// Sensings between two erases that a block is rated for: reads of hosts, repetitions, copies of
-    /// collections, parity within the drive, scrubbing.
+    /// Sensings between two erases that a block is rated for: reads of hosts, repetitions, copies
+    /// of collections, parity within the drive, scrubbing.
     pub rated_reads: u32,
     /// Most repetitions of one read.
     pub most: u32,
 }
 
 impl RetryConfig {
-    /// The share of sensings that have to be repeated, up to 1, in a block with `erases` erases in the
-    /// run and `reads` sensings since the last.
+    /// The share of sensings that have to be repeated, up to 1, in a block with `erases` erases in
+    /// the run and `reads` sensings since the last.
     #[must_use]
     pub fn share_of(&self, erases: u32, reads: u32) -> f64 {
         let worn = f64::from(self.worn_erases) + f64::from(erases);
@@ -101,8 +101,8 @@ impl Retry {
         self.rng = Rng::stream(seed, "read retry");
     }
 
-    /// Number of repetitions of a read in a block with `erases` erases in the run and `reads` sensings
-    /// since the last.
+    /// Number of repetitions of a read in a block with `erases` erases in the run and `reads`
+    /// sensings since the last.
     pub(crate) fn draw(&mut self, erases: u32, reads: u32) -> u32 {
         let share = self.config.share_of(erases, reads);
         let mut retries = 0;

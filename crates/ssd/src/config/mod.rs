@@ -164,8 +164,8 @@ pub struct CollectionConfig {
     /// (TTFLASH §4.1).
     pub copyback: bool,
     /// Erases that the least erased free block of a die may have more than the least erased block
-    /// there that holds data, before those data count as cold and move to the most erased free block
-    /// (static wear leveling). Lines of the drive where lines are collected. 0 for never.
+    /// there that holds data, before those data count as cold and move to the most erased free
+    /// block (static wear leveling). Lines of the drive where lines are collected. 0 for never.
     pub static_wear_leveling: u32,
     /// What takes no time at all: the drives that policies are measured against.
     pub untimed: Untimed,

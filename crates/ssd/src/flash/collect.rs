@@ -136,8 +136,8 @@ impl<O: Observe> Flash<O> {
         put_off
     }
 
-    /// Collects if the block that was opened for `place` was the last above the watermark, or the last
-    /// one that was young. Returns whether that was put off.
+    /// Collects if the block that was opened for `place` was the last above the watermark, or the
+    /// last one that was young. Returns whether that was put off.
     #[inline]
     pub(crate) fn collect_if_low(
         &mut self,
@@ -190,8 +190,8 @@ impl<O: Observe> Flash<O> {
         put_off
     }
 
-    /// Starts one collection of a group that levels wear, if none collects there. Returns whether one
-    /// was put off.
+    /// Starts one collection of a group that levels wear, if none collects there. Returns whether
+    /// one was put off.
     fn level_in_group(&mut self, now: Instant, group: u32, flush_first: bool) -> bool {
         let Some(turns) = self.collector.rotation() else { return false };
         let dies: Vec<u32> = turns.groups.dies(group).collect();

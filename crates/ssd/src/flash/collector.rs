@@ -138,8 +138,8 @@ impl Collector {
         }
     }
 
-    /// Returns true if a collection that levels wear goes before one that makes room. What is free when
-    /// a window or a lease ends must last until the next, so room comes first there.
+    /// Returns true if a collection that levels wear goes before one that makes room. What is free
+    /// when a window or a lease ends must last until the next, so room comes first there.
     pub(crate) fn levels_first(&self) -> bool {
         match self.rights.right() {
             CollectionRight::Windows(_) | CollectionRight::Lease { .. } => false,
@@ -245,7 +245,8 @@ impl Collector {
         self.collections.is_empty()
     }
 
-    /// Returns true if no collection runs that gives room back, at whose pace the host would program.
+    /// Returns true if no collection runs that gives room back, at whose pace the host would
+    /// program.
     #[inline]
     pub(crate) fn makes_no_room(&self) -> bool {
         self.collections.len() == self.leveling as usize

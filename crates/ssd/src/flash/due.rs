@@ -73,7 +73,8 @@ impl Due<'_> {
         }
     }
 
-    /// The collection of a scope that moves cold data to a worn block, if one is due and over in time.
+    /// The collection of a scope that moves cold data to a worn block, if one is due and over in
+    /// time.
     fn leveling(&self, now: Instant, scope: usize) -> Option<Request> {
         if !self.ftl.levels_wear() {
             return None;

@@ -1,20 +1,22 @@
-//! Static wear leveling. Cold data keep their block from being erased, so that the other blocks wear
-//! out. A *swap* moves them to a worn block, and their old block takes its turn.
+//! Static wear leveling. Cold data keep their block from being erased, so that the other blocks
+//! wear out. A *swap* moves them to a worn block, and their old block takes its turn.
 //!
-//! Blocks of a die are compared with each other, or the lines of the drive where lines are collected.
-//! Such a *pool* opens its least erased free block first. A swap is due when that block has more than
-//! `most` erases more than the least erased block that holds data: every block in use is worn then,
-//! so those data are cold. A collection copies them into the most erased free block, which counts as
-//! full afterwards, and free space is as before. The pool opens the block that they leave next. So
-//! there is one swap at most for each block that is opened, and none while young blocks are in use.
+//! Blocks of a die are compared with each other, or the lines of the drive where lines are
+//! collected. Such a *pool* opens its least erased free block first. A swap is due when that block
+//! has more than `most` erases more than the least erased block that holds data: every block in use
+//! is worn then, so those data are cold. A collection copies them into the most erased free block,
+//! which counts as full afterwards, and free space is as before. The pool opens the block that they
+//! leave next. So there is one swap at most for each block that is opened, and none while young
+//! blocks are in use.
 //!
 //! To compare with the most erased block instead would move hot data as soon as the cold ones have
 //! moved: to the most worn blocks, which are then erased once more, and so on.
 //!
-//! **Bound.** Two blocks of a pool differ by at most `most + 2` erases. That holds if swaps begin as soon
-//! as they are due and no block is opened meanwhile, and if cold data stay cold. A block is opened with at most `most` erases more than any full block. The block
-//! that was being filled until then may have fewer erases, and the next check finds it: one more. The
-//! erase at the end of its life is one more.
+//! **Bound.** Two blocks of a pool differ by at most `most + 2` erases. That holds if swaps begin
+//! as soon as they are due and no block is opened meanwhile, and if cold data stay cold. A block is
+//! opened with at most `most` erases more than any full block. The block that was being filled
+//! until then may have fewer erases, and the next check finds it: one more. The erase at the end of
+//! its life is one more.
 
 use crate::config::{CollectionUnit, Config};
 use crate::ftl::Ftl;
@@ -109,8 +111,8 @@ impl Leveling {
         }
     }
 
-    /// Ends the swap that `block` of `die` is the victim of, if it is of any. Returns the block that
-    /// has taken the data in.
+    /// Ends the swap that `block` of `die` is the victim of, if it is of any. Returns the block
+    /// that has taken the data in.
     fn end(&mut self, die: u32, block: u32) -> Option<u32> {
         let pool = self.pool(die);
         let swap = self.swaps[pool].take_if(|swap| swap.from == block)?;
@@ -145,8 +147,8 @@ impl Ftl {
         self.leveling.is_some()
     }
 
-    /// The block of `die` (or line) whose data are cold, if they are to move to a worn one now. That
-    /// takes a free block for as long as it lasts, of which the host must not notice anything.
+    /// The block of `die` (or line) whose data are cold, if they are to move to a worn one now.
+    /// That takes a free block for as long as it lasts, of which the host must not notice anything.
     pub(crate) fn cold_block(&self, die: u32) -> Option<u32> {
         let leveling = self.leveling.as_ref()?;
         if self.free(die) <= self.shape.levels.hard + 1 {
@@ -174,8 +176,9 @@ impl Ftl {
         die * blocks..(die + 1) * blocks
     }
 
-    /// The collection of `block` of `die`, which has begun, moves its data into the most erased free
-    /// block. Returns whether it does: where nothing is left to move, it is a collection as any.
+    /// The collection of `block` of `die`, which has begun, moves its data into the most erased
+    /// free block. Returns whether it does: where nothing is left to move, it is a collection as
+    /// any.
     pub(crate) fn begin_swap(&mut self, die: u32, block: u32) -> bool {
         let is_empty = self.valid.valid(self.shape.unit_of_block(die, block)) == 0;
         let Self { leveling: Some(leveling), space, shape, .. } = self else { return false };

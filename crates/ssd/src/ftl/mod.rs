@@ -7,9 +7,9 @@
 //! instead would cost several cache misses on *every* overwrite.
 //!
 //! Its parts own what they know: the map (`map.rs`), the valid counts (`valid.rs`), free blocks
-//! (`space.rs`), the cache of SLC blocks (`slc.rs`), the order of dies (`turns.rs`). Drives that level
-//! wear keep full blocks in the order of their erases (`leveling.rs`), and drives with read disturb
-//! count sensings (`sensings.rs`).
+//! (`space.rs`), the cache of SLC blocks (`slc.rs`), the order of dies (`turns.rs`). Drives that
+//! level wear keep full blocks in the order of their erases (`leveling.rs`), and drives with read
+//! disturb count sensings (`sensings.rs`).
 
 mod divisor;
 mod frontier;

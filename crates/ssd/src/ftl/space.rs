@@ -5,8 +5,8 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Blocks that may be opened, first freed first opened, which spreads wear. Where wear is leveled, the
-/// least erased is opened first, and of equally erased ones the first freed.
+/// Blocks that may be opened, first freed first opened, which spreads wear. Where wear is leveled,
+/// the least erased is opened first, and of equally erased ones the first freed.
 #[derive(Clone, Debug)]
 pub(super) enum Space {
     /// Every die has blocks of its own.
@@ -104,8 +104,8 @@ impl Space {
         }
     }
 
-    /// `die` has erased `block`. Returns whether the collection unit is now free. `erases` are those
-    /// of the blocks of the die (or of the lines), if wear is leveled.
+    /// `die` has erased `block`. Returns whether the collection unit is now free. `erases` are
+    /// those of the blocks of the die (or of the lines), if wear is leveled.
     pub(super) fn release(&mut self, die: u32, block: u32, erases: Option<&[u32]>) -> bool {
         let is_free = match self {
             Self::Blocks(_) => true,

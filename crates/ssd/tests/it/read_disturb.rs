@@ -65,7 +65,7 @@ fn a_block_that_is_read_fails_until_it_is_erased() {
     assert_eq!(drive.sensing_counts()[block], 0, "a program is no sensing");
     let once = run(&mut drive, &mut now, Opcode::Read, 0);
     assert_eq!((drive.counters().read_retries, drive.sensing_counts()[block]), (0, 1));
-    // From the first sensing on every one fails, at each of the seven levels. Repetitions count as well.
+    // From the first sensing on every one fails, at each of the seven levels, which count too.
     let again = run(&mut drive, &mut now, Opcode::Read, 1);
     assert_eq!(again, once + timing.read * 7, "page 1 is in the block of page 0");
     assert_eq!((drive.counters().read_retries, drive.sensing_counts()[block]), (7, 1 + 8));

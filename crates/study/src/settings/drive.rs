@@ -107,8 +107,8 @@ pub struct DriveSettings {
     pub min_invalid: Option<Text<Percent>>,
     /// Collections on one channel at once; 0 for any number.
     pub collections_per_channel: Option<u32>,
-    /// Erases that each free block of a die (or each free line) has more than the block of cold data
-    /// before these move to the most worn free block; 0 for never [default: 0].
+    /// Erases that each free block of a die (or each free line) has more than the block of cold
+    /// data before these move to the most worn free block; 0 for never [default: 0].
     pub static_wear_leveling: Option<u32>,
     /// Reads are served before the writes that wait with them.
     pub read_priority: Option<bool>,

@@ -26,8 +26,8 @@ pub struct RetrySettings {
     /// Share that a block adds after `rated_reads` sensings since its last erase; other numbers add
     /// in proportion, below and above [default: 0%].
     pub disturb_share: Option<Text<Percent>>,
-    /// Sensings between two erases that a block is rated for: reads of hosts, repetitions and copies
-    /// of collections together [default: 100000].
+    /// Sensings between two erases that a block is rated for: reads of hosts, repetitions and
+    /// copies of collections together [default: 100000].
     pub rated_reads: Option<u32>,
     /// Most repetitions of one read, such as 7 where LDPC has seven levels; 0 for no read retry
     /// [default: 5].

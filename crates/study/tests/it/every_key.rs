@@ -237,10 +237,12 @@ fn set(drive: &DriveSettings, key: &str, value: &Value) -> Option<DriveSettings>
     table.try_into().ok()
 }
 
-/// A load of reads and writes, one that fills drives, one of small requests, and one with pauses.
+/// A load of reads and writes, one that fills drives, one of small requests, one with pauses, and one
+/// that overwrites few data until blocks wear.
 const MIXED: &str = "rwmixread = 50\nbs = '32k'\niodepth = 16\nrequests = 2000\n\
                      random_distribution = 'zipf:1.1'";
 const FILLING: &str = "rwmixread = 15\nbs = '128k'\niodepth = 64\nrequests = 4000";
+const WEARING: &str = "rwmixread = 5\nbs = '128k'\niodepth = 64\nsize = '32m'\nrequests = 20000";
 const CROWDED: &str = "rwmixread = 30\nbs = '16k'\niodepth = 64\nrequests = 8000";
 const PAUSING: &str = "rwmixread = 50\nbs = '32k'\nphases = '4000:250ms,10:1s,4000:250ms'\n\
                        random_distribution = 'zipf:1.1'";
@@ -285,13 +287,14 @@ fn outlook(drive: &DriveSettings) -> Option<String> {
 }
 
 /// Questions about a drive, the cheapest first.
-const ASKED: [fn(&DriveSettings) -> Option<String>; 6] = [
+const ASKED: [fn(&DriveSettings) -> Option<String>; 7] = [
     outlook,
     |drive| result(drive, "ioda", MIXED),
     |drive| result(drive, "ioda", FILLING),
     |drive| result(drive, "base", PAUSING),
     |drive| result(drive, "base", FILLING),
     |drive| result(drive, "iod2", CROWDED),
+    |drive| result(drive, "base", WEARING),
 ];
 
 #[test]
