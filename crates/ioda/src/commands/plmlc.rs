@@ -38,7 +38,7 @@ const SECOND: std::time::Duration = std::time::Duration::from_secs(1);
 /// Options of `ioda plmlc`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PlmlcArgs {
-    /// The array, as `ioda serve` prints it: nvme+tcp://HOST[:PORT]/NQN
+    /// The array by the address that `ioda serve` prints, such as nvme+tcp://127.0.0.1:4420/NQN
     #[arg(value_name = "ARRAY")]
     pub(crate) array: String,
     /// Reads and writes that a deterministic window takes, as a share of those that come in one on

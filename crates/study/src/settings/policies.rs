@@ -85,8 +85,8 @@ pub struct PolicyOptions {
     /// plm-light: weight of the last window in the estimate of the next [default: 50%]
     #[arg(long, value_name = "PERCENT")]
     pub plm_smoothing: Option<Text<Percent>>,
-    /// plm-light: time that a message takes between array and coordinator: traffic goes there,
-    /// counts come back [default: 0]
+    /// plm-light: time of a message from array to coordinator and of one back, such as 50us
+    /// [default: 0]
     #[arg(long, value_name = "TIME")]
     pub plm_message: Option<Text<Span>>,
 }
