@@ -59,8 +59,8 @@ pub struct PolicyOptions {
     /// [default: on]
     #[arg(long, value_name = "WHETHER")]
     pub find_late_drives: Option<Text<OnOff>>,
-    /// degraded, degraded-aware, degraded-host: time to evaluate the model, for each request
-    /// [default: 0]
+    /// degraded, degraded-aware, degraded-host: time to evaluate the model, for each request, such
+    /// as 5us [default: 0]
     #[arg(long, value_name = "TIME")]
     pub evaluation_time: Option<Text<Span>>,
     /// plm-light: length of a deterministic window [default: 1ms]
