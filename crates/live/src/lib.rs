@@ -15,6 +15,7 @@
 //! sockets as well ([`nvme_tcp`]). A fourth one takes memory for drives in memory in advance
 //! ([`storage::Storage::start_prefill`]), a fifth gives large memory back.
 
+pub mod allocator;
 pub mod buffer;
 mod certainty;
 pub mod clock;

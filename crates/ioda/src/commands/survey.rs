@@ -125,6 +125,7 @@ fn all_policies(policy: clap::Arg) -> clap::Arg {
 
 /// Runs what is missing and shows everything.
 pub(crate) fn run(args: &SurveyArgs, talk: Talk) -> Result<Code, Failure> {
+    live::allocator::give_back_large_blocks();
     if let Some(SurveyCommand::Merge(args)) = &args.command {
         return merge::run::<survey::Record>(args, talk);
     }

@@ -113,6 +113,7 @@ enum SweepCommand {
 
 /// Runs what is missing and shows everything.
 pub(crate) fn run(args: &SweepArgs, talk: Talk) -> Result<Code, Failure> {
+    live::allocator::give_back_large_blocks();
     if let Some(SweepCommand::Merge(args)) = &args.command {
         return merge::run::<sweep::Record>(args, talk);
     }

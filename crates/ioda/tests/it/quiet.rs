@@ -41,7 +41,7 @@ const COMMANDS: [(&str, bool, bool); 22] = [
 ];
 
 /// Commands that other tests run: they serve, or load what is served.
-const SERVED: [&str; 3] = ["serve", "drive", "load"];
+const SERVED: [&str; 4] = ["serve", "drive", "load", "plmlc"];
 
 fn make_trace(folder: &Path) {
     let lines: String = (0..400)

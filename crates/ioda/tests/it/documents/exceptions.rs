@@ -96,13 +96,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         page: NVME_TCP,
         what: "ioda serve",
         how: ReadAll,
-        why: "arrays over those drives and for hosts; crates/ioda/tests/it/wire and attached start such",
-    },
-    Exception {
-        page: NVME_TCP,
-        what: "ioda plmlc",
-        how: ReadAll,
-        why: "a coordinator that runs until it is stopped; crates/ioda/tests/it/attached starts such",
+        why: "arrays and coordinators over the network; crates/ioda/tests/it/wire and attached start such",
     },
     Exception {
         page: NVME_TCP,
