@@ -131,7 +131,7 @@ impl ReproduceArgs {
 
 /// Runs the experiments and prints what holds.
 pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
-    live::allocator::give_back_large_blocks();
+    ::live::allocator::give_back_large_blocks();
     let goes_to_stdout =
         |path: &Option<PathBuf>| path.as_deref().is_some_and(study::files::is_stdout);
     let printed = [
