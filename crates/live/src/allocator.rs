@@ -5,6 +5,7 @@
 //! program that makes and drops the maps of hundreds of drives keeps half a gigabyte.
 
 /// Blocks of this size go back to the system as soon as they are freed, in bytes.
+#[cfg(target_env = "gnu")]
 const LARGE_BYTES: i32 = 1 << 20;
 
 /// Has blocks of 1 MiB and more go back to the system as soon as they are freed, until the process
