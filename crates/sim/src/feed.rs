@@ -13,7 +13,6 @@ pub(crate) struct Feed<I> {
     room: Room,
     /// When a closed loop stops to take requests.
     until: Instant,
-    closed: bool,
     taken: u64,
     last_arrival: Instant,
     capacity_bytes: u64,
@@ -22,14 +21,12 @@ pub(crate) struct Feed<I> {
 impl<E, I: Iterator<Item = Result<Request, E>>> Feed<I> {
     /// Nothing is taken yet. The requests go to an array of `capacity_bytes`.
     pub(crate) fn new(requests: I, arrival: Arrival, capacity_bytes: u64) -> Self {
-        let (closed, until) = match arrival {
-            Arrival::Open => (false, Instant::NEVER),
-            Arrival::Closed { runtime, .. } => {
-                (true, runtime.map_or(Instant::NEVER, |runtime| Instant::ZERO + runtime))
-            }
+        let until = match arrival {
+            Arrival::Closed { runtime: Some(runtime), .. } => Instant::ZERO + runtime,
+            Arrival::Closed { runtime: None, .. } | Arrival::Open => Instant::NEVER,
         };
         let (room, last_arrival) = (Room::of(arrival), Instant::ZERO);
-        Self { requests, next: None, room, until, closed, taken: 0, last_arrival, capacity_bytes }
+        Self { requests, next: None, room, until, taken: 0, last_arrival, capacity_bytes }
     }
 
     /// When the next request comes; never if there is none, or no room for one.
@@ -54,7 +51,7 @@ impl<E, I: Iterator<Item = Result<Request, E>>> Feed<I> {
         if let Some(request) = wanted.then(|| self.requests.next()).flatten() {
             self.taken += 1;
             let mut request = request.map_err(SimError::Workload)?;
-            if self.closed {
+            if self.room.is_limited() {
                 request.at = now;
                 request.op = self.room.direction(request.op);
             }
@@ -96,7 +93,7 @@ impl<E, I: Iterator<Item = Result<Request, E>>> Feed<I> {
 
     /// A request is done: a closed loop has room for another.
     pub(crate) fn note_done(&mut self, now: Instant, op: Op) -> Result<(), SimError<E>> {
-        if self.closed {
+        if self.room.is_limited() {
             self.room.give_back(op);
             self.fetch(now)?;
         }

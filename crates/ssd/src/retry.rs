@@ -55,8 +55,7 @@ impl RetryConfig {
     }
 
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        let Self { share, wear_share, rated_erases, age_share, disturb_share, .. } = self;
-        let Self { rated_reads, most, .. } = self;
+        let Self { share, wear_share, age_share, disturb_share, .. } = self;
         for (name, share) in [
             ("share", share),
             ("wear_share", wear_share),
@@ -67,17 +66,18 @@ impl RetryConfig {
                 return refuse(format!("read_retry.{name} is {share}; it must be at most 100%"));
             }
         }
-        if *rated_erases == 0 {
+        if self.rated_erases == 0 {
             return refuse(String::from(
                 "read_retry.rated_erases is 0; set the erases that a block is rated for",
             ));
         }
-        if *rated_reads == 0 {
+        if self.rated_reads == 0 {
             return refuse(String::from(
                 "read_retry.rated_reads is 0; set the reads that a block is rated for between two erases",
             ));
         }
-        if *most == 0 || *most > 100 {
+        let most = self.most;
+        if most == 0 || most > 100 {
             return refuse(format!("read_retry.most is {most}; it must be between 1 and 100"));
         }
         Ok(())

@@ -7,7 +7,6 @@ use crate::talk::Talk;
 use clap::Args;
 use live::operate::signals;
 use live::storage::{CoordinatedArray, RemoteAddress};
-use sim::LatencySummary;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -85,7 +84,7 @@ pub(crate) fn run(args: &PlmlcArgs, talk: Talk) -> Result<Code, Failure> {
     let signals = signals::watch(move || asked.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::internal(format!("cannot wait for signals: {error}")))?;
     let mut coordination = Coordination::new(address.to_string(), config, args.each);
-    let mut all = Sum::default();
+    let mut all = Tally::new();
     let (begin, mut second) = (Instant::now(), 1_u32);
     while !stop.load(Ordering::Relaxed) {
         let left = (begin + SECOND * second).saturating_duration_since(Instant::now());
@@ -111,37 +110,21 @@ pub(crate) fn run(args: &PlmlcArgs, talk: Talk) -> Result<Code, Failure> {
     }
     drop(signals);
     all.add(&coordination.take_tally());
-    talk.remark(&all.text());
+    talk.remark(&summary(&all));
     Ok(Code::Ok)
 }
 
-/// What was done from the start.
-#[derive(Default)]
-struct Sum {
-    windows: u64,
-    reports: u64,
-    answers: LatencySummary,
-}
-
-impl Sum {
-    fn add(&mut self, tally: &Tally) {
-        self.windows += tally.windows;
-        self.reports += tally.reports;
-        self.answers.add(&tally.answers);
-    }
-
-    fn text(&self) -> String {
-        let Self { windows, reports, answers } = self;
-        let us = |percentile| answers.percentile(percentile).as_micros_f64();
-        let answered = answers.count();
-        let answer = match answered {
-            0 => String::from("no counts"),
-            _ => format!(
-                "{answered} counts {:.0} us (p50), {:.0} us (p99) after the end of their window",
-                us(50.0),
-                us(99.0)
-            ),
-        };
-        format!("coordinated {windows} windows, {reports} reports, {answer}")
-    }
+/// What was done from the start, for people.
+fn summary(all: &Tally) -> String {
+    let Tally { windows, reports, answers, .. } = all;
+    let us = |percentile| answers.percentile(percentile).as_micros_f64();
+    let answer = match answers.count() {
+        0 => String::from("no counts"),
+        answered => format!(
+            "{answered} counts {:.0} us (p50), {:.0} us (p99) after the end of their window",
+            us(50.0),
+            us(99.0)
+        ),
+    };
+    format!("coordinated {windows} windows, {reports} reports, {answer}")
 }

@@ -32,9 +32,18 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    fn new() -> Self {
+    /// Nothing was done.
+    pub(crate) fn new() -> Self {
         let (answers, each) = (LatencySummary::new(), Vec::new());
         Self { windows: 0, reports: 0, refused: 0, answers, each }
+    }
+
+    /// Adds what `other` counts. Its single windows are left out.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.windows += other.windows;
+        self.reports += other.reports;
+        self.refused += other.refused;
+        self.answers.add(&other.answers);
     }
 }
 

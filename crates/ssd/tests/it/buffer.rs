@@ -6,10 +6,7 @@ use crate::common::{Host, any_drive, come_to_rest, worn_out};
 use ioda_ssd::{
     Allocation, Blocking, CollectionUnit, Config, FlushRule, Ssd, WriteBufferConfig, presets,
 };
-use nvme::{
-    ArrayDescription, Cause, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag,
-    Status, WindowSchedule,
-};
+use nvme::{Cause, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag, Status};
 use proptest::prelude::*;
 use units::{Duration, Instant, Lba, Ratio, Rng};
 
@@ -140,13 +137,7 @@ fn under_windows(mut config: Config, gap: Duration, transfer: u64) -> (Ssd, u32)
     config.timing.transfer = Duration::from_micros(transfer);
     let mut drive = Ssd::new(config).unwrap();
     drive.precondition(1);
-    let schedule = WindowSchedule {
-        busy_time_window: Duration::from_millis(60),
-        array: ArrayDescription { width: 4, parities: 1 },
-        guard: Duration::ZERO,
-        not_before: Instant::ZERO,
-        cycle_start: Instant::ZERO + Duration::from_millis(60),
-    };
+    let schedule = crate::common::windows_of_60_ms();
     drive.set_right(Instant::ZERO, CollectionRight::Windows(schedule));
     let mut rng = Rng::new(9);
     let mut now = Instant::ZERO;

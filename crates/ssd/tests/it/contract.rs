@@ -180,13 +180,7 @@ fn collections_stay_within_the_busy_window() {
     ] {
         let mut drive = Ssd::new(small(unit, blocking, transfer)).unwrap();
         drive.precondition(1);
-        let schedule = WindowSchedule {
-            busy_time_window: Duration::from_millis(60),
-            array: ArrayDescription { width: 4, parities: 1 },
-            guard: Duration::ZERO,
-            not_before: Instant::ZERO,
-            cycle_start: Instant::ZERO + Duration::from_millis(60),
-        };
+        let schedule = crate::common::windows_of_60_ms();
         drive.set_right(Instant::ZERO, CollectionRight::Windows(schedule));
         drive.record_collections();
         // Few enough writes that one window in four can keep up.

@@ -5,8 +5,7 @@
 use crate::common::{any_drive, any_rain_drive, come_to_rest, worn_out};
 use ioda_ssd::{Blocking, CollectionUnit, Config, Ssd, presets};
 use nvme::{
-    ArrayDescription, Cause, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag,
-    Status, Untimed, WindowSchedule,
+    Cause, CollectionRight, Command, CommandId, Completion, Opcode, PlFlag, Status, Untimed,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -183,13 +182,7 @@ fn cold_data_move_to_the_most_worn_free_block() {
 fn a_flagged_read_never_waits_for_a_swap_and_swaps_stay_in_windows() {
     for (unit, blocking) in KINDS {
         let mut drive = filled(small(unit, blocking, MOST));
-        let schedule = WindowSchedule {
-            busy_time_window: Duration::from_millis(60),
-            array: ArrayDescription { width: 4, parities: 1 },
-            guard: Duration::ZERO,
-            not_before: Instant::ZERO,
-            cycle_start: Instant::ZERO + Duration::from_millis(60),
-        };
+        let schedule = crate::common::windows_of_60_ms();
         drive.set_right(Instant::ZERO, CollectionRight::Windows(schedule));
         drive.record_collections();
         let mut rng = Rng::new(9);

@@ -237,8 +237,7 @@ fn set(drive: &DriveSettings, key: &str, value: &Value) -> Option<DriveSettings>
     table.try_into().ok()
 }
 
-/// A load of reads and writes, one that fills drives, one of small requests, one with pauses, and one
-/// that overwrites few data until blocks wear.
+/// Loads under which keys are tried. [`WEARING`] overwrites few data until blocks wear.
 const MIXED: &str = "rwmixread = 50\nbs = '32k'\niodepth = 16\nrequests = 2000\n\
                      random_distribution = 'zipf:1.1'";
 const FILLING: &str = "rwmixread = 15\nbs = '128k'\niodepth = 64\nrequests = 4000";

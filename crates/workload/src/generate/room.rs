@@ -35,6 +35,12 @@ impl Room {
         }
     }
 
+    /// Returns whether requests wait for each other: true of a closed loop.
+    #[must_use]
+    pub const fn is_limited(&self) -> bool {
+        !matches!(self, Self::Unlimited)
+    }
+
     /// Returns whether no request may begin.
     #[must_use]
     pub const fn is_full(&self) -> bool {

@@ -5,7 +5,7 @@
 
 use super::address::RemoteAddress;
 use super::claim::DriveClaim;
-use super::drive::RemoteError;
+use super::drive::{RemoteError, open_any};
 use super::jobs::Jobs;
 use super::options::RemoteOptions;
 use super::session::{Session, SessionWork, Told, Wakers};
@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use nvme::WindowCounts;
 use nvme::initiator::{Coordinating, Heard};
 use std::io;
-use std::net::ToSocketAddrs;
+use std::net::SocketAddr;
 use units::{Duration, Instant};
 
 /// An array, connected.
@@ -38,41 +38,32 @@ impl CoordinatedArray {
     ///
     /// If its host has no address, or it cannot be connected.
     pub fn open(address: &RemoteAddress, options: &RemoteOptions) -> Result<Self, RemoteError> {
-        let boxed = || Box::new(address.clone());
-        let io = |error| RemoteError::Io { address: boxed(), error };
-        let found = (address.host.as_str(), address.port).to_socket_addrs();
-        let found = found.map_err(|error| RemoteError::Host { address: boxed(), error })?;
-        let mut refusal = RemoteError::Refused {
-            address: boxed(),
-            why: String::from("its host has no address"),
-            may_pass: true,
+        open_any(address, |socket| Self::open_at(socket, address, options))
+    }
+
+    fn open_at(
+        socket: SocketAddr,
+        address: &RemoteAddress,
+        options: &RemoteOptions,
+    ) -> io::Result<Result<Self, (String, bool)>> {
+        let clock = Clock::new();
+        let now = clock.now();
+        let (subsystem, namespace) = (address.subsystem, address.namespace);
+        let session = Session::new(now, socket, subsystem, namespace, options);
+        let mut array = Self {
+            address: address.clone(),
+            clock,
+            wakers: Wakers::new()?,
+            session: Some(session),
+            work: SessionWork {
+                jobs: Jobs::new(),
+                windows: Windows::new(),
+                claim: DriveClaim::new(None, None, options.keep_alive),
+                coordinating: Some(Coordinating::new(now)),
+            },
+            told: Vec::new(),
         };
-        for socket in found {
-            let clock = Clock::new();
-            let now = clock.now();
-            let (subsystem, namespace) = (address.subsystem, address.namespace);
-            let session = Session::new(now, socket, subsystem, namespace, options);
-            let mut array = Self {
-                address: address.clone(),
-                clock,
-                wakers: Wakers::new().map_err(io)?,
-                session: Some(session),
-                work: SessionWork {
-                    jobs: Jobs::new(),
-                    windows: Windows::new(),
-                    claim: DriveClaim::new(None, None, options.keep_alive),
-                    coordinating: Some(Coordinating::new(now)),
-                },
-                told: Vec::new(),
-            };
-            match array.await_ready().map_err(io)? {
-                Ok(()) => return Ok(array),
-                Err((why, may_pass)) => {
-                    refusal = RemoteError::Refused { address: boxed(), why, may_pass };
-                }
-            }
-        }
-        Err(refusal)
+        Ok(array.await_ready()?.map(|()| array))
     }
 
     /// Waits until it can be used, or says why it cannot, and whether another try may help.

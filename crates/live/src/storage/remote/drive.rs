@@ -123,6 +123,27 @@ pub struct RemoteDrive {
     gone: Option<String>,
 }
 
+/// Opens what is at `address`: tries each address of its host, until `open_at` can use one. That
+/// says why it cannot, and whether another try may help.
+pub(super) fn open_any<T>(
+    address: &RemoteAddress,
+    mut open_at: impl FnMut(SocketAddr) -> io::Result<Result<T, (String, bool)>>,
+) -> Result<T, RemoteError> {
+    let boxed = || Box::new(address.clone());
+    let found = (address.host.as_str(), address.port).to_socket_addrs();
+    let found = found.map_err(|error| RemoteError::Host { address: boxed(), error })?;
+    let mut refusal = (String::from("its host has no address"), true);
+    for socket in found {
+        match open_at(socket) {
+            Ok(Ok(opened)) => return Ok(opened),
+            Ok(Err(reason)) => refusal = reason,
+            Err(error) => return Err(RemoteError::Io { address: boxed(), error }),
+        }
+    }
+    let (why, may_pass) = refusal;
+    Err(RemoteError::Refused { address: boxed(), why, may_pass })
+}
+
 impl RemoteDrive {
     /// Connects a drive and waits until it can be used. Its head can be read; the drive has no
     /// bytes yet.
@@ -131,20 +152,7 @@ impl RemoteDrive {
     ///
     /// For any reason of [`RemoteError`].
     pub fn open(address: &RemoteAddress, options: &RemoteOptions) -> Result<Self, RemoteError> {
-        let io = |error| RemoteError::Io { address: Box::new(address.clone()), error };
-        let found = (address.host.as_str(), address.port).to_socket_addrs();
-        let found = found
-            .map_err(|error| RemoteError::Host { address: Box::new(address.clone()), error })?;
-        let mut refusal = (String::from("its host has no address"), true);
-        for socket in found {
-            match Self::open_at(socket, address, options) {
-                Ok(Ok(drive)) => return Ok(drive),
-                Ok(Err(reason)) => refusal = reason,
-                Err(error) => return Err(io(error)),
-            }
-        }
-        let (why, may_pass) = refusal;
-        Err(RemoteError::Refused { address: Box::new(address.clone()), why, may_pass })
+        open_any(address, |socket| Self::open_at(socket, address, options))
     }
 
     fn open_at(

@@ -1,8 +1,8 @@
 //! The data of feature C0h: counts for the windows to come.
 
-use super::{is_known, put_head};
+use super::{get_classes, is_known, put_classes, put_head};
+use crate::WindowCounts;
 use crate::wire::field::{get_u32, get_u64, put_u32, put_u64};
-use crate::{QOS_CLASSES, WindowCounts};
 
 /// Bytes of the data.
 pub const COUNTS_BYTES: usize = 64;
@@ -27,7 +27,7 @@ impl CountsData {
     pub fn decode(data: &[u8; COUNTS_BYTES]) -> Option<Self> {
         let counts = WindowCounts {
             window: get_u64(data, WINDOW),
-            reads: core::array::from_fn(|class| get_u64(data, READS + 8 * class)),
+            reads: get_classes(data, READS),
             writes: get_u64(data, WRITES),
         };
         is_known(data).then(|| Self { generation: get_u32(data, GENERATION), counts })
@@ -40,9 +40,7 @@ impl CountsData {
         put_head(&mut data);
         put_u32(&mut data, GENERATION, self.generation);
         put_u64(&mut data, WINDOW, self.counts.window);
-        for class in 0..QOS_CLASSES {
-            put_u64(&mut data, READS + 8 * class, self.counts.reads[class]);
-        }
+        put_classes(&mut data, READS, &self.counts.reads);
         put_u64(&mut data, WRITES, self.counts.writes);
         data
     }

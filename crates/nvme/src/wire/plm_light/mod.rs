@@ -15,7 +15,8 @@ mod traffic;
 pub use counts::{COUNTS_BYTES, CountsData};
 pub use traffic::{Answered, TRAFFIC_LOG_BYTES, TRAFFIC_MAX, TrafficLog};
 
-use super::field::{get, get_u16, put, put_u16};
+use super::field::{get, get_u16, get_u64, put, put_u16, put_u64};
+use crate::QOS_CLASSES;
 
 /// The word that page and data begin with.
 pub const MAGIC: [u8; 4] = *b"PLML";
@@ -34,4 +35,15 @@ fn put_head(bytes: &mut [u8]) {
 /// Whether bytes begin as they should.
 fn is_known(bytes: &[u8]) -> bool {
     get(bytes, AT_MAGIC) == MAGIC && get_u16(bytes, AT_VERSION) == VERSION
+}
+
+/// Numbers of all classes, one behind the other from byte `at` on.
+fn get_classes(bytes: &[u8], at: usize) -> [u64; QOS_CLASSES] {
+    core::array::from_fn(|class| get_u64(bytes, at + 8 * class))
+}
+
+fn put_classes(bytes: &mut [u8], at: usize, numbers: &[u64; QOS_CLASSES]) {
+    for (class, number) in numbers.iter().enumerate() {
+        put_u64(bytes, at + 8 * class, *number);
+    }
 }

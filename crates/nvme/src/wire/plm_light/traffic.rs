@@ -1,8 +1,8 @@
 //! Log page C0h: the traffic of the last deterministic windows.
 
-use super::{is_known, put_head};
+use super::{get_classes, is_known, put_classes, put_head};
+use crate::WindowTraffic;
 use crate::wire::field::{get_u32, get_u64, put_u32, put_u64};
-use crate::{QOS_CLASSES, WindowTraffic};
 use alloc::vec::Vec;
 use units::{Duration, Instant};
 
@@ -100,7 +100,7 @@ fn decode_window(entry: &[u8; ENTRY_BYTES]) -> WindowTraffic {
     WindowTraffic {
         window: get_u64(entry, NUMBER),
         ended: Instant::from_nanos(get_u64(entry, ENDED)),
-        reads: core::array::from_fn(|class| get_u64(entry, READS + 8 * class)),
+        reads: get_classes(entry, READS),
         writes: get_u64(entry, WRITES),
     }
 }
@@ -108,8 +108,6 @@ fn decode_window(entry: &[u8; ENTRY_BYTES]) -> WindowTraffic {
 fn encode_window(entry: &mut [u8; ENTRY_BYTES], window: &WindowTraffic) {
     put_u64(entry, NUMBER, window.window);
     put_u64(entry, ENDED, window.ended.as_nanos());
-    for class in 0..QOS_CLASSES {
-        put_u64(entry, READS + 8 * class, window.reads[class]);
-    }
+    put_classes(entry, READS, &window.reads);
     put_u64(entry, WRITES, window.writes);
 }

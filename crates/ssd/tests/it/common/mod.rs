@@ -95,6 +95,17 @@ impl Host {
     }
 }
 
+/// Busy windows of 60 ms for the first of four drives, the first of them at 60 ms.
+pub fn windows_of_60_ms() -> WindowSchedule {
+    WindowSchedule {
+        busy_time_window: Duration::from_millis(60),
+        array: ArrayDescription { width: 4, parities: 1 },
+        guard: Duration::ZERO,
+        not_before: Instant::ZERO,
+        cycle_start: Instant::ZERO + Duration::from_millis(60),
+    }
+}
+
 /// Lets what is left on its way to flash arrive there, so that the maps can be checked as well.
 pub fn come_to_rest(drive: &mut Ssd) {
     for _ in 0..10_000 {
