@@ -1,6 +1,6 @@
 # The commands of the README, and what they stand on.
 
-.PHONY: demo check test install docs api lint ci python python-test python-docs
+.PHONY: demo check locks test install docs api lint ci python python-test python-docs
 
 # Where `make install` puts the command: PREFIX/bin. Its manual and its completions go below PREFIX/share.
 PREFIX ?= $(or $(CARGO_HOME),$(HOME)/.cargo)
@@ -47,11 +47,16 @@ python-docs: python
 
 # After every edit: format, lints, house rules and unit tests. Compiles with the developer's profile,
 # which is made for small changes, and not with that of the tests, which is made to run them fast.
-check:
+check: locks
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --profile dev --workspace --lib --bins --locked --quiet
 	cargo test --profile dev -p ioda-units --test it --locked --quiet
+
+# Both lock files agree with the manifests. The Python package is a workspace of its own: a dependency added here changes its lock too.
+locks:
+	cargo metadata --locked --format-version 1 > /dev/null
+	cargo metadata --locked --format-version 1 --manifest-path python/Cargo.toml > /dev/null
 
 # Every test, with the clients and in the browser too where they can be installed.
 test:
