@@ -69,7 +69,7 @@ class Policy:
     - ``sent(now, drive, opcode, lba, blocks)``: a command goes out.
     - ``answered(now, drive, opcode, lba, blocks, status, latency_ns)``: a drive has answered.
     - ``admits(now, host, kind, size_bytes) -> bool``: whether a request may begin; writes must.
-    - ``releases() -> bool``: whether what is held back may begin.
+    - ``releases(now) -> bool``: whether the first request that is held back begins.
     - ``next_deadline() -> int | None`` and ``handle_deadline(now)``: to be called at a time.
     """
 

@@ -521,8 +521,8 @@ impl Policy for OwnPolicy {
         self.ask("admits", true, told, read)
     }
 
-    fn releases(&self) -> bool {
-        self.ask("releases", true, (), yes)
+    fn releases(&mut self, now: Instant) -> bool {
+        self.ask("releases", true, (nanos(now),), yes)
     }
 
     fn next_deadline(&self) -> Instant {
