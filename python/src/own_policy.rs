@@ -3,7 +3,7 @@
 use crate::error::usage;
 use array::RequestKind;
 use array::policy::{
-    About, Answered, Asked, Attempt, DriveChanges, Failure, Hooks, Needs, Policy, PolicyKind,
+    About, Answered, Asked, Attempt, Awaited, DriveChanges, Failure, Hooks, Needs, Policy, PolicyKind,
     PolicySetup, Sent, Tally, View as ArrayView, WindowUse,
 };
 use nvme::{CollectionReport, Opcode, PlFlag, Status, Untimed};
@@ -453,7 +453,7 @@ impl Policy for OwnPolicy {
         self.ask("spare_reads", 0, (), read)
     }
 
-    fn hedge_after(&mut self, now: Instant) -> Option<Duration> {
+    fn hedge_after(&mut self, now: Instant, _: &Awaited) -> Option<Duration> {
         let read = |answer: &Bound<'_, PyAny>| {
             let delay = number::<u64>(answer, "nanoseconds, 0 or more, or None for never")?;
             Ok(delay.map(Duration::from_nanos).map(Some))

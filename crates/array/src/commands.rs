@@ -84,6 +84,13 @@ impl Commands {
         *self.records.get(id.0)
     }
 
+    /// A command that had to wait goes out now.
+    pub(crate) fn sent_at(&mut self, id: CommandId, now: Instant) -> CommandRecord {
+        let record = self.records.get_mut(id.0);
+        record.sent = now;
+        *record
+    }
+
     /// Remembers how a read is about to go out.
     pub(crate) fn note_flag(&mut self, id: CommandId, pl: PlFlag) -> ReadFlag {
         let record = self.records.get_mut(id.0);

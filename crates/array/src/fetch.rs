@@ -12,7 +12,7 @@
 //! reconstructed: whichever comes first, the answer or the reconstruction, is taken.
 
 use crate::members::MemberSet;
-use crate::policy::Failure;
+use crate::policy::{Awaited, Failure};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use nvme::{Blocked, Delays};
@@ -386,6 +386,13 @@ impl Fetch {
     /// How many reads it takes to reconstruct the `late` members while they are still awaited.
     pub(crate) fn reads_to_hedge(&self, shape: &StripeShape, late: MemberSet) -> u32 {
         shape.data.len().saturating_sub(self.coming_without(late).len())
+    }
+
+    /// What a policy is told of the reads that are out.
+    pub(crate) fn awaited(&self, shape: &StripeShape, host_waits: bool) -> Awaited {
+        let answers = self.outstanding.len();
+        let coming = (self.known | self.outstanding).len().saturating_sub(1);
+        Awaited { host_waits, answers, reads: shape.data.len().saturating_sub(coming) }
     }
 
     /// What is known, or awaited and not late.

@@ -32,6 +32,7 @@ extern crate alloc;
 mod action;
 mod array;
 mod availability;
+mod backlog;
 mod cache_config;
 mod cached_pages;
 mod commands;

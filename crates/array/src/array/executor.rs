@@ -580,6 +580,30 @@ impl<O: Observe> Array<O> {
         self.sending.make_room_in_cache(now);
     }
 
+    /// Ends what waits at the host for a drive that has failed.
+    pub(super) fn abandon_backlog(&mut self, now: Instant, drive: DriveId) {
+        let Some(backlogs) = &mut self.sending.backlogs else { return };
+        for id in backlogs.abandon(drive) {
+            let record = self.sending.commands.take(id);
+            let Purpose::Member { op, member, .. } = record.purpose else { continue };
+            if record.opcode == Opcode::Write {
+                self.end_write_of_member(now, op, member);
+                continue;
+            }
+            let mut delays = Delays::ZERO;
+            delays.add(Cause::HeldBack, now.since(record.sent));
+            let completion = Completion {
+                id,
+                status: Status::Unrecovered,
+                busy_remaining: Duration::ZERO,
+                met_collection: false,
+                held_up: false,
+                delays,
+            };
+            self.take_answer(now, &record, &completion, completion.status);
+        }
+    }
+
     /// A drive knows that nothing is in some blocks any more. Those that a chunk has left are free
     /// for another.
     pub(super) fn end_deallocation(

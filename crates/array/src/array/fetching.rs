@@ -217,7 +217,11 @@ impl<O: Observe> Array<O> {
             self.reconstruct_beside(now, op, doubted, &Delays::ZERO);
         }
         if parities > 0
-            && let Some(after) = self.sending.rules.hedge_after(now)
+            && let Some(after) = self.sending.rules.hedge_after(now, || {
+                let target = &self.stripes.ops[op];
+                let shape = target.shape(&self.stripes.places.layout);
+                target.fetch.awaited(&shape, target.is_read())
+            })
         {
             self.sending.timers.late_from(now + after, self.stripes.ops[op].serial, op);
         }
@@ -298,6 +302,9 @@ impl<O: Observe> Array<O> {
         }
         if let Purpose::Member { for_others: true, .. } = record.purpose {
             self.sending.counters.reconstruct_read_pages += u64::from(record.blocks);
+        }
+        if self.sending.waits_at_host(id, record, pl, why) {
+            return;
         }
         self.sending.send(now, id, record, pl);
     }
@@ -619,11 +626,17 @@ impl<O: Observe> Array<O> {
         if fetch.races() || !fetch.to_reconstruct().is_empty() {
             return;
         }
-        let reads = fetch.reads_to_hedge(&target.shape(&self.stripes.places.layout), late);
+        let shape = target.shape(&self.stripes.places.layout);
+        let reads = fetch.reads_to_hedge(&shape, late);
         let drives = self.stripes.places.drives(target.stripe);
         let can = self.stripes.can_reconstruct_beside(op, late);
         let view = self.sending.permits.view(&self.sending.commands, drives);
-        if !can || !self.sending.rules.policy().may_hedge(now, late.bits(), reads, &view) {
+        let rules = &mut self.sending.rules;
+        if !can || !rules.policy().may_hedge(now, late.bits(), reads, &view) {
+            let awaited = fetch.awaited(&shape, target.is_read());
+            if can && let Some(after) = rules.policy().hedge_again_after(now, &awaited) {
+                return self.sending.timers.late_from(now + after, serial, op);
+            }
             self.sending.counters.hedges_denied += 1;
             self.sending.out.emit_event(now, || Event::HedgeDenied { op, late });
             return;

@@ -36,8 +36,6 @@ use crate::requests::{PartEnded, RequestSlot, Requests};
 use crate::switch::CannotSwitch;
 use crate::timers::Computation;
 use crate::trust::Trust;
-use crate::write_cache::WriteCache;
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use constants::Constants;
 use core::ops::Range;
@@ -82,8 +80,6 @@ impl<O: Observe> Array<O> {
             },
             absent,
         );
-        let cache = rules.view().write_cache();
-        let cache = cache.map(|cache| Box::new(WriteCache::new(cache, width, page_bytes)));
         let relocates = rules.view().relocates_chunks() && layout.chunk_pages() == 1;
         let spare_blocks = if relocates { spare.end - spare.start } else { 0 };
         let permits = Permits::new(
@@ -101,7 +97,7 @@ impl<O: Observe> Array<O> {
             },
             requests: Requests::default(),
             jobs: Jobs::new(config.job_depth, config.read_repair),
-            sending: Sending::new(rules, permits, cache, width, config.data_actions),
+            sending: Sending::new(rules, permits, (width, page_bytes), config.data_actions),
             stripes: Stripes::new(layout, absent, spare.start, spare_blocks),
         };
         array.sending.emit_notices(Instant::ZERO);
@@ -150,6 +146,9 @@ impl<O: Observe> Array<O> {
     pub fn tallies(&self) -> Vec<Tally> {
         let mut tallies = self.sending.rules.view().tallies();
         tallies.extend(self.sending.rules.trust().into_iter().flat_map(Trust::tallies));
+        if let Some(backlogs) = &self.sending.backlogs {
+            tallies.push(Tally::new("commands that waited at the host", backlogs.waited()));
+        }
         tallies
     }
 
@@ -495,6 +494,7 @@ impl<O: Observe> Array<O> {
             return;
         }
         self.answered(now, &record, status);
+        self.sending.follow_backlog(now, completion.id, &record);
         if opcode == Opcode::Write {
             self.sending.end_bypass(now, &record);
             self.end_write_of_member(now, op, member);
@@ -515,6 +515,7 @@ impl<O: Observe> Array<O> {
             command: record.as_sent(),
             status,
             latency,
+            for_others: matches!(record.purpose, Purpose::Member { for_others: true, .. }),
         });
         if record.opcode == Opcode::Read && self.sending.judge(now, record, status, latency) {
             let (incomplete, parities) = self.stripes.places.incomplete();
@@ -569,6 +570,7 @@ impl<O: Observe> Array<O> {
         self.sending.note_missing(now, incomplete, parities);
         self.sending.answer_for_absent(now, self.stripes.places.availability.absent());
         self.abandon_cache(now, drive);
+        self.abandon_backlog(now, drive);
         self.begin_stripes(now);
         self.sending.refresh_deadline();
     }
@@ -720,7 +722,7 @@ impl<O: Observe> Array<O> {
         self.may_switch(policy)?;
         let about = policy.about();
         let width = self.stripes.places.layout.width();
-        self.sending.rules = Rules::of(
+        let rules = Rules::of(
             policy,
             &PolicySetup {
                 drives: width,
@@ -730,10 +732,7 @@ impl<O: Observe> Array<O> {
             },
             self.stripes.places.availability.absent(),
         );
-        let (cache, page_bytes) =
-            (self.sending.rules.view().write_cache(), self.constants.page_bytes);
-        self.sending.cache = cache.map(|cache| Box::new(WriteCache::new(cache, width, page_bytes)));
-        self.sending.timers.forget_late();
+        self.sending.set_rules(rules, (width, self.constants.page_bytes));
         let relocates = self.sending.rules.view().relocates_chunks()
             && self.stripes.places.layout.chunk_pages() == 1;
         if relocates && !self.stripes.places.relocation.can_move() {
@@ -780,6 +779,9 @@ impl<O: Observe> Array<O> {
         self.jobs.repairs.check_invariants();
         if let Some(cache) = &self.sending.cache {
             cache.check_invariants();
+        }
+        if let Some(backlogs) = &self.sending.backlogs {
+            backlogs.check_invariants();
         }
         checking::check_operations(self);
         let next = self.next_deadline();

@@ -1,6 +1,7 @@
 //! Commands in flight, and the machines that decide about them: policy, permits, timers, cache.
 
 use crate::action::{Action, DataAction};
+use crate::backlog::{Backlogs, Kind};
 use crate::commands::{CommandRecord, Commands, Purpose, ReadFlag};
 use crate::coordinate::Notice;
 use crate::counters::Counters;
@@ -25,27 +26,87 @@ pub(super) struct Sending<O: Observe> {
     pub(super) timers: Timers,
     /// The fast memory in front of the drives, if the policy has one.
     pub(super) cache: Option<Box<WriteCache>>,
+    /// What waits for drives that have enough to do, if the policy lets it wait.
+    pub(super) backlogs: Option<Box<Backlogs>>,
     pub(super) counters: Counters,
     pub(super) out: Outbox<O>,
 }
 
 impl<O: Observe> Sending<O> {
-    /// Nothing is out yet.
+    /// Nothing is out yet. `drives` is their number, and the bytes of a page.
     pub(super) fn new(
         rules: Rules,
         permits: Permits,
-        cache: Option<Box<WriteCache>>,
-        width: u32,
+        drives: (u32, u64),
         data_actions: bool,
     ) -> Self {
+        let (width, _) = drives;
+        let (cache, backlogs) = Self::waiting_places(&rules, drives);
         Self {
             rules,
             permits,
             commands: Commands::new(width),
             timers: Timers::new(),
             cache,
+            backlogs,
             counters: Counters::new(width as usize),
             out: Outbox::new(data_actions),
+        }
+    }
+
+    /// Goes on under other rules, with nothing out.
+    pub(super) fn set_rules(&mut self, rules: Rules, drives: (u32, u64)) {
+        (self.cache, self.backlogs) = Self::waiting_places(&rules, drives);
+        self.rules = rules;
+        self.timers.forget_late();
+    }
+
+    /// Where commands wait under these rules: the write cache and the backlogs, empty.
+    fn waiting_places(
+        rules: &Rules,
+        (width, page_bytes): (u32, u64),
+    ) -> (Option<Box<WriteCache>>, Option<Box<Backlogs>>) {
+        let (cache, most_blocks) = (rules.view().write_cache(), rules.view().most_in_flight());
+        (
+            cache.map(|cache| Box::new(WriteCache::new(cache, width, page_bytes))),
+            most_blocks.map(|most_blocks| Box::new(Backlogs::new(width, most_blocks))),
+        )
+    }
+
+    /// Whether a command has to wait until its drive has less to do.
+    #[inline]
+    pub(super) fn waits_at_host(
+        &mut self,
+        id: CommandId,
+        record: &CommandRecord,
+        pl: PlFlag,
+        why: Why,
+    ) -> bool {
+        let Some(backlogs) = &mut self.backlogs else { return false };
+        let kind = match (record.opcode, pl, why) {
+            (Opcode::Write, ..) => Kind::Write,
+            (Opcode::Read, PlFlag::Off, Why::Parity) => Kind::ParityRead,
+            _ => return false,
+        };
+        backlogs.holds(record.drive, kind, id, record.blocks)
+    }
+
+    /// A drive has answered a command: sends what waited for it.
+    #[inline]
+    pub(super) fn follow_backlog(
+        &mut self,
+        now: Instant,
+        answered: CommandId,
+        record: &CommandRecord,
+    ) {
+        let Some(backlogs) = &mut self.backlogs else { return };
+        let CommandRecord { drive, opcode, blocks, sent, .. } = *record;
+        let kind = backlogs.answered(drive, answered, opcode, blocks, now.since(sent));
+        let Some(kind) = kind else { return };
+        while let Some(id) = self.backlogs.as_mut().and_then(|backlogs| backlogs.next(drive, kind))
+        {
+            let record = self.commands.sent_at(id, now);
+            self.send(now, id, &record, PlFlag::Off);
         }
     }
 

@@ -6,7 +6,7 @@ use units::Ratio;
 const READ: u64 = 10_000;
 /// Reads that the budget can save up: enough for the hedges of one moment, not for those of a
 /// second.
-const SAVED_READS: u64 = 128;
+pub(super) const SAVED_READS: u64 = 128;
 
 /// Tokens that reads earn and hedges cost (the shape of gRPC's retry throttling): hedges send at
 /// most a given share of all reads, over any stretch of time but for what was saved up. A hedge
@@ -24,6 +24,11 @@ impl Budget {
     /// A budget of `share` of all reads; begins half full.
     pub(super) fn new(share: Ratio) -> Self {
         Self { earned: share.of(READ), parts: SAVED_READS * READ / 2 }
+    }
+
+    /// Reads that are saved up, rounded down.
+    pub(super) const fn saved_reads(&self) -> u64 {
+        self.parts / READ
     }
 
     /// A read was answered.

@@ -1,7 +1,7 @@
 //! Which questions a policy answers, so that the others cost nothing.
 
 use super::{
-    Answered, Asked, Attempt, Correspondence, Policy, PolicyKind, PolicySetup, Sent, View,
+    Answered, Asked, Attempt, Awaited, Correspondence, Policy, PolicyKind, PolicySetup, Sent, View,
 };
 use crate::event::Why;
 use crate::members::MemberSet;
@@ -9,7 +9,7 @@ use crate::trust::{Advice, Trust};
 use alloc::boxed::Box;
 use core::ops::BitOr;
 use nvme::PlFlag;
-use units::{DriveId, Instant, Lba};
+use units::{DriveId, Duration, Instant, Lba};
 
 /// The questions of [`Policy`] that are asked for every request or command, as a set. The others
 /// are asked only where it matters, and need no mark.
@@ -161,8 +161,16 @@ impl Rules {
         if self.hooks.has(Hooks::SPARE_READS) { self.policy.spare_reads() } else { 0 }
     }
 
-    pub(crate) fn hedge_after(&mut self, now: Instant) -> Option<units::Duration> {
-        if self.hooks.has(Hooks::HEDGE_AFTER) { self.policy.hedge_after(now) } else { None }
+    #[inline]
+    pub(crate) fn hedge_after(
+        &mut self,
+        now: Instant,
+        awaited: impl FnOnce() -> Awaited,
+    ) -> Option<Duration> {
+        match self.hooks.has(Hooks::HEDGE_AFTER) {
+            true => self.policy.hedge_after(now, &awaited()),
+            false => None,
+        }
     }
 
     #[inline]
@@ -213,7 +221,6 @@ mod tests {
     use crate::policy::{PolicyKind, PolicySettings, PolicySetup};
     use crate::request::RequestKind;
     use nvme::{Opcode, Status};
-    use units::Duration;
 
     /// A policy that leaves a hook out would answer as by default if it were asked all the same.
     #[test]
@@ -234,6 +241,7 @@ mod tests {
             let hooks = policy.hooks();
             let lacks = |hook| !hooks.has(hook);
             let now = Instant::ZERO + Duration::from_millis(1);
+            let awaited = Awaited { host_waits: true, answers: 1, reads: 3 };
             for page in 0..2_000 {
                 let command =
                     Sent { drive: DriveId(0), opcode: Opcode::Read, lba: Lba(page), blocks: 1 };
@@ -242,14 +250,14 @@ mod tests {
                     assert_eq!(attempt, Attempt::Send(PlFlag::Off), "{kind:?}");
                 }
                 assert!(!lacks(Hooks::SPARE_READS) || policy.spare_reads() == 0, "{kind:?}");
-                assert!(!lacks(Hooks::HEDGE_AFTER) || policy.hedge_after(now).is_none());
+                assert!(!lacks(Hooks::HEDGE_AFTER) || policy.hedge_after(now, &awaited).is_none());
                 let asked = Asked { host: 0, kind: RequestKind::Read, size_bytes: 4096 };
                 assert!(!lacks(Hooks::ADMITS) || policy.admits(now, &asked), "{kind:?}");
                 assert!(!lacks(Hooks::DEADLINE) || policy.next_deadline() == Instant::NEVER);
                 assert!(!lacks(Hooks::COORDINATED) || policy.coordinator().is_none());
                 policy.sent(now, &command);
                 let (status, latency) = (Status::Success, Duration::from_micros(100));
-                policy.answered(now, &Answered { command, status, latency });
+                policy.answered(now, &Answered { command, status, latency, for_others: false });
             }
         }
     }

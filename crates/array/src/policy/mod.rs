@@ -22,8 +22,8 @@ pub use registry::plm_light::{
     AllocationConfig, BaseRule, CoordinatorPlace, PlmLightSettings, Plmlc, QosClass,
 };
 pub use settings::{
-    DriveProfile, HedgeSettings, ParityReads, PolicySettings, QuietReads, QuietSettings,
-    SitOutSettings, WriteCacheSettings,
+    AttentiveSettings, DriveProfile, HedgeSettings, ParityReads, PolicySettings, QuietReads,
+    QuietSettings, SitOutSettings, WriteCacheSettings,
 };
 
 use crate::cache_config::WriteCacheConfig;
@@ -105,6 +105,19 @@ pub struct Answered {
     pub status: Status,
     /// Time since it was sent.
     pub latency: Duration,
+    /// Whether it is a read that serves only to reconstruct others.
+    pub for_others: bool,
+}
+
+/// A stripe operation whose reads are out, as a policy is asked when to hedge it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Awaited {
+    /// Whether a read of the host waits for it, and not a write that needs pages for its parity.
+    pub host_waits: bool,
+    /// Answers that it waits for.
+    pub answers: u32,
+    /// Reads that it takes to reconstruct one of the members, if the others answer.
+    pub reads: u32,
 }
 
 /// Something that a policy has counted.
@@ -194,7 +207,13 @@ pub trait Policy: Send {
 
     /// After how long without an answer from one of its drives a stripe operation begins to
     /// reconstruct what is missing, while it goes on waiting; none for never.
-    fn hedge_after(&mut self, _now: Instant) -> Option<Duration> {
+    fn hedge_after(&mut self, _now: Instant, _awaited: &Awaited) -> Option<Duration> {
+        None
+    }
+
+    /// After how much longer a stripe operation that [`Policy::may_hedge`] has refused is asked
+    /// again; none for never.
+    fn hedge_again_after(&mut self, _now: Instant, _awaited: &Awaited) -> Option<Duration> {
         None
     }
 
@@ -257,6 +276,13 @@ pub trait Policy: Send {
     /// Returns whether the first request that is held back begins now. Asked again for each.
     fn releases(&mut self, _now: Instant) -> bool {
         true
+    }
+
+    /// Most blocks of writes that a drive with a write buffer has at a time, and likewise of reads for
+    /// parity, while more of them wait at the host; `None` if all go to their drives at once. Asked
+    /// once.
+    fn most_in_flight(&self) -> Option<u32> {
+        None
     }
 
     /// The write cache in front of the drives; none if writes do not wait in one. Asked once.

@@ -8,6 +8,8 @@ use units::{Duration, Ratio};
 const PARTS: u64 = 16;
 /// Octaves of nanoseconds.
 const OCTAVES: u64 = 64;
+/// Buckets of latencies.
+pub(super) const BUCKETS: usize = (OCTAVES * PARTS) as usize;
 /// Latencies after which those before count half.
 const MEMORY: u32 = 4096;
 /// Latencies from one look at the quantile to the next, and before the first.
@@ -29,7 +31,7 @@ impl<const N: usize> RunningQuantiles<N> {
     pub(super) fn new(quantiles: [Ratio; N]) -> Self {
         Self {
             quantiles,
-            counts: vec![0; (OCTAVES * PARTS) as usize],
+            counts: vec![0; BUCKETS],
             total: 0,
             until_look: STEP,
             until_halved: MEMORY,
@@ -74,7 +76,7 @@ impl<const N: usize> RunningQuantiles<N> {
 }
 
 /// The bucket of a latency: its octave and the sixteenth of it.
-fn bucket(nanos: u64) -> usize {
+pub(super) fn bucket(nanos: u64) -> usize {
     if nanos < PARTS {
         return nanos as usize;
     }
@@ -84,7 +86,7 @@ fn bucket(nanos: u64) -> usize {
 }
 
 /// The first latency beyond a bucket.
-fn upper_end(bucket: usize) -> u64 {
+pub(super) fn upper_end(bucket: usize) -> u64 {
     let next = bucket as u64 + 1;
     if next < PARTS * 2 {
         return next;

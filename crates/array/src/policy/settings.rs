@@ -80,6 +80,22 @@ impl Default for SitOutSettings {
     }
 }
 
+/// What `attentive` may spend.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AttentiveSettings {
+    /// Most reads that hedges send, as a share of all others.
+    pub extra_reads: Ratio,
+    /// Most blocks of writes that a drive with a write buffer has at a time, and likewise of reads for
+    /// parity, while more of them wait at the host. Half of the writes that Linux's Kyber allows.
+    pub most_in_flight: u32,
+}
+
+impl Default for AttentiveSettings {
+    fn default() -> Self {
+        Self { extra_reads: Ratio::from_percent(10), most_in_flight: 64 }
+    }
+}
+
 /// Settings of all policies that have any; each reads its own.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PolicySettings {
@@ -93,6 +109,8 @@ pub struct PolicySettings {
     pub spare_reads: u32,
     /// When a drive sits out, under `sit-out`.
     pub sit_out: SitOutSettings,
+    /// What extra reads there are, and what waits at the host, under `attentive`.
+    pub attentive: AttentiveSettings,
     /// The longest predicted wait of a read that is sent, under `mittos`. Ours: longer than reads
     /// take on flash that is not collecting.
     pub objective: Duration,
@@ -117,6 +135,7 @@ impl Default for PolicySettings {
             hedge: HedgeSettings::default(),
             spare_reads: 1,
             sit_out: SitOutSettings::default(),
+            attentive: AttentiveSettings::default(),
             objective: Duration::from_millis(1),
             write_cache: WriteCacheSettings::default(),
             finds_late_drives: true,

@@ -6,8 +6,8 @@
 
 use crate::faulty::{Faults, Host, PAGE};
 use ioda_array::policy::{
-    About, Attempt, DriveChanges, HedgeSettings, Needs, Policy, PolicyKind, PolicySettings,
-    SitOutSettings, View, WindowUse, WriteCacheSettings,
+    About, Attempt, Awaited, DriveChanges, HedgeSettings, Needs, Policy, PolicyKind,
+    PolicySettings, SitOutSettings, View, WindowUse, WriteCacheSettings,
 };
 use ioda_array::{
     Config, Coordination, Layout, Level, Role, SynchronizedConfig, TokenConfig, WindowConfig,
@@ -62,7 +62,7 @@ impl Policy for Wild {
         self.0.clone().below(2) as u32
     }
 
-    fn hedge_after(&mut self, _: Instant) -> Option<Duration> {
+    fn hedge_after(&mut self, _: Instant, _: &Awaited) -> Option<Duration> {
         Some(Duration::from_nanos(self.0.below(1_000)))
     }
 

@@ -641,3 +641,67 @@ fn commodity_drives_hear_nothing_whatever_coordinates_them() {
         assert_eq!(asked > 0, asks, "{coordination:?}");
     }
 }
+
+/// A host whose drives take in a write sooner than they read.
+fn buffered(policy: &str) -> Script {
+    let mut s = warm(Level::Raid5, 4, policy);
+    for _ in 0..64 {
+        s.request(RequestKind::Write, 0, 3);
+        s.now += Duration::from_micros(10);
+        for drive in 0..4 {
+            s.ok(drive);
+        }
+    }
+    s.log.clear();
+    s
+}
+
+/// Writes whole stripes, of which each drive gets a page.
+fn write_stripes(s: &mut Script, stripes: u64) {
+    s.request(RequestKind::Write, 0, 3 * stripes);
+}
+
+/// Answers everything.
+fn finish(s: &mut Script) {
+    while s.array.requests_in_flight() > 0 {
+        match s.out.first() {
+            Some(&(DriveId(drive), ..)) => s.ok(drive),
+            None => s.compute(),
+        }
+    }
+    s.array.check_invariants();
+}
+
+#[test]
+fn attentive_lets_writes_wait_at_the_host_and_reads_pass_them() {
+    let mut s = buffered("attentive");
+    write_stripes(&mut s, 100);
+    let out = |s: &Script, drive| s.out.iter().filter(|out| out.0.0 == drive).count();
+    assert_eq!((out(&s, 0), out(&s, 3)), (64, 64));
+    s.log.clear();
+    s.request(READ, 600, 1);
+    assert_eq!(s.log.len(), 3, "{}", s.log);
+    finish(&mut s);
+    let waited = s.array.tallies().iter().map(|tally| tally.count).sum::<u64>();
+    assert_eq!(waited, 4 * 36);
+}
+
+#[test]
+fn what_waits_at_the_host_for_a_drive_that_fails_is_over() {
+    let mut s = buffered("attentive");
+    write_stripes(&mut s, 100);
+    s.array.fail_drive(s.now, DriveId(2));
+    s.collect();
+    finish(&mut s);
+}
+
+#[test]
+fn reads_for_parity_that_wait_for_a_drive_that_fails_are_over() {
+    let mut s = buffered("attentive");
+    for stripe in 0..100 {
+        s.request(RequestKind::Write, 3 * stripe, 1);
+    }
+    s.array.fail_drive(s.now, DriveId(2));
+    s.collect();
+    finish(&mut s);
+}

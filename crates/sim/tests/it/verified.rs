@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::random::random_plan;
-use array::policy::{About, Attempt, DriveChanges, Needs, Policy, PolicyKind, View, WindowUse};
+use array::policy::{
+    About, Attempt, Awaited, DriveChanges, Needs, Policy, PolicyKind, View, WindowUse,
+};
 use array::{Level, WriteCacheCounters};
 use ioda_sim::{Plan, RunProgress, RunResult, prepare_drives, run};
 use nvme::{PlFlag, Untimed};
@@ -87,7 +89,7 @@ impl Policy for InTurn {
         DriveId(copy.cycle().nth(self.reads as usize % 8).unwrap())
     }
 
-    fn hedge_after(&mut self, _: Instant) -> Option<Duration> {
+    fn hedge_after(&mut self, _: Instant, _: &Awaited) -> Option<Duration> {
         self.reads += 1;
         Some(Duration::from_micros(u64::from(self.reads % 4 * 50)))
     }

@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use crate::values::quantity::{OnOff, Percent, Span, Text};
 use crate::values::words::{Base, Flagged, Parity};
 use array::policy::{
-    AllocationConfig, HedgeSettings, PlmLightSettings, PolicySettings, QuietSettings,
-    SitOutSettings,
+    AllocationConfig, AttentiveSettings, HedgeSettings, PlmLightSettings, PolicySettings,
+    QuietSettings, SitOutSettings,
 };
 use clap::Args;
 use schemars::JsonSchema;
@@ -52,6 +52,13 @@ pub struct PolicyOptions {
     /// sit-out: for how long a drive is not read [default: 1s]
     #[arg(long, value_name = "TIME")]
     pub sit_out_period: Option<Text<Span>>,
+    /// attentive: most reads that hedges send, as a share of all others [default: 10%]
+    #[arg(long, value_name = "PERCENT")]
+    pub attentive_extra_reads: Option<Text<Percent>>,
+    /// attentive: blocks of writes that a drive with a write buffer has at a time, 1 or more; the
+    /// others wait at the host, and reads pass them [default: 64]
+    #[arg(long, value_name = "N")]
+    pub attentive_in_flight: Option<u32>,
     /// mittos: the longest predicted wait with which a read is sent [default: 1ms]
     #[arg(long, value_name = "TIME")]
     pub objective: Option<Text<Span>>,
@@ -145,6 +152,12 @@ impl PolicyOptions {
                 looks: self.sit_out_looks.unwrap_or(default.sit_out.looks),
                 period: span(&self.sit_out_period, default.sit_out.period),
             },
+            attentive: AttentiveSettings {
+                extra_reads: share(&self.attentive_extra_reads, default.attentive.extra_reads),
+                most_in_flight: self
+                    .attentive_in_flight
+                    .unwrap_or(default.attentive.most_in_flight),
+            },
             iod3_parity_reads: self
                 .iod3_parity_reads
                 .as_ref()
@@ -168,6 +181,7 @@ impl PolicyOptions {
             ("--sit-out-looks", settings.sit_out.looks == 0, "at least 1"),
             ("--sit-out-interval", settings.sit_out.interval.is_zero(), "at least 1ns"),
             ("--plm-window", settings.plm_light.deterministic_window.is_zero(), "at least 1ns"),
+            ("--attentive-in-flight", settings.attentive.most_in_flight == 0, "at least 1"),
             ("--spare-reads", settings.spare_reads == 0, "at least 1"),
         ];
         match least_one.into_iter().find(|(_, is_none, _)| *is_none) {

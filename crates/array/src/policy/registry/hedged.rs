@@ -12,7 +12,8 @@
 use crate::policy::budget::Budget;
 use crate::policy::quantile::RunningQuantiles;
 use crate::policy::{
-    About, Answered, DriveChanges, HedgeSettings, Hooks, Needs, Policy, PolicyKind, View, WindowUse,
+    About, Answered, Awaited, DriveChanges, HedgeSettings, Hooks, Needs, Policy, PolicyKind, View,
+    WindowUse,
 };
 use alloc::boxed::Box;
 use nvme::{Opcode, Untimed};
@@ -82,7 +83,7 @@ impl Policy for Hedged {
         Hooks::HEDGE_AFTER | Hooks::ANSWERED
     }
 
-    fn hedge_after(&mut self, _: Instant) -> Option<Duration> {
+    fn hedge_after(&mut self, _: Instant, _: &Awaited) -> Option<Duration> {
         let [_, _, quantile] = self.latencies.values()?;
         Some(self.fixed.unwrap_or(quantile))
     }

@@ -1,5 +1,6 @@
 //! Which policies are there? A new one is a file here, and two lines below.
 
+mod attentive;
 mod base;
 mod degraded;
 mod first_k;
@@ -68,6 +69,7 @@ impl PolicyKind {
         hedged::HEDGED_QUANTILE,
         first_k::FIRST_K,
         sit_out::SIT_OUT,
+        attentive::ATTENTIVE,
         least_outstanding::LEAST_OUTSTANDING,
         latency_weighted::LATENCY_WEIGHTED,
         write_caching::RAILS,

@@ -1,0 +1,219 @@
+//! Attentive: what an array can do about slow reads that knows only when its drives answer.
+//!
+//! Writes and reads for parity wait at the host while a drive with a write buffer has enough to do,
+//! and reads of the host pass them ([`crate::backlog`]). A read that is late is reconstructed as well, and what
+//! comes first is taken. It is late as soon as a share of extra reads allows: where a
+//! reconstruction takes one read, because the others are awaited anyway, it costs less. The delay
+//! is learnt from the drives' answers. It grows while extra reads are scarce, so that some are left
+//! for the latest.
+//!
+//! Needs nothing from the drives. Costs extra reads up to its share, and a write that waits for a
+//! busy drive waits at the host. What it cannot know: the die that a page is on. So it cannot tell
+//! before a read is sent that this one will meet a program or an erase.
+
+use crate::policy::budget::{Budget, SAVED_READS};
+use crate::policy::quantile::{BUCKETS, bucket, upper_end};
+use crate::policy::{
+    About, Answered, AttentiveSettings, Awaited, DriveChanges, Hooks, Needs, Policy, PolicyKind,
+    PolicySetup, View, WindowUse,
+};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use nvme::{Opcode, Untimed};
+use units::{Duration, Instant};
+
+/// The policy.
+pub(super) const ATTENTIVE: PolicyKind = PolicyKind::new(&About {
+    name: "attentive",
+    label: "Attentive",
+    summary: "writes wait at the host for busy drives; late reads are reconstructed, at a price",
+    source: "ours",
+    drive_changes: DriveChanges::Nothing,
+    windows: WindowUse::None,
+    untimed: Untimed::Nothing,
+    needs: Needs::Nothing,
+    build: &|setup| Box::new(Attentive::new(setup)),
+});
+
+/// Reads after which the delays are computed again.
+const STEP: u32 = 1024;
+/// Reads after which those before count half.
+const MEMORY: u64 = 8192;
+/// Operations that wait for this many answers or more are of one class.
+const MOST_ANSWERS: usize = 16;
+/// Delays: for a budget with much saved, with less, and with almost nothing. Each spends a third of
+/// what the one before it does.
+const DELAYS: usize = 3;
+
+/// Bits of a share of reads.
+const SHARE_BITS: u32 = 30;
+
+/// Operations that are alike in what a hedge costs and in how often they are late.
+#[derive(Clone, Copy, Debug, Default)]
+struct Class {
+    operations: u32,
+    /// Reads of a hedge.
+    reads: u32,
+}
+
+/// Operations that are hedged by the same delays.
+#[derive(Clone, Debug)]
+struct Group {
+    /// By the number of answers that they wait for.
+    classes: [Class; MOST_ANSWERS],
+    delays: [Option<Duration>; DELAYS],
+}
+
+impl Group {
+    const EMPTY: Self =
+        Self { classes: [Class { operations: 0, reads: 0 }; MOST_ANSWERS], delays: [None; DELAYS] };
+
+    fn note(&mut self, awaited: &Awaited) {
+        let class = &mut self.classes[(awaited.answers as usize).clamp(1, MOST_ANSWERS) - 1];
+        class.operations += 1;
+        class.reads = awaited.reads;
+    }
+
+    fn operations(&self) -> u64 {
+        self.classes.iter().map(|class| u64::from(class.operations)).sum()
+    }
+
+    /// Expected reads of hedges if a share `in_time` of all reads is answered before the delay.
+    fn hedge_reads(&self, in_time: u64) -> u64 {
+        let mut all_in_time = 1 << SHARE_BITS;
+        let reads = self.classes.iter().map(|class| {
+            all_in_time = (all_in_time * in_time) >> SHARE_BITS;
+            let late = (1 << SHARE_BITS) - all_in_time;
+            (u64::from(class.operations) * u64::from(class.reads) * late) >> SHARE_BITS
+        });
+        reads.sum()
+    }
+
+    /// The shortest delays that spend no more reads than `allowed`, a third and a ninth of it.
+    /// `counts` are the latencies of `total` reads.
+    fn solve(&mut self, counts: &[u32], total: u64, allowed: u64) {
+        let mut shares = [allowed, allowed / 3, allowed / 9].into_iter().zip(0..).peekable();
+        let mut in_time = 0;
+        self.delays = [None; DELAYS];
+        for (index, &count) in counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
+            in_time += u64::from(count);
+            let reads = self.hedge_reads((in_time << SHARE_BITS) / total);
+            while let Some((_, delay)) = shares.next_if(|&(allowed, _)| reads <= allowed) {
+                self.delays[delay] = Some(Duration::from_nanos(upper_end(index)));
+            }
+        }
+    }
+
+    fn halve(&mut self) {
+        for class in &mut self.classes {
+            class.operations /= 2;
+        }
+    }
+}
+
+struct Attentive {
+    settings: AttentiveSettings,
+    budget: Budget,
+    /// Latencies of reads by their buckets, without those that serve only to reconstruct.
+    counts: Vec<u32>,
+    total: u64,
+    until_solved: u32,
+    /// Reads of the host.
+    host: Group,
+    /// Reads that writes need.
+    parity: Group,
+}
+
+impl Attentive {
+    fn new(setup: &PolicySetup<'_>) -> Self {
+        let settings = setup.settings.attentive;
+        Self {
+            settings,
+            budget: Budget::new(settings.extra_reads),
+            counts: vec![0; BUCKETS],
+            total: 0,
+            until_solved: STEP,
+            host: Group::EMPTY,
+            parity: Group::EMPTY,
+        }
+    }
+
+    /// Which delay the budget can afford.
+    fn thrift(&self) -> usize {
+        let saved = self.budget.saved_reads();
+        match (saved * 2 >= SAVED_READS, saved * 6 >= SAVED_READS) {
+            (true, _) => 0,
+            (_, true) => 1,
+            _ => 2,
+        }
+    }
+
+    fn solve(&mut self) {
+        let allowed = self.settings.extra_reads.of(self.total);
+        // What a write waits for is half reads and half writes at best: a quarter will do.
+        let (host, parity) = (self.host.operations(), self.parity.operations());
+        let for_parity = (allowed * parity / (host + parity).max(1)).min(allowed / 4);
+        self.host.solve(&self.counts, self.total, allowed - for_parity);
+        self.parity.solve(&self.counts, self.total, for_parity);
+        if self.total < MEMORY {
+            return;
+        }
+        self.total = 0;
+        for count in &mut self.counts {
+            *count /= 2;
+            self.total += u64::from(*count);
+        }
+        self.host.halve();
+        self.parity.halve();
+    }
+}
+
+impl Policy for Attentive {
+    fn hooks(&self) -> Hooks {
+        Hooks::HEDGE_AFTER | Hooks::ANSWERED
+    }
+
+    fn most_in_flight(&self) -> Option<u32> {
+        Some(self.settings.most_in_flight)
+    }
+
+    fn hedge_after(&mut self, _: Instant, awaited: &Awaited) -> Option<Duration> {
+        let thrift = self.thrift();
+        let group = if awaited.host_waits { &mut self.host } else { &mut self.parity };
+        group.note(awaited);
+        group.delays[thrift]
+    }
+
+    fn hedge_again_after(&mut self, _: Instant, awaited: &Awaited) -> Option<Duration> {
+        let group = if awaited.host_waits { &self.host } else { &self.parity };
+        group.delays[DELAYS - 1]
+    }
+
+    fn may_hedge(&mut self, _: Instant, _: u64, reads: u32, _: &View<'_>) -> bool {
+        self.budget.spend(reads)
+    }
+
+    fn hedge_ended(&mut self, reads: u32, won: bool) {
+        if won {
+            self.budget.won(reads);
+        }
+    }
+
+    fn answered(&mut self, _: Instant, answer: &Answered) {
+        if answer.command.opcode != Opcode::Read || answer.for_others {
+            return;
+        }
+        self.budget.earn();
+        self.counts[bucket(answer.latency.as_nanos())] += 1;
+        self.total += 1;
+        self.until_solved -= 1;
+        if self.until_solved == 0 {
+            self.until_solved = STEP;
+            self.solve();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

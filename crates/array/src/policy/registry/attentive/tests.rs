@@ -1,0 +1,135 @@
+//! Tests of delays and budgets.
+
+use super::*;
+use crate::coordinate::Coordinator;
+use crate::drive_queues::Queues;
+use crate::members::MemberSet;
+use crate::policy::{PolicySettings, Sent};
+use nvme::Status;
+use units::{DriveId, Lba};
+
+fn policy() -> Attentive {
+    let settings = PolicySettings::default();
+    let reconstruct_compute = Duration::ZERO;
+    Attentive::new(&PolicySetup {
+        drives: 4,
+        parities: 1,
+        reconstruct_compute,
+        settings: &settings,
+    })
+}
+
+fn answer(policy: &mut Attentive, micros: u64, for_others: bool) {
+    let command = Sent { drive: DriveId(0), opcode: Opcode::Read, lba: Lba(0), blocks: 1 };
+    let (status, latency) = (Status::Success, Duration::from_micros(micros));
+    policy.answered(Instant::ZERO, &Answered { command, status, latency, for_others });
+}
+
+/// One in a hundred reads takes 1000 µs, and one in ten 300 µs.
+fn micros(index: u32) -> u64 {
+    match index {
+        _ if index.is_multiple_of(100) => 1000,
+        _ if index.is_multiple_of(10) => 300,
+        _ => 100,
+    }
+}
+
+const SINGLE: Awaited = Awaited { host_waits: true, answers: 1, reads: 3 };
+const WHOLE: Awaited = Awaited { host_waits: true, answers: 3, reads: 1 };
+
+fn learn(policy: &mut Attentive, awaited: &Awaited, reads: u32) {
+    for index in 0..reads {
+        policy.hedge_after(Instant::ZERO, awaited);
+        answer(policy, micros(index), false);
+    }
+}
+
+fn delay(policy: &mut Attentive, awaited: &Awaited) -> u64 {
+    policy.hedge_after(Instant::ZERO, awaited).unwrap().as_nanos() / 1000
+}
+
+#[test]
+fn it_waits_until_it_knows_how_long_reads_take() {
+    let mut policy = policy();
+    learn(&mut policy, &SINGLE, STEP - 1);
+    assert_eq!(policy.hedge_after(Instant::ZERO, &SINGLE), None);
+    answer(&mut policy, 100, false);
+    assert!(policy.hedge_after(Instant::ZERO, &SINGLE).is_some());
+}
+
+#[test]
+fn a_hedge_that_takes_one_read_is_sent_sooner() {
+    // A tenth of the reads is later than 100 µs. A hedge of three reads for each would be 30 %.
+    let mut single = policy();
+    learn(&mut single, &SINGLE, 5_000);
+    assert!((300..=320).contains(&delay(&mut single, &SINGLE)));
+    let mut whole = policy();
+    for index in 0..15_000 {
+        if index % 3 == 0 {
+            whole.hedge_after(Instant::ZERO, &WHOLE);
+        }
+        answer(&mut whole, micros(index), false);
+    }
+    assert!((100..=107).contains(&delay(&mut whole, &WHOLE)));
+}
+
+#[test]
+fn a_budget_that_is_nearly_spent_is_left_for_the_latest() {
+    let mut policy = policy();
+    learn(&mut policy, &SINGLE, 5_000);
+    let usual = delay(&mut policy, &SINGLE);
+    let queues = Queues::new(4);
+    let view = View {
+        coordinator: &Coordinator::Free,
+        queues: &queues,
+        stripe: 0b1111,
+        missing: MemberSet::EMPTY,
+    };
+    while policy.budget.saved_reads() * 6 >= SAVED_READS {
+        assert!(policy.may_hedge(Instant::ZERO, 1, 3, &view));
+    }
+    let thrifty = delay(&mut policy, &SINGLE);
+    assert!(thrifty > 900 && usual < 400, "{usual}, {thrifty}");
+}
+
+#[test]
+fn reads_of_hedges_teach_nothing() {
+    let mut policy = policy();
+    learn(&mut policy, &SINGLE, 5_000);
+    let before = delay(&mut policy, &SINGLE);
+    for _ in 0..20_000 {
+        answer(&mut policy, 50_000, true);
+    }
+    assert_eq!(delay(&mut policy, &SINGLE), before);
+}
+
+#[test]
+fn it_follows_a_load_that_changes() {
+    let mut policy = policy();
+    learn(&mut policy, &SINGLE, 5_000);
+    for index in 0..40_000 {
+        policy.hedge_after(Instant::ZERO, &SINGLE);
+        answer(&mut policy, micros(index) * 4, false);
+    }
+    assert!((1200..=1280).contains(&delay(&mut policy, &SINGLE)));
+}
+
+#[test]
+fn writes_spend_a_quarter_at_most() {
+    let mut policy = policy();
+    let parity = Awaited { host_waits: false, answers: 2, reads: 2 };
+    for index in 0..20_000 {
+        policy.hedge_after(Instant::ZERO, if index % 10 == 0 { &SINGLE } else { &parity });
+        answer(&mut policy, micros(index), false);
+    }
+    let total = policy.total;
+    let allowed = policy.settings.extra_reads.of(total);
+    for (group, most) in [(&policy.parity, allowed / 4), (&policy.host, allowed)] {
+        let delay = group.delays[0].unwrap();
+        let later = policy.counts.iter().enumerate();
+        let later = later.filter(|&(index, _)| upper_end(index) > delay.as_nanos());
+        let late = later.map(|(_, &count)| u64::from(count)).sum::<u64>();
+        let reads = group.hedge_reads(((total - late) << SHARE_BITS) / total);
+        assert!(reads <= most, "{reads} of {most}");
+    }
+}
