@@ -7,8 +7,7 @@
 //!
 //! That holds for drives with a write buffer, which lose nothing: from the buffer they keep all
 //! their dies busy. A drive without one is as busy as what it was sent, and is sent all at once. A
-//! drive has shown a buffer when the quickest tenth of its writes took at most half as long as the
-//! quickest tenth of its reads.
+//! write that takes less time than flash needs for a program has shown a buffer.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -16,8 +15,9 @@ use alloc::vec::Vec;
 use nvme::{CommandId, Opcode};
 use units::{DriveId, Duration};
 
-/// Answers that show how quick a drive is.
-const ENOUGH: u32 = 64;
+/// Less than any flash takes for a program: Z-NAND, the fastest kind, needs 100 µs (Cheong et al., ISSCC
+/// 2018).
+const PROGRAM: Duration = Duration::from_micros(50);
 
 /// What waits in a line of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,39 +34,11 @@ struct Line {
     out_blocks: u32,
 }
 
-/// The latency that the quickest tenth of all answers stays below. It follows them: an answer below
-/// takes it down by nine parts, and one above takes it up by one.
-#[derive(Clone, Copy, Debug, Default)]
-struct QuickestTenth {
-    nanos: u64,
-    answers: u32,
-}
-
-impl QuickestTenth {
-    fn note(&mut self, latency: Duration) {
-        let nanos = latency.as_nanos();
-        let part = 1 + self.nanos / if self.answers < ENOUGH { 32 } else { 256 };
-        self.nanos = match () {
-            () if self.answers == 0 => nanos,
-            () if nanos < self.nanos => self.nanos.saturating_sub(9 * part),
-            () => self.nanos + part,
-        };
-        self.answers = self.answers.saturating_add(1);
-    }
-
-    /// The latency, once there were enough answers.
-    fn nanos(&self) -> Option<u64> {
-        (self.answers >= ENOUGH).then_some(self.nanos)
-    }
-}
-
-/// What waits for one drive, and what its answers have shown.
+/// What waits for one drive.
 #[derive(Clone, Debug, Default)]
 struct Backlog {
     lines: [Line; 2],
-    writes: QuickestTenth,
-    reads: QuickestTenth,
-    /// The drive has shown a write buffer. That it fills up does not take it away.
+    /// The drive has shown a write buffer.
     has_buffer: bool,
 }
 
@@ -74,17 +46,6 @@ impl Backlog {
     fn has_room(&self, kind: Kind, blocks: u32, most_blocks: u32) -> bool {
         let out = self.lines[kind as usize].out_blocks;
         out == 0 || out.saturating_add(blocks) <= most_blocks || !self.has_buffer
-    }
-
-    fn note(&mut self, opcode: Opcode, latency: Duration) {
-        match opcode {
-            Opcode::Read => self.reads.note(latency),
-            Opcode::Write => self.writes.note(latency),
-            Opcode::Deallocate => {}
-        }
-        if let (Some(write), Some(read)) = (self.writes.nanos(), self.reads.nanos()) {
-            self.has_buffer |= write * 2 <= read;
-        }
     }
 }
 
@@ -143,7 +104,7 @@ impl Backlogs {
         latency: Duration,
     ) -> Option<Kind> {
         let backlog = &mut self.drives[drive.index()];
-        backlog.note(opcode, latency);
+        backlog.has_buffer |= opcode == Opcode::Write && latency < PROGRAM;
         let kind = self.kinds.get_mut(id.0 as usize)?.take()?;
         backlog.lines[kind as usize].out_blocks -= blocks;
         Some(kind)
@@ -165,11 +126,9 @@ impl Backlogs {
     /// coming. What is known of it is forgotten.
     pub(crate) fn abandon(&mut self, drive: DriveId) -> Vec<CommandId> {
         let backlog = &mut self.drives[drive.index()];
+        backlog.has_buffer = false;
         let waiting = backlog.lines.iter_mut().flat_map(|line| line.waiting.drain(..));
-        let waiting = waiting.map(|(id, _)| id).collect();
-        let lines = core::mem::take(&mut backlog.lines);
-        *backlog = Backlog { lines, ..Backlog::default() };
-        waiting
+        waiting.map(|(id, _)| id).collect()
     }
 
     /// Panics if something waits for a drive that has nothing to do.
