@@ -5,7 +5,7 @@
 //! blocks at a time. The others wait here, in the order of their coming, and reads of the host pass
 //! them. Linux limits writes for the same reason (writeback throttling, Kyber).
 //!
-//! That holds for drives with a write buffer, which lose nothing: from the buffer they keep all
+//! That holds for drives with a write buffer, which lose little: from the buffer they keep all
 //! their dies busy. A drive without one is as busy as what it was sent, and is sent all at once. A
 //! write that takes less time than flash needs for a program has shown a buffer.
 

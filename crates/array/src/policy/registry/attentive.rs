@@ -8,8 +8,8 @@
 //! for the latest.
 //!
 //! Needs nothing from the drives. Costs extra reads up to its share, and a write that waits for a
-//! busy drive waits at the host. What it cannot know: the die that a page is on. So it cannot tell
-//! before a read is sent that this one will meet a program or an erase.
+//! busy drive waits at the host. The array does not know the die of a page: a read that will meet a
+//! program or an erase looks like any other until it is late.
 
 use crate::policy::budget::{Budget, SAVED_READS};
 use crate::policy::quantile::{BUCKETS, bucket, upper_end};
