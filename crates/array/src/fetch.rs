@@ -389,10 +389,16 @@ impl Fetch {
     }
 
     /// What a policy is told of the reads that are out.
-    pub(crate) fn awaited(&self, shape: &StripeShape, host_waits: bool) -> Awaited {
+    pub(crate) fn awaited(
+        &self,
+        shape: &StripeShape,
+        host_waits: bool,
+        waited: Duration,
+    ) -> Awaited {
         let answers = self.outstanding.len();
         let coming = (self.known | self.outstanding).len().saturating_sub(1);
-        Awaited { host_waits, answers, reads: shape.data.len().saturating_sub(coming) }
+        let reads = shape.data.len().saturating_sub(coming);
+        Awaited { host_waits, answers, reads, waited }
     }
 
     /// What is known, or awaited and not late.

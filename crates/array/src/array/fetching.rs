@@ -220,7 +220,7 @@ impl<O: Observe> Array<O> {
             && let Some(after) = self.sending.rules.hedge_after(now, || {
                 let target = &self.stripes.ops[op];
                 let shape = target.shape(&self.stripes.places.layout);
-                target.fetch.awaited(&shape, target.is_read())
+                target.fetch.awaited(&shape, target.is_read(), Duration::ZERO)
             })
         {
             self.sending.timers.late_from(now + after, self.stripes.ops[op].serial, op);
@@ -631,9 +631,15 @@ impl<O: Observe> Array<O> {
         let drives = self.stripes.places.drives(target.stripe);
         let can = self.stripes.can_reconstruct_beside(op, late);
         let view = self.sending.permits.view(&self.sending.commands, drives);
+        let waited = match target.work {
+            Work::Read { request, .. } | Work::Write(Write { request, .. }) => {
+                now.since(self.requests.admitted(request))
+            }
+            _ => Duration::ZERO,
+        };
         let rules = &mut self.sending.rules;
         if !can || !rules.policy().may_hedge(now, late.bits(), reads, &view) {
-            let awaited = fetch.awaited(&shape, target.is_read());
+            let awaited = fetch.awaited(&shape, target.is_read(), waited);
             if can && let Some(after) = rules.policy().hedge_again_after(now, &awaited) {
                 return self.sending.timers.late_from(now + after, serial, op);
             }
@@ -646,9 +652,7 @@ impl<O: Observe> Array<O> {
         let target = &mut self.stripes.ops[op];
         target.fetch.note_hedge(reads);
         let mut passed = Delays::ZERO;
-        if let Work::Read { request, .. } | Work::Write(Write { request, .. }) = target.work {
-            passed.add(Cause::LateAnswer, now.since(self.requests.admitted(request)));
-        }
+        passed.add(Cause::LateAnswer, waited);
         self.reconstruct_beside(now, op, late, &passed);
     }
 

@@ -241,7 +241,8 @@ mod tests {
             let hooks = policy.hooks();
             let lacks = |hook| !hooks.has(hook);
             let now = Instant::ZERO + Duration::from_millis(1);
-            let awaited = Awaited { host_waits: true, answers: 1, reads: 3 };
+            let awaited =
+                Awaited { host_waits: true, answers: 1, reads: 3, waited: Duration::ZERO };
             for page in 0..2_000 {
                 let command =
                     Sent { drive: DriveId(0), opcode: Opcode::Read, lba: Lba(page), blocks: 1 };

@@ -118,6 +118,8 @@ pub struct Awaited {
     pub answers: u32,
     /// Reads that it takes to reconstruct one of the members, if the others answer.
     pub reads: u32,
+    /// How long its request has waited when a hedge is refused; zero before, and without a request.
+    pub waited: Duration,
 }
 
 /// Something that a policy has counted.

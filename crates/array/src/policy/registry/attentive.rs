@@ -187,7 +187,9 @@ impl Policy for Attentive {
 
     fn hedge_again_after(&mut self, _: Instant, awaited: &Awaited) -> Option<Duration> {
         let group = if awaited.host_waits { &self.host } else { &self.parity };
-        group.delays[DELAYS - 1]
+        let delay = group.delays[DELAYS - 1].filter(|_| !awaited.waited.is_zero())?;
+        // After twice the time each time: a drive that does not answer is not asked about for ever.
+        Some(delay.max(awaited.waited))
     }
 
     fn may_hedge(&mut self, _: Instant, _: u64, reads: u32, _: &View<'_>) -> bool {

@@ -34,8 +34,8 @@ fn micros(index: u32) -> u64 {
     }
 }
 
-const SINGLE: Awaited = Awaited { host_waits: true, answers: 1, reads: 3 };
-const WHOLE: Awaited = Awaited { host_waits: true, answers: 3, reads: 1 };
+const SINGLE: Awaited = Awaited { host_waits: true, answers: 1, reads: 3, waited: Duration::ZERO };
+const WHOLE: Awaited = Awaited { host_waits: true, answers: 3, reads: 1, waited: Duration::ZERO };
 
 fn learn(policy: &mut Attentive, awaited: &Awaited, reads: u32) {
     for index in 0..reads {
@@ -93,6 +93,19 @@ fn a_budget_that_is_nearly_spent_is_left_for_the_latest() {
 }
 
 #[test]
+fn a_hedge_that_was_refused_is_asked_for_again_ever_less_often() {
+    let mut policy = policy();
+    learn(&mut policy, &SINGLE, 5_000);
+    let again = |policy: &mut Attentive, millis| {
+        let waited = Duration::from_millis(millis);
+        policy.hedge_again_after(Instant::ZERO, &Awaited { waited, ..SINGLE })
+    };
+    assert_eq!(again(&mut policy, 0), None, "without a request");
+    assert_eq!(again(&mut policy, 20), Some(Duration::from_millis(20)));
+    assert_eq!(again(&mut policy, 40), Some(Duration::from_millis(40)));
+}
+
+#[test]
 fn reads_of_hedges_teach_nothing() {
     let mut policy = policy();
     learn(&mut policy, &SINGLE, 5_000);
@@ -117,7 +130,7 @@ fn it_follows_a_load_that_changes() {
 #[test]
 fn writes_spend_a_quarter_at_most() {
     let mut policy = policy();
-    let parity = Awaited { host_waits: false, answers: 2, reads: 2 };
+    let parity = Awaited { host_waits: false, answers: 2, reads: 2, ..SINGLE };
     for index in 0..20_000 {
         policy.hedge_after(Instant::ZERO, if index % 10 == 0 { &SINGLE } else { &parity });
         answer(&mut policy, micros(index), false);
