@@ -28,7 +28,6 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("hedged-quantile", "r0 ", "r0 "),
     ("first-k", "r0 r1 r2 r3 ", "r0 r1 r2 r3 "),
     ("sit-out", "r0 ", "r0 "),
-    ("attentive", "r0 ", "r0 "),
     ("least-outstanding", "r0 ", "r0 "),
     ("latency-weighted", "r0 ", "r0 "),
     ("rails", "r0 ", "r0 "),
@@ -36,6 +35,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("plm", "r0 ", "r0 "),
     ("plm-light", "r0 ", "r0 "),
     ("quiet", "R0 ", "R0 "),
+    ("attentive", "r0 ", "r0 "),
     ("floor", "r0 ", "r0 "),
 ];
 

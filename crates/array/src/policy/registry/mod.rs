@@ -69,7 +69,6 @@ impl PolicyKind {
         hedged::HEDGED_QUANTILE,
         first_k::FIRST_K,
         sit_out::SIT_OUT,
-        attentive::ATTENTIVE,
         least_outstanding::LEAST_OUTSTANDING,
         latency_weighted::LATENCY_WEIGHTED,
         write_caching::RAILS,
@@ -77,6 +76,7 @@ impl PolicyKind {
         write_caching::PLM,
         plm_light::PLM_LIGHT,
         quiet::QUIET,
+        attentive::ATTENTIVE,
         floor::FLOOR,
     ];
 
