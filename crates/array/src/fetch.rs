@@ -388,7 +388,7 @@ impl Fetch {
         shape.data.len().saturating_sub(self.coming_without(late).len())
     }
 
-    /// What a policy is told of the reads that are out.
+    /// Describes the reads that are out to a policy.
     pub(crate) fn awaited(
         &self,
         shape: &StripeShape,
