@@ -53,7 +53,8 @@ check: locks
 	cargo test --profile dev --workspace --lib --bins --locked --quiet
 	cargo test --profile dev -p ioda-units --test it --locked --quiet
 
-# Both lock files agree with the manifests. The Python package is a workspace of its own: a dependency added here changes its lock too.
+# Both lock files agree with the manifests. The Python package is a workspace of its own: a dependency added here
+# changes its lock too.
 locks:
 	cargo metadata --locked --format-version 1 > /dev/null
 	cargo metadata --locked --format-version 1 --manifest-path python/Cargo.toml > /dev/null

@@ -60,7 +60,7 @@ class Policy:
     - ``choose_copy(now, primary, copies, lba, view) -> int``: which of ``copies`` to read; only on mirrors.
     - ``spare_reads() -> int``: how many more members of a stripe to read than suffice.
     - ``hedge_after(now) -> int | None``: after how many nanoseconds without an answer to reconstruct as well.
-    - ``may_hedge(now, late, reads, view) -> bool``: whether so many reads may be sent for that.
+    - ``may_hedge(now, late, reads, view) -> bool``: whether ``reads`` more reads may be sent for that.
     - ``hedge_ended(reads, won)``: how that went.
     - ``place_update(now, drive, free, view) -> int | None``: to which of the ``free`` drives to write a page instead
       of to ``drive``; needs ``stripe_width`` below ``drives``.

@@ -3,8 +3,8 @@
 use crate::error::usage;
 use array::RequestKind;
 use array::policy::{
-    About, Answered, Asked, Attempt, Awaited, DriveChanges, Failure, Hooks, Needs, Policy, PolicyKind,
-    PolicySetup, Sent, Tally, View as ArrayView, WindowUse,
+    About, Answered, Asked, Attempt, Awaited, DriveChanges, Failure, Hooks, Needs, Policy,
+    PolicyKind, PolicySetup, Sent, Tally, View as ArrayView, WindowUse,
 };
 use nvme::{CollectionReport, Opcode, PlFlag, Status, Untimed};
 use pyo3::call::PyCallArgs;

@@ -15,8 +15,8 @@ use alloc::vec::Vec;
 use nvme::{CommandId, Opcode};
 use units::{DriveId, Duration};
 
-/// Less than any flash takes for a program: Z-NAND, the fastest kind, needs 100 µs (Cheong et al., ISSCC
-/// 2018).
+/// Less than any flash takes for a program: Z-NAND, the fastest kind, needs 100 µs (Cheong et al.,
+/// ISSCC 2018).
 const PROGRAM: Duration = Duration::from_micros(50);
 
 /// What waits in a line of its own.

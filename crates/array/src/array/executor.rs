@@ -547,12 +547,24 @@ impl<O: Observe> Array<O> {
             drive: record.drive,
             status,
         });
+        self.end_without_drive(now, id, &record, status, (Cause::Transfer, latency));
+    }
+
+    /// Ends a command that no drive answers, and says where its time went.
+    fn end_without_drive(
+        &mut self,
+        now: Instant,
+        id: CommandId,
+        record: &CommandRecord,
+        status: Status,
+        (cause, latency): (Cause, Duration),
+    ) {
         let Purpose::Member { op, member, .. } = record.purpose else { return };
         if record.opcode == Opcode::Write {
             return self.end_write_of_member(now, op, member);
         }
         let mut delays = Delays::ZERO;
-        delays.add(Cause::Transfer, latency);
+        delays.add(cause, latency);
         let completion = Completion {
             id,
             status,
@@ -561,7 +573,7 @@ impl<O: Observe> Array<O> {
             held_up: false,
             delays,
         };
-        self.take_answer(now, &record, &completion, status);
+        self.take_answer(now, record, &completion, status);
     }
 
     /// Forgets what is cached for a drive that has failed: parity has it. Writes that wait for room
@@ -585,22 +597,8 @@ impl<O: Observe> Array<O> {
         let Some(backlogs) = &mut self.sending.backlogs else { return };
         for id in backlogs.abandon(drive) {
             let record = self.sending.commands.take(id);
-            let Purpose::Member { op, member, .. } = record.purpose else { continue };
-            if record.opcode == Opcode::Write {
-                self.end_write_of_member(now, op, member);
-                continue;
-            }
-            let mut delays = Delays::ZERO;
-            delays.add(Cause::HeldBack, now.since(record.sent));
-            let completion = Completion {
-                id,
-                status: Status::Unrecovered,
-                busy_remaining: Duration::ZERO,
-                met_collection: false,
-                held_up: false,
-                delays,
-            };
-            self.take_answer(now, &record, &completion, completion.status);
+            let waited = (Cause::HeldBack, now.since(record.sent));
+            self.end_without_drive(now, id, &record, Status::Unrecovered, waited);
         }
     }
 

@@ -16,7 +16,7 @@ impl Host {
         Self { backlogs: Backlogs::new(1, MOST), out: Vec::new(), next_id: 0 }
     }
 
-    /// A drive that has answered a write in so many microseconds.
+    /// A drive that has answered a write in `write_micros` microseconds.
     fn of_drive(write_micros: u64) -> Self {
         let mut host = Self::new();
         let id = host.write();
@@ -34,6 +34,11 @@ impl Host {
         id
     }
 
+    /// Writes `count` times.
+    fn write_all(&mut self, count: u32) -> Vec<CommandId> {
+        (0..count).map(|_| self.write()).collect()
+    }
+
     fn answer(&mut self, id: CommandId, micros: u64) {
         self.out.retain(|&out| out != id);
         let latency = Duration::from_micros(micros);
@@ -49,7 +54,7 @@ impl Host {
 #[test]
 fn a_drive_with_a_buffer_has_a_limited_number_of_blocks() {
     let mut host = Host::of_drive(10);
-    let ids: Vec<CommandId> = (0..10).map(|_| host.write()).collect();
+    let ids = host.write_all(10);
     assert_eq!((host.out.len(), host.backlogs.waited()), (4, 6));
     for &id in &ids {
         assert_eq!(host.out.first(), Some(&id), "in the order of their coming");
@@ -61,18 +66,14 @@ fn a_drive_with_a_buffer_has_a_limited_number_of_blocks() {
 #[test]
 fn a_drive_without_a_buffer_has_all() {
     let mut host = Host::of_drive(300);
-    for _ in 0..100 {
-        host.write();
-    }
+    host.write_all(100);
     assert_eq!((host.out.len(), host.backlogs.waited()), (100, 0));
 }
 
 #[test]
 fn a_drive_of_which_nothing_is_known_has_all() {
     let mut host = Host::new();
-    for _ in 0..100 {
-        host.write();
-    }
+    host.write_all(100);
     assert_eq!(host.out.len(), 100);
 }
 
@@ -83,9 +84,7 @@ fn a_buffer_that_is_full_is_still_there() {
         let id = host.write();
         host.answer(id, 5_000);
     }
-    for _ in 0..10 {
-        host.write();
-    }
+    host.write_all(10);
     assert_eq!(host.out.len(), 4);
 }
 
@@ -103,7 +102,7 @@ fn a_command_too_large_for_the_limit_goes_alone() {
 #[test]
 fn what_waits_for_a_drive_can_be_abandoned() {
     let mut host = Host::of_drive(10);
-    let ids: Vec<CommandId> = (0..6).map(|_| host.write()).collect();
+    let ids = host.write_all(6);
     assert_eq!(host.backlogs.abandon(DRIVE), ids[4..]);
     for &id in &ids[..4] {
         host.answer(id, 300);

@@ -8,20 +8,59 @@ use units::{Duration, Ratio};
 const PARTS: u64 = 16;
 /// Octaves of nanoseconds.
 const OCTAVES: u64 = 64;
-/// Buckets of latencies.
-pub(super) const BUCKETS: usize = (OCTAVES * PARTS) as usize;
 /// Latencies after which those before count half.
 const MEMORY: u32 = 4096;
 /// Latencies from one look at the quantile to the next, and before the first.
 const STEP: u32 = 256;
+
+/// Latencies by their buckets.
+#[derive(Clone, Debug)]
+pub(super) struct Histogram {
+    counts: Vec<u32>,
+    total: u64,
+}
+
+impl Histogram {
+    pub(super) fn new() -> Self {
+        Self { counts: vec![0; (OCTAVES * PARTS) as usize], total: 0 }
+    }
+
+    /// How many latencies count.
+    pub(super) const fn total(&self) -> u64 {
+        self.total
+    }
+
+    pub(super) fn add(&mut self, latency: Duration) {
+        self.counts[bucket(latency.as_nanos())] += 1;
+        self.total += 1;
+    }
+
+    /// Has all latencies so far count half.
+    pub(super) fn halve(&mut self) {
+        self.total = 0;
+        for count in &mut self.counts {
+            *count /= 2;
+            self.total += u64::from(*count);
+        }
+    }
+
+    /// The upper ends of the buckets that are not empty, in rising order, each with the number of
+    /// latencies below it.
+    pub(super) fn rising(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
+        let filled = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
+        filled.scan(0, |below, (index, &count)| {
+            *below += u64::from(count);
+            Some((Duration::from_nanos(upper_end(index)), *below))
+        })
+    }
+}
 
 /// `N` quantiles, in rising order, of the last few thousand latencies, by a histogram that forgets:
 /// every so many latencies all counts are halved.
 #[derive(Clone, Debug)]
 pub(super) struct RunningQuantiles<const N: usize> {
     quantiles: [Ratio; N],
-    counts: Vec<u32>,
-    total: u32,
+    latencies: Histogram,
     until_look: u32,
     until_halved: u32,
     values: Option<[Duration; N]>,
@@ -31,8 +70,7 @@ impl<const N: usize> RunningQuantiles<N> {
     pub(super) fn new(quantiles: [Ratio; N]) -> Self {
         Self {
             quantiles,
-            counts: vec![0; BUCKETS],
-            total: 0,
+            latencies: Histogram::new(),
             until_look: STEP,
             until_halved: MEMORY,
             values: None,
@@ -45,16 +83,11 @@ impl<const N: usize> RunningQuantiles<N> {
     }
 
     pub(super) fn add(&mut self, latency: Duration) {
-        self.counts[bucket(latency.as_nanos())] += 1;
-        self.total += 1;
+        self.latencies.add(latency);
         self.until_halved -= 1;
         if self.until_halved == 0 {
             self.until_halved = MEMORY;
-            self.total = 0;
-            for count in &mut self.counts {
-                *count /= 2;
-                self.total += *count;
-            }
+            self.latencies.halve();
         }
         self.until_look -= 1;
         if self.until_look == 0 {
@@ -64,19 +97,14 @@ impl<const N: usize> RunningQuantiles<N> {
     }
 
     fn look(&self, quantile: Ratio) -> Duration {
-        let mut below = quantile.of(u64::from(self.total));
-        for (index, &count) in self.counts.iter().enumerate() {
-            if u64::from(count) > below {
-                return Duration::from_nanos(upper_end(index));
-            }
-            below -= u64::from(count);
-        }
-        Duration::MAX
+        let below = quantile.of(self.latencies.total());
+        let found = self.latencies.rising().find(|&(_, count)| count > below);
+        found.map_or(Duration::MAX, |(end, _)| end)
     }
 }
 
 /// The bucket of a latency: its octave and the sixteenth of it.
-pub(super) fn bucket(nanos: u64) -> usize {
+fn bucket(nanos: u64) -> usize {
     if nanos < PARTS {
         return nanos as usize;
     }
@@ -86,7 +114,7 @@ pub(super) fn bucket(nanos: u64) -> usize {
 }
 
 /// The first latency beyond a bucket.
-pub(super) fn upper_end(bucket: usize) -> u64 {
+fn upper_end(bucket: usize) -> u64 {
     let next = bucket as u64 + 1;
     if next < PARTS * 2 {
         return next;

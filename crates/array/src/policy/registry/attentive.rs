@@ -1,8 +1,8 @@
 //! Attentive: what an array can do about slow reads that knows only when its drives answer.
 //!
 //! Writes and reads for parity wait at the host while a drive with a write buffer has enough to do,
-//! and reads of the host pass them ([`crate::backlog`]). A read that is late is reconstructed as well, and what
-//! comes first is taken. It is late as soon as a share of extra reads allows: where a
+//! and reads of the host pass them ([`crate::backlog`]). A read that is late is reconstructed as
+//! well, and what comes first is taken. It is late as soon as a share of extra reads allows: where a
 //! reconstruction takes one read, because the others are awaited anyway, it costs less. The delay
 //! is learnt from the drives' answers. It grows while extra reads are scarce, so that some are left
 //! for the latest.
@@ -12,14 +12,12 @@
 //! program or an erase looks like any other until it is late.
 
 use crate::policy::budget::{Budget, SAVED_READS};
-use crate::policy::quantile::{BUCKETS, bucket, upper_end};
+use crate::policy::quantile::Histogram;
 use crate::policy::{
     About, Answered, AttentiveSettings, Awaited, DriveChanges, Hooks, Needs, Policy, PolicyKind,
     PolicySetup, View, WindowUse,
 };
 use alloc::boxed::Box;
-use alloc::vec;
-use alloc::vec::Vec;
 use nvme::{Opcode, Untimed};
 use units::{Duration, Instant};
 
@@ -58,7 +56,7 @@ struct Class {
 }
 
 /// Operations that are hedged by the same delays.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Group {
     /// By the number of answers that they wait for.
     classes: [Class; MOST_ANSWERS],
@@ -66,9 +64,6 @@ struct Group {
 }
 
 impl Group {
-    const EMPTY: Self =
-        Self { classes: [Class { operations: 0, reads: 0 }; MOST_ANSWERS], delays: [None; DELAYS] };
-
     fn note(&mut self, awaited: &Awaited) {
         let class = &mut self.classes[(awaited.answers as usize).clamp(1, MOST_ANSWERS) - 1];
         class.operations += 1;
@@ -91,16 +86,13 @@ impl Group {
     }
 
     /// The shortest delays that spend no more reads than `allowed`, a third and a ninth of it.
-    /// `counts` are the latencies of `total` reads.
-    fn solve(&mut self, counts: &[u32], total: u64, allowed: u64) {
+    fn solve(&mut self, latencies: &Histogram, allowed: u64) {
         let mut shares = [allowed, allowed / 3, allowed / 9].into_iter().zip(0..).peekable();
-        let mut in_time = 0;
         self.delays = [None; DELAYS];
-        for (index, &count) in counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
-            in_time += u64::from(count);
-            let reads = self.hedge_reads((in_time << SHARE_BITS) / total);
+        for (end, in_time) in latencies.rising() {
+            let reads = self.hedge_reads((in_time << SHARE_BITS) / latencies.total());
             while let Some((_, delay)) = shares.next_if(|&(allowed, _)| reads <= allowed) {
-                self.delays[delay] = Some(Duration::from_nanos(upper_end(index)));
+                self.delays[delay] = Some(end);
             }
         }
     }
@@ -115,9 +107,8 @@ impl Group {
 struct Attentive {
     settings: AttentiveSettings,
     budget: Budget,
-    /// Latencies of reads by their buckets, without those that serve only to reconstruct.
-    counts: Vec<u32>,
-    total: u64,
+    /// Latencies of reads, without those that serve only to reconstruct.
+    latencies: Histogram,
     until_solved: u32,
     /// Reads of the host.
     host: Group,
@@ -131,12 +122,15 @@ impl Attentive {
         Self {
             settings,
             budget: Budget::new(settings.extra_reads),
-            counts: vec![0; BUCKETS],
-            total: 0,
+            latencies: Histogram::new(),
             until_solved: STEP,
-            host: Group::EMPTY,
-            parity: Group::EMPTY,
+            host: Group::default(),
+            parity: Group::default(),
         }
+    }
+
+    fn group(&mut self, awaited: &Awaited) -> &mut Group {
+        if awaited.host_waits { &mut self.host } else { &mut self.parity }
     }
 
     /// Which delay the budget can afford.
@@ -150,22 +144,17 @@ impl Attentive {
     }
 
     fn solve(&mut self) {
-        let allowed = self.settings.extra_reads.of(self.total);
+        let allowed = self.settings.extra_reads.of(self.latencies.total());
         // What a write waits for is half reads and half writes at best: a quarter will do.
         let (host, parity) = (self.host.operations(), self.parity.operations());
         let for_parity = (allowed * parity / (host + parity).max(1)).min(allowed / 4);
-        self.host.solve(&self.counts, self.total, allowed - for_parity);
-        self.parity.solve(&self.counts, self.total, for_parity);
-        if self.total < MEMORY {
-            return;
+        self.host.solve(&self.latencies, allowed - for_parity);
+        self.parity.solve(&self.latencies, for_parity);
+        if self.latencies.total() >= MEMORY {
+            self.latencies.halve();
+            self.host.halve();
+            self.parity.halve();
         }
-        self.total = 0;
-        for count in &mut self.counts {
-            *count /= 2;
-            self.total += u64::from(*count);
-        }
-        self.host.halve();
-        self.parity.halve();
     }
 }
 
@@ -180,14 +169,13 @@ impl Policy for Attentive {
 
     fn hedge_after(&mut self, _: Instant, awaited: &Awaited) -> Option<Duration> {
         let thrift = self.thrift();
-        let group = if awaited.host_waits { &mut self.host } else { &mut self.parity };
+        let group = self.group(awaited);
         group.note(awaited);
         group.delays[thrift]
     }
 
     fn hedge_again_after(&mut self, _: Instant, awaited: &Awaited) -> Option<Duration> {
-        let group = if awaited.host_waits { &self.host } else { &self.parity };
-        let delay = group.delays[DELAYS - 1].filter(|_| !awaited.waited.is_zero())?;
+        let delay = self.group(awaited).delays[DELAYS - 1].filter(|_| !awaited.waited.is_zero())?;
         // After twice the time each time: a drive that does not answer is not asked about for ever.
         Some(delay.max(awaited.waited))
     }
@@ -207,8 +195,7 @@ impl Policy for Attentive {
             return;
         }
         self.budget.earn();
-        self.counts[bucket(answer.latency.as_nanos())] += 1;
-        self.total += 1;
+        self.latencies.add(answer.latency);
         self.until_solved -= 1;
         if self.until_solved == 0 {
             self.until_solved = STEP;

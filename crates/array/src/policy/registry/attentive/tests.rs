@@ -1,9 +1,6 @@
 //! Tests of delays and budgets.
 
 use super::*;
-use crate::coordinate::Coordinator;
-use crate::drive_queues::Queues;
-use crate::members::MemberSet;
 use crate::policy::{PolicySettings, Sent};
 use nvme::Status;
 use units::{DriveId, Lba};
@@ -78,15 +75,8 @@ fn a_budget_that_is_nearly_spent_is_left_for_the_latest() {
     let mut policy = policy();
     learn(&mut policy, &SINGLE, 5_000);
     let usual = delay(&mut policy, &SINGLE);
-    let queues = Queues::new(4);
-    let view = View {
-        coordinator: &Coordinator::Free,
-        queues: &queues,
-        stripe: 0b1111,
-        missing: MemberSet::EMPTY,
-    };
     while policy.budget.saved_reads() * 6 >= SAVED_READS {
-        assert!(policy.may_hedge(Instant::ZERO, 1, 3, &view));
+        assert!(policy.budget.spend(3));
     }
     let thrifty = delay(&mut policy, &SINGLE);
     assert!(thrifty > 900 && usual < 400, "{usual}, {thrifty}");
@@ -135,14 +125,13 @@ fn writes_spend_a_quarter_at_most() {
         policy.hedge_after(Instant::ZERO, if index % 10 == 0 { &SINGLE } else { &parity });
         answer(&mut policy, micros(index), false);
     }
-    let total = policy.total;
+    let total = policy.latencies.total();
     let allowed = policy.settings.extra_reads.of(total);
     for (group, most) in [(&policy.parity, allowed / 4), (&policy.host, allowed)] {
         let delay = group.delays[0].unwrap();
-        let later = policy.counts.iter().enumerate();
-        let later = later.filter(|&(index, _)| upper_end(index) > delay.as_nanos());
-        let late = later.map(|(_, &count)| u64::from(count)).sum::<u64>();
-        let reads = group.hedge_reads(((total - late) << SHARE_BITS) / total);
+        let in_time = policy.latencies.rising().take_while(|&(end, _)| end <= delay);
+        let in_time = in_time.last().unwrap().1;
+        let reads = group.hedge_reads((in_time << SHARE_BITS) / total);
         assert!(reads <= most, "{reads} of {most}");
     }
 }
