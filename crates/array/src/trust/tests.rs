@@ -115,6 +115,46 @@ fn a_drive_ten_times_slower_is_found_within_a_hundred_reads_and_no_other() {
     }
 }
 
+/// Whatever the load, no drive that is as fast as its peers is convicted.
+#[test]
+fn equal_peers_are_not_accused() {
+    for seed in 0..200 {
+        let mut rng = Rng::stream(seed, "trust");
+        let drives = 3 + rng.below(6) as usize;
+        let mut dies: Vec<Dies> = (0..drives).map(|_| Dies::new(1 << rng.below(7))).collect();
+        let parities = 1 + (seed % 2) as u32;
+        let mut trust = Trust::new(drives as u32, parities, Measure::Peers, MemberSet::EMPTY);
+        let gap = Duration::from_nanos(200 << rng.below(12));
+        run(&mut trust, &mut dies, &mut rng, (gap, 10_000), |trust, _, _| {
+            assert!(trust.distrusted().len() <= parities, "seed {seed}");
+            true
+        });
+        assert_eq!(trust.times_distrusted, 0, "seed {seed}: {:?}", trust.members);
+    }
+}
+
+#[test]
+fn a_drive_slower_than_its_peers_is_found_and_no_other() {
+    let mut convicted = 0;
+    for seed in 0..100 {
+        let mut rng = Rng::stream(seed, "trust");
+        let mut dies: Vec<Dies> = (0..4).map(|_| Dies::new(64)).collect();
+        let slow = DriveId(rng.below(4) as u8);
+        dies[slow.index()].factor = 3 + rng.below(20);
+        let mut trust = Trust::new(4, 1, Measure::Peers, MemberSet::EMPTY);
+        // No drive is given more than it can read: one whose median has no end hides all others.
+        let gap = Duration::from_micros(1 << (6 + rng.below(5)));
+        run(&mut trust, &mut dies, &mut rng, (gap, 20_000), |trust, _, _| {
+            assert!((trust.convicted - MemberSet::of(slow.0)).is_empty(), "seed {seed}");
+            true
+        });
+        // One die that is read more than it can be has much to do before it shows what it is.
+        assert_eq!(trust.distrusted(), MemberSet::of(slow.0), "seed {seed}, reads {gap} apart");
+        convicted += trust.times_distrusted;
+    }
+    assert!((90..=100).contains(&convicted), "{convicted}");
+}
+
 fn answer(drive: u8, micros: u64) -> ReadAnswer {
     let latency = Duration::from_micros(micros);
     let (blocks, status) = (1, Status::Success);
