@@ -221,10 +221,6 @@ impl Operations {
         self.slots.len()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.slots.is_empty()
-    }
-
     /// The operations that are not closed.
     pub(crate) fn open(&self) -> impl Iterator<Item = OpId> {
         (0..self.numbers).map(OpId).filter(|&op| self[op].phase != Phase::Closed)

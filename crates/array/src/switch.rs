@@ -1,5 +1,8 @@
 //! Why an array cannot go on under another policy.
 
+use crate::layout::Level;
+use crate::policy::PolicyKind;
+use crate::write_cache::WriteCache;
 use core::fmt;
 
 /// Why the policy cannot be changed now.
@@ -27,6 +30,32 @@ pub enum CannotSwitch {
         /// The level.
         level: &'static str,
     },
+}
+
+impl CannotSwitch {
+    /// Finds what is in the way of `policy`, if something is.
+    pub(crate) fn check(
+        policy: PolicyKind,
+        level: Level,
+        held_back: usize,
+        operations: usize,
+        cache: Option<&WriteCache>,
+    ) -> Result<(), Self> {
+        if !policy.is_possible(level) {
+            let (policy, level) = (policy.name(), level.name());
+            return Err(Self::Impossible { policy, level });
+        }
+        if held_back > 0 {
+            return Err(Self::HeldBack { requests: held_back });
+        }
+        if operations > 0 {
+            return Err(Self::Busy { operations });
+        }
+        match cache {
+            Some(cache) if !cache.is_idle() => Err(Self::Cached { pages: cache.held_pages() }),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl fmt::Display for CannotSwitch {

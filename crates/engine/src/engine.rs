@@ -197,6 +197,11 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         &self.array
     }
 
+    /// As [`Array::remember`].
+    pub fn remember(&mut self, memory: array::Memory) {
+        self.array.remember(memory);
+    }
+
     /// Messages of a coordinator on another host, if the policy needs one.
     #[inline]
     pub fn correspondence(&mut self) -> Option<Correspondence<'_>> {

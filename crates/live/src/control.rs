@@ -375,6 +375,9 @@ pub struct DriveStatus {
     /// For how long the array has not read it because it answers too late; none if it reads it.
     #[serde(default)]
     pub distrusted_nanoseconds: Option<u64>,
+    /// Stalls that the policy has learnt from its answers; none if it learns none.
+    #[serde(default)]
+    pub stalls: Option<StallStatus>,
     /// Whether it has room left for copies: share of free blocks.
     pub free_share: f64,
     /// Commands it has not answered.
@@ -387,6 +390,33 @@ pub struct DriveStatus {
     /// Bytes that went to and from the drive.
     #[serde(flatten)]
     pub traffic: DriveTraffic,
+}
+
+/// Stalls of a drive as the policy has learnt them: reads that took five times as long as usual, or
+/// longer. Medians are of the latest 64; null if fewer than six are known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StallStatus {
+    /// Stalls since the start.
+    pub count: u64,
+    /// Time that a stall lasts.
+    pub length_nanoseconds: Option<MedianStatus>,
+    /// Time from the beginning of one to that of the next.
+    pub period_nanoseconds: Option<MedianStatus>,
+    /// Bytes written to the drive meanwhile.
+    pub written_bytes: Option<MedianStatus>,
+    /// What they follow: `time`, `written`, or `unknown` if neither is regular.
+    pub trigger: String,
+}
+
+/// A median with the bounds of its 95 % interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MedianStatus {
+    /// Lower bound.
+    pub low: u64,
+    /// Median.
+    pub median: u64,
+    /// Upper bound.
+    pub high: u64,
 }
 
 /// Bytes that the array has moved where a drive has its bytes, emulated or not.

@@ -27,6 +27,7 @@ pub mod drive;
 pub mod durable;
 
 pub mod kernel;
+pub mod learnt;
 pub mod nbd;
 pub mod nvme_tcp;
 pub mod operate;

@@ -568,6 +568,49 @@ pub struct DriveSummary {
     pub first_violation: Option<Violation>,
     /// Share of the drive's blocks that are free, from 0 to 1.
     pub free_share: f64,
+    /// Stalls that the policy has learnt from the drive's answers, if it learns any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<LearntStalls>,
+}
+
+/// Stalls of a drive as the policy has learnt them: reads that took five times as long as usual, or
+/// longer. Medians are of the latest 64.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LearntStalls {
+    /// Stalls since the start.
+    pub count: u64,
+    /// Time that a stall lasts, in milliseconds; null if fewer than six are known, as below.
+    pub length_ms: Option<LearntMedian>,
+    /// Time from the beginning of one to that of the next, in milliseconds.
+    pub period_ms: Option<LearntMedian>,
+    /// Pages written to the drive meanwhile.
+    pub written_pages: Option<LearntMedian>,
+    /// What they follow.
+    pub trigger: LearntTrigger,
+}
+
+/// What stalls follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LearntTrigger {
+    /// Neither of the others is regular, or too few stalls were seen.
+    #[default]
+    Unknown,
+    /// The time since the stall before.
+    Time,
+    /// What was written since the stall before.
+    Written,
+}
+
+/// A median with the bounds of its 95 % interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LearntMedian {
+    /// Lower bound.
+    pub low: f64,
+    /// Median.
+    pub median: f64,
+    /// Upper bound.
+    pub high: f64,
 }
 
 /// Who claims something, or has set its limit.

@@ -42,8 +42,8 @@ pub const FIRMWARE_MARK: char = '†';
 pub use document::{
     Band, BlockedReads, BufferCounters, CauseSplit, Claim, ClaimKind, ClaimNumber, Comparison,
     Degraded, DegradedContract, DriveSummary, HedgeCounters, HostLatency, Latency, LatencyRatio,
-    Manifest, Percentile, ProgrammedWindow, RainCounters, Rebuild, Run, Side, Slowest, Tally,
-    Timeline, TimelinePoint, WriteCacheCounters,
+    LearntMedian, LearntStalls, LearntTrigger, Manifest, Percentile, ProgrammedWindow,
+    RainCounters, Rebuild, Run, Side, Slowest, Tally, Timeline, TimelinePoint, WriteCacheCounters,
 };
 pub use summary::{Finding, Weight, findings};
 pub use windows::{AskedLoad, WindowCurve, WindowReport};

@@ -561,6 +561,7 @@ where
             expected_collection: array.expected_collection(),
             map_bytes: array.map_bytes(),
             distrusted: array.distrusted_times(measures.last_completion),
+            stalls: array.stalls(),
             array: array.counters().clone(),
             write_cache: array.write_cache_counters().copied(),
             tallies: array.tallies(),

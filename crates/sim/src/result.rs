@@ -102,6 +102,8 @@ pub struct RunResult {
     /// Drives that the array did not read because they answered later than they said, and for how
     /// long.
     pub distrusted: Vec<(DriveId, Duration)>,
+    /// Stalls of each drive that the policy has learnt, in order; empty if it learns none.
+    pub stalls: Vec<array::Stalls>,
     /// The array's totals.
     pub array: array::Counters,
     /// The totals of the write cache, if the policy has one.

@@ -24,6 +24,7 @@ use crate::event::Event;
 use crate::happening::{FailReason, Happening, JobKind};
 use crate::jobs::{JobProgress, Jobs};
 use crate::layout::Layout;
+use crate::learnt::{Memory, Stalls};
 use crate::members::MemberSet;
 use crate::permits::Permits;
 use crate::policy::{
@@ -35,7 +36,6 @@ use crate::request::{Request, RequestKind};
 use crate::requests::{PartEnded, RequestSlot, Requests};
 use crate::switch::CannotSwitch;
 use crate::timers::Computation;
-use crate::trust::Trust;
 use alloc::vec::Vec;
 use constants::Constants;
 use core::ops::Range;
@@ -144,12 +144,24 @@ impl<O: Observe> Array<O> {
     /// What the policy has counted since the start.
     #[must_use]
     pub fn tallies(&self) -> Vec<Tally> {
-        let mut tallies = self.sending.rules.view().tallies();
-        tallies.extend(self.sending.rules.trust().into_iter().flat_map(Trust::tallies));
-        if let Some(backlogs) = &self.sending.backlogs {
-            tallies.push(Tally::new("commands that waited at the host", backlogs.waited()));
-        }
-        tallies
+        self.sending.tallies()
+    }
+
+    /// What the policy has learnt of the stalls of each drive, in order; empty if it learns none.
+    #[must_use]
+    pub fn stalls(&self) -> Vec<Stalls> {
+        self.sending.rules.view().stalls()
+    }
+
+    /// What policies have learnt, for [`Array::remember`].
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        self.sending.memory()
+    }
+
+    /// Gives the policy, and those after it, what was learnt before. To be called at the start.
+    pub fn remember(&mut self, memory: Memory) {
+        self.sending.remember(memory);
     }
 
     /// Requests that are not done.
@@ -516,6 +528,10 @@ impl<O: Observe> Array<O> {
             status,
             latency,
             for_others: matches!(record.purpose, Purpose::Member { for_others: true, .. }),
+            hedged: match record.purpose {
+                Purpose::Member { op, .. } => self.stripes.ops[op].fetch.hedge_reads() > 0,
+                _ => false,
+            },
         });
         if record.opcode == Opcode::Read && self.sending.judge(now, record, status, latency) {
             let (incomplete, parities) = self.stripes.places.incomplete();
@@ -602,9 +618,7 @@ impl<O: Observe> Array<O> {
         let stripes = stripes.into_iter().map(|Range { start, end }| start.min(all)..end.min(all));
         let stripes = self.stripes.places.availability.drive_replaced(drive, stripes);
         self.sending.permits.drive_replaced(drive);
-        if let Some(trust) = self.sending.rules.trust_mut() {
-            trust.drive_replaced(drive);
-        }
+        self.sending.rules.drive_replaced(drive);
         self.sending.emit_notices(now);
         self.add_job(now, JobKind::Rebuild(drive), stripes);
         Ok(())
@@ -719,7 +733,9 @@ impl<O: Observe> Array<O> {
         coordination: Coordination,
     ) -> Result<(), CannotSwitch> {
         self.handle_deadline(now);
-        self.may_switch(policy)?;
+        let level = self.stripes.places.layout.level();
+        let (held_back, operations) = (self.requests.held_back(), self.stripes.ops.len());
+        CannotSwitch::check(policy, level, held_back, operations, self.sending.cache.as_deref())?;
         let about = policy.about();
         let width = self.stripes.places.layout.width();
         let rules = Rules::of(
@@ -749,26 +765,6 @@ impl<O: Observe> Array<O> {
         self.stay_with_policy(now);
         self.sending.refresh_deadline();
         Ok(())
-    }
-
-    fn may_switch(&self, policy: PolicyKind) -> Result<(), CannotSwitch> {
-        let level = self.stripes.places.layout.level();
-        if !policy.is_possible(level) {
-            let (policy, level) = (policy.name(), level.name());
-            return Err(CannotSwitch::Impossible { policy, level });
-        }
-        if self.requests.held_back() > 0 {
-            return Err(CannotSwitch::HeldBack { requests: self.requests.held_back() });
-        }
-        if !self.stripes.ops.is_empty() {
-            return Err(CannotSwitch::Busy { operations: self.stripes.ops.len() });
-        }
-        match &self.sending.cache {
-            Some(cache) if !cache.is_idle() => {
-                Err(CannotSwitch::Cached { pages: cache.held_pages() })
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Panics if the state of the array contradicts itself. May be called between any two inputs.

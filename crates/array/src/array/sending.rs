@@ -6,10 +6,11 @@ use crate::commands::{CommandRecord, Commands, Purpose, ReadFlag};
 use crate::coordinate::Notice;
 use crate::counters::Counters;
 use crate::event::{Event, Why};
+use crate::learnt::Memory;
 use crate::members::MemberSet;
 use crate::outbox::Outbox;
 use crate::permits::Permits;
-use crate::policy::Rules;
+use crate::policy::{Rules, Tally};
 use crate::timers::Timers;
 use crate::trust::{ReadAnswer, Trust, Verdict};
 use crate::write_cache::{Drain, WriteCache};
@@ -28,6 +29,8 @@ pub(super) struct Sending<O: Observe> {
     pub(super) cache: Option<Box<WriteCache>>,
     /// What waits for drives that have enough to do, if the policy lets it wait.
     pub(super) backlogs: Option<Box<Backlogs>>,
+    /// What the last policy had learnt that learns something.
+    memory: Memory,
     pub(super) counters: Counters,
     pub(super) out: Outbox<O>,
 }
@@ -49,6 +52,7 @@ impl<O: Observe> Sending<O> {
             timers: Timers::new(),
             cache,
             backlogs,
+            memory: Memory::default(),
             counters: Counters::new(width as usize),
             out: Outbox::new(data_actions),
         }
@@ -57,8 +61,31 @@ impl<O: Observe> Sending<O> {
     /// Goes on under other rules, with nothing out.
     pub(super) fn set_rules(&mut self, rules: Rules, drives: (u32, u64)) {
         (self.cache, self.backlogs) = Self::waiting_places(&rules, drives);
+        self.memory = self.memory();
         self.rules = rules;
+        self.rules.policy().remember(&self.memory);
         self.timers.forget_late();
+    }
+
+    /// What policies have learnt.
+    pub(super) fn memory(&self) -> Memory {
+        self.rules.view().memory().unwrap_or_else(|| self.memory.clone())
+    }
+
+    /// Gives the policy, and those after it, what was learnt before.
+    pub(super) fn remember(&mut self, memory: Memory) {
+        self.memory = memory;
+        self.rules.policy().remember(&self.memory);
+    }
+
+    /// What was counted under the policy.
+    pub(super) fn tallies(&self) -> Vec<Tally> {
+        let mut tallies = self.rules.view().tallies();
+        tallies.extend(self.rules.trust().into_iter().flat_map(Trust::tallies));
+        if let Some(backlogs) = &self.backlogs {
+            tallies.push(Tally::new("commands that waited at the host", backlogs.waited()));
+        }
+        tallies
     }
 
     /// Where commands wait under these rules: the write cache and the backlogs, empty.

@@ -139,6 +139,14 @@ impl Rules {
         self.trust.as_deref()
     }
 
+    /// Another drive is in the place of this one.
+    pub(crate) fn drive_replaced(&mut self, drive: DriveId) {
+        self.policy.drive_replaced(drive);
+        if let Some(trust) = self.trust_mut() {
+            trust.drive_replaced(drive);
+        }
+    }
+
     /// The same, to be told what happens.
     #[inline]
     pub(crate) fn trust_mut(&mut self) -> Option<&mut Trust> {
@@ -258,7 +266,10 @@ mod tests {
                 assert!(!lacks(Hooks::COORDINATED) || policy.coordinator().is_none());
                 policy.sent(now, &command);
                 let (status, latency) = (Status::Success, Duration::from_micros(100));
-                policy.answered(now, &Answered { command, status, latency, for_others: false });
+                policy.answered(
+                    now,
+                    &Answered { command, status, latency, for_others: false, hedged: false },
+                );
             }
         }
     }

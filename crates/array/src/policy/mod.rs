@@ -30,6 +30,7 @@ use crate::cache_config::WriteCacheConfig;
 use crate::contract::Measure;
 use crate::coordinate::Coordinator;
 use crate::drive_queues::Queues;
+use crate::learnt::{Memory, Stalls};
 use crate::members::MemberSet;
 use crate::request::RequestKind;
 use alloc::borrow::Cow;
@@ -107,6 +108,8 @@ pub struct Answered {
     pub latency: Duration,
     /// Whether it is a read that serves only to reconstruct others.
     pub for_others: bool,
+    /// Whether its stripe operation was hedged before the answer came.
+    pub hedged: bool,
 }
 
 /// A stripe operation whose reads are out, as a policy is asked when to hedge it.
@@ -337,6 +340,22 @@ pub trait Policy: Send {
 
     /// Lets time pass until `now`.
     fn handle_deadline(&mut self, _now: Instant) {}
+
+    /// Another drive is in the place of `drive`: nothing is known of it.
+    fn drive_replaced(&mut self, _drive: DriveId) {}
+
+    /// What it has learnt of the stalls of each drive, in order; empty if it learns none.
+    fn stalls(&self) -> Vec<Stalls> {
+        Vec::new()
+    }
+
+    /// What it has learnt, for another run; `None` if it learns nothing that lasts.
+    fn memory(&self) -> Option<Memory> {
+        None
+    }
+
+    /// Takes what was learnt before, perhaps under another load. Called once, at the start.
+    fn remember(&mut self, _memory: &Memory) {}
 
     /// What it has counted since the start.
     fn tallies(&self) -> Vec<Tally> {

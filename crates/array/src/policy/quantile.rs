@@ -44,6 +44,31 @@ impl Histogram {
         }
     }
 
+    /// The end of the bucket in which a quantile lies; [`Duration::MAX`] without latencies.
+    pub(super) fn quantile(&self, quantile: Ratio) -> Duration {
+        let below = quantile.of(self.total());
+        let found = self.rising().find(|&(_, count)| count > below);
+        found.map_or(Duration::MAX, |(end, _)| end)
+    }
+
+    /// Buckets that are not empty, with their counts.
+    pub(super) fn counts(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let buckets = (0..).zip(self.counts.iter().copied());
+        buckets.filter(|&(_, count)| count > 0)
+    }
+
+    /// Adds latencies of another time, as far as there are such buckets, and no more of one than
+    /// have been kept here.
+    pub(super) fn remember(&mut self, counts: &[(u32, u32)]) {
+        for &(bucket, count) in counts {
+            if let Some(slot) = self.counts.get_mut(bucket as usize) {
+                let count = count.min(MEMORY);
+                *slot += count;
+                self.total += u64::from(count);
+            }
+        }
+    }
+
     /// The upper ends of the buckets that are not empty, in rising order, each with the number of
     /// latencies below it.
     pub(super) fn rising(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
@@ -92,14 +117,8 @@ impl<const N: usize> RunningQuantiles<N> {
         self.until_look -= 1;
         if self.until_look == 0 {
             self.until_look = STEP;
-            self.values = Some(self.quantiles.map(|quantile| self.look(quantile)));
+            self.values = Some(self.quantiles.map(|quantile| self.latencies.quantile(quantile)));
         }
-    }
-
-    fn look(&self, quantile: Ratio) -> Duration {
-        let below = quantile.of(self.latencies.total());
-        let found = self.latencies.rising().find(|&(_, count)| count > below);
-        found.map_or(Duration::MAX, |(end, _)| end)
     }
 }
 

@@ -105,8 +105,8 @@ pub(super) fn serve(
     let (handle, inbox) =
         control::channel().map_err(|error| Failure::internal(format!("cannot serve: {error}")))?;
     // The clock of the array starts here.
-    let engine = Server::new(opened.into_setup(None, Watched::default())?, inbox)
-        .map_err(Failure::internal)?;
+    let setup = opened.into_setup(None, array::Memory::default(), Watched::default())?;
+    let engine = Server::new(setup, inbox).map_err(Failure::internal)?;
     let listen = [Listen::Unix(socket.clone())];
     let acceptor = Acceptor::open(
         &listen,

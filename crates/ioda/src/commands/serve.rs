@@ -5,9 +5,11 @@ use crate::exit::Code;
 use crate::output::remark;
 use crate::serving::{self, Addresses, Built, EXPORT, Paths, Warning};
 use crate::talk::Talk;
+use array::Memory;
 use clap::Args;
 use live::control::{Message, channel};
 use live::durable::Claimed;
+use live::learnt;
 use live::nbd::uri::Uri;
 use live::nbd::{Acceptor, Export};
 use live::operate;
@@ -140,11 +142,17 @@ pub(crate) fn run(args: &ServeArgs, talk: Talk) -> Result<Code, Failure> {
     let has_nbd = !addresses.listen.is_empty();
     let attached = addresses.hosts.take().map(|hosts| opened.attach(hosts, has_nbd)).transpose()?;
     let (paths, target) = attached.unzip();
+    let memory = match &settings.serve.learnt {
+        Some(path) => learnt::load(path)
+            .map_err(|error| Failure::usage(format!("--learnt {}: {error}", path.display())))?,
+        None => Memory::default(),
+    };
     let watched = Watched {
         trace_path: Some(addresses.trace.clone()),
+        learnt_path: settings.serve.learnt.clone(),
         checks_invariants: settings.serve.check_invariants,
     };
-    let setup = opened.into_setup(target, watched)?;
+    let setup = opened.into_setup(target, memory, watched)?;
     let engine = Server::new(setup, inbox).map_err(Failure::internal)?;
     let open = || {
         let (listen, tls) = (&addresses.listen, addresses.tls.clone());

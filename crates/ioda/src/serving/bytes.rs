@@ -467,6 +467,7 @@ impl Opened {
     pub(crate) fn into_setup(
         self,
         hosts: Option<TargetSetup>,
+        memory: array::Memory,
         watched: Watched,
     ) -> Result<Setup, Failure> {
         let for_hosts_bytes = hosts.as_ref().map_or(0, |target| target.memory_bytes);
@@ -486,6 +487,7 @@ impl Opened {
             client_memory_bytes: built.client_memory_bytes - for_hosts_bytes,
             hosts,
             switch,
+            memory,
             watched,
         })
     }

@@ -4,7 +4,7 @@
 //! used: everything here has been counted by the array's thread already, and a collector hands the
 //! numbers over at each scrape.
 
-use crate::control::{DriveStatus, Latency, ScrubStatus, Status};
+use crate::control::{DriveStatus, Latency, MedianStatus, ScrubStatus, StallStatus, Status};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
     DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, EncodeLabelSet, NoLabelSet,
@@ -387,6 +387,53 @@ fn drives(out: &mut Exposition<'_>, drives: &[DriveStatus]) -> fmt::Result {
     }
     for (name, help, value) in DRIVE_COUNTERS {
         out.counters(name, help, drives.iter().map(|drive| (of(drive), value(drive))))?;
+    }
+    stalls(out, drives)
+}
+
+/// A measure of stalls: name, help, value, units of it in one of the metric.
+type OfStalls = (&'static str, &'static str, fn(&StallStatus) -> Option<MedianStatus>, f64);
+
+const STALL_GAUGES: [OfStalls; 3] = [
+    (
+        "drive_stall_seconds",
+        "Time that a stall of the drive lasts: median of the latest, and bounds of its 95 % interval.",
+        |stalls| stalls.length_nanoseconds,
+        1e9,
+    ),
+    (
+        "drive_stall_period_seconds",
+        "Time from one stall of the drive to the next, likewise.",
+        |stalls| stalls.period_nanoseconds,
+        1e9,
+    ),
+    (
+        "drive_stall_written_bytes",
+        "Bytes written to the drive from one stall to the next, likewise.",
+        |stalls| stalls.written_bytes,
+        1.0,
+    ),
+];
+
+/// What the policy has learnt of stalls; nothing if it learns none.
+fn stalls(out: &mut Exposition<'_>, drives: &[DriveStatus]) -> fmt::Result {
+    let learnt = || {
+        drives.iter().filter_map(|drive| Some((drive.drive.to_string(), drive.stalls.as_ref()?)))
+    };
+    if learnt().next().is_none() {
+        return Ok(());
+    }
+    let counts = learnt().map(|(drive, stalls)| ([("drive", drive)], stalls.count));
+    out.counters("drive_stalls", "Stalls of the drive that the policy has seen.", counts)?;
+    for (name, help, value, unit) in STALL_GAUGES {
+        let medians = learnt().filter_map(|(drive, stalls)| Some((drive, value(stalls)?)));
+        let samples = medians.flat_map(|(drive, MedianStatus { low, median, high })| {
+            [("low", low), ("median", median), ("high", high)].map(|(bound, value)| {
+                let labels = [("drive", drive.clone()), ("bound", bound.to_owned())];
+                (labels, value as f64 / unit)
+            })
+        });
+        out.gauges(name, help, samples)?;
     }
     Ok(())
 }

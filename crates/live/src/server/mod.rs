@@ -34,6 +34,7 @@ pub use trace::Watched;
 
 use crate::clock::{Event, Interest, Spin, Waiter};
 use crate::control::{Inbox, Message};
+use crate::learnt;
 use crate::nvme_tcp::TargetSetup;
 use crate::release::Releaser;
 use crate::storage::Storage;
@@ -87,6 +88,8 @@ pub struct Setup {
     pub hosts: Option<TargetSetup>,
     /// What each policy gets when it is switched to.
     pub switch: SwitchTable,
+    /// What policies have learnt before.
+    pub memory: array::Memory,
     /// How it is watched.
     pub watched: Watched,
 }
@@ -166,7 +169,7 @@ impl Server {
     pub fn new(setup: Setup, inbox: Inbox) -> Result<Self, ServerError> {
         let Setup { array: config, drives, mut storage, durable, drive_bytes, .. } = setup;
         let Setup { repairs, spin, client_memory_bytes, hosts, .. } = setup;
-        let Setup { switch, checksums_in_memory, watched, .. } = setup;
+        let Setup { switch, checksums_in_memory, memory, watched, .. } = setup;
         let mut waiter = Waiter::new(spin)?;
         waiter.add(inbox.wake_fd(), BELL, Interest::READ)?;
         if let Some(descriptor) = storage.fd() {
@@ -187,10 +190,12 @@ impl Server {
         }
         storage.set_releaser(releaser.clone());
         let claims = Claims::new(&config.layout);
+        let mut engine = Engine::observed(config, observed(drives), plane);
+        engine.remember(memory);
         let mut server = Self {
             waiter,
             inbox,
-            io: ArrayIo::new(Engine::observed(config, observed(drives), plane), storage),
+            io: ArrayIo::new(engine, storage),
             clients: Clients::new(ClientMemory::new(client_memory_bytes), releaser),
             hosts,
             requests: Requests::default(),
@@ -227,6 +232,12 @@ impl Server {
         let ended = self.serve();
         if ended.is_err() {
             self.save_trace();
+        }
+        if let Some(path) = &self.watched.learnt_path
+            && let Err(error) = learnt::save(path, self.io.engine().array().memory())
+        {
+            let path = path.display();
+            tracing::warn!("what the policy has learnt was not written to {path}: {error}");
         }
         ended
     }

@@ -3,8 +3,8 @@
 use super::Server;
 use crate::clock::processor_time;
 use crate::control::{
-    BusyWindow, DriveStatus, FlashCounters, Identity, JobStatus, PolicyCounters, RECENT_WINDOWS,
-    RequestStatus, Status, TallyStatus,
+    BusyWindow, DriveStatus, FlashCounters, Identity, JobStatus, MedianStatus, PolicyCounters,
+    RECENT_WINDOWS, RequestStatus, StallStatus, Status, TallyStatus,
 };
 use crate::durable::MemberState;
 use array::{Contract, DriveState, JobKind};
@@ -21,6 +21,11 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
     let spare = array.layout().drives_to_spare(missing);
     let tally =
         |tally: array::policy::Tally| TallyStatus { name: tally.name.into(), count: tally.count };
+    let stalls = array.stalls();
+    let drives = io.drives().map(|drive| DriveStatus {
+        stalls: stalls.get(drive.index()).map(|stalls| stall_status(stalls, io.page_bytes())),
+        ..drive_status(server, now, drive)
+    });
     Status {
         identity: Identity {
             version: env!("CARGO_PKG_VERSION").into(),
@@ -45,7 +50,7 @@ pub(super) fn status(server: &Server, now: Instant) -> Status {
         stopped: io.volume.stopped().map(|reason| reason.to_string()),
         restoring: restoring(server),
         prefill: io.storage.prefill().map(Into::into),
-        drives: io.drives().map(|drive| drive_status(server, now, drive)).collect(),
+        drives: drives.collect(),
         requests: RequestStatus {
             connections: clients.count() + paths,
             paths,
@@ -94,6 +99,23 @@ fn restoring(server: &Server) -> Option<JobStatus> {
         stripes: restoring.total,
         mismatches: server.io.engine().plane().mismatches(),
     })
+}
+
+fn stall_status(stalls: &array::Stalls, page_bytes: u64) -> StallStatus {
+    let median = |estimate: Option<array::Estimate>, unit: u64| {
+        estimate.map(|array::Estimate { low, median, high }| MedianStatus {
+            low: low * unit,
+            median: median * unit,
+            high: high * unit,
+        })
+    };
+    StallStatus {
+        count: stalls.count,
+        length_nanoseconds: median(stalls.length_nanos, 1),
+        period_nanoseconds: median(stalls.period_nanos, 1),
+        written_bytes: median(stalls.written_blocks, page_bytes),
+        trigger: stalls.trigger.name().to_owned(),
+    }
 }
 
 fn drive_status(server: &Server, now: Instant, drive: DriveId) -> DriveStatus {

@@ -11,11 +11,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use units::{DriveId, Instant};
 
-/// How a server is watched while it serves.
+/// What a server writes down and checks beside its work.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
     /// File that gets the last events when the array stops, if one is to.
     pub trace_path: Option<PathBuf>,
+    /// File that gets what policies have learnt when the array stops, if one is to.
+    pub learnt_path: Option<PathBuf>,
     /// Check the state of array and durability after each turn of the loop: for tests.
     pub checks_invariants: bool,
 }

@@ -4,9 +4,12 @@
 
 use crate::common;
 use array::{Level, policy::PolicyKind};
-use ioda_sim::{Plan, RunProgress, RunResult, prepare_drives, run};
+use ioda_sim::{
+    Plan, RequestColumns, RunProgress, RunResult, prepare_drives, run, run_recorded,
+};
+use std::convert::Infallible;
 use units::{Duration, Instant, Rng};
-use workload::{Arrival, Op};
+use workload::{Arrival, Op, Request};
 
 fn plan(level: Level, width: u32, seed: u64) -> Plan {
     let mut drive = ssd::presets::preset("femu-artifact").unwrap();
@@ -105,4 +108,50 @@ fn hedging_helps_where_there_is_time() {
     let hedged = simulate(&plan, "hedged", 0.02, 30);
     assert!(hedged.array.hedges_won > 300, "{} hedges came first", hedged.array.hedges_won);
     assert!(ratio(hedged.read.mean(), base.read.mean()) < 0.95);
+}
+
+/// Requests that have ended, in the order of ending: number, end in nanoseconds, reconstructions.
+fn ended(plan: &Plan, requests: &[Request]) -> Vec<(u64, u64, u32)> {
+    let mut rows = RequestColumns::default();
+    let requests = requests.iter().map(|request| Ok::<_, Infallible>(*request));
+    let (drives, progress) = (prepare_drives(plan).unwrap(), RunProgress::default());
+    let sink = |mut more: RequestColumns| rows.append(&mut more);
+    run_recorded(plan, drives, (Arrival::Open, requests), Vec::new(), &progress, sink).unwrap();
+    let times = rows.number.iter().zip(&rows.completed_ns).zip(&rows.reconstructions);
+    times.map(|((&number, &end), &reconstructions)| (number, end, reconstructions)).collect()
+}
+
+/// A policy that predicts must do so from what it knew: on the first part of a workload it decides
+/// as on the whole.
+#[test]
+fn decisions_do_not_depend_on_what_comes_later() {
+    let mut drive = ssd::presets::preset("7450-960").unwrap();
+    drive.geometry.blocks_per_plane /= 8;
+    for policy in ["attentive", "hedged-quantile", "mittos", "sit-out"] {
+        let policy = PolicyKind::from_name(policy).unwrap();
+        let plan = common::plan(drive.clone(), Level::Raid5, 4, policy);
+        let capacity_pages = plan.capacity_bytes().unwrap() / 4096;
+        let mut rng = Rng::stream(plan.seed, "requests");
+        let mut at_nanos = 0;
+        let requests: Vec<Request> = (0..20_000)
+            .map(|number| {
+                // Bursts of writes, and reads all the time.
+                let is_burst = number % 500 < 200;
+                at_nanos += rng.below(if is_burst { 2_000 } else { 60_000 });
+                let op = if is_burst { Op::Write } else { Op::Read };
+                let page = rng.below(capacity_pages);
+                common::page(Instant::from_nanos(at_nanos), op, page * 4096).unwrap()
+            })
+            .collect();
+        let whole = ended(&plan, &requests);
+        for first in [5_003, 12_345] {
+            let unknown = requests[first].at.since(Instant::ZERO).as_nanos();
+            let until = |rows: &[(u64, u64, u32)]| -> Vec<_> {
+                rows.iter().copied().take_while(|&(_, end, _)| end < unknown).collect()
+            };
+            let part = until(&ended(&plan, &requests[..first]));
+            assert!(part.len() > first / 2, "{policy:?}: {} of {first}", part.len());
+            assert_eq!(part, until(&whole), "{policy:?}, {first}");
+        }
+    }
 }

@@ -7,13 +7,14 @@ use crate::metric::{Direction, Metric, Statistic};
 use crate::setup::Setup;
 use crate::setup::firmware;
 use crate::simulate::Outcome;
-use array::Contract;
 use array::policy::QosClass;
+use array::{Contract, StallTrigger};
 use nvme::Cause;
 use report::{
     Band, BlockedReads, BufferCounters, CauseSplit, Comparison, Degraded, DegradedContract,
-    DriveSummary, HedgeCounters, HostLatency, Latency, Manifest, Percentile, ProgrammedWindow,
-    RainCounters, Rebuild, Run, Slowest, Tally, Timeline, TimelinePoint, WriteCacheCounters,
+    DriveSummary, HedgeCounters, HostLatency, Latency, LearntMedian, LearntStalls, LearntTrigger,
+    Manifest, Percentile, ProgrammedWindow, RainCounters, Rebuild, Run, Slowest, Tally, Timeline,
+    TimelinePoint, WriteCacheCounters,
 };
 use sim::{Interval, LatencySummary, NoInterval, PERCENTILES, RunResult};
 use units::{Duration, Instant, MIB};
@@ -60,12 +61,13 @@ pub fn manifest(setup: &Setup, outcome: &Outcome) -> Result<Manifest, Failure> {
     for result in &outcome.results {
         for &(drive, time) in &result.distrusted {
             notes.push(format!(
-                "under {} drive {} was not read for {time}: it answered later than it said",
+                "under {} drive {} was not read for {time}: it answered too late",
                 result.policy.label(),
                 drive.0
             ));
         }
     }
+    notes.extend(outcome.results.iter().filter_map(stalls_note));
     notes.extend(firmware::note(setup.plans.iter().map(|plan| (plan.policy, &plan.drive))));
     notes.extend(outcome.wrapped.clone());
     notes.extend(evidence::notes(&outcome.results));
@@ -81,6 +83,27 @@ pub fn manifest(setup: &Setup, outcome: &Outcome) -> Result<Manifest, Failure> {
         configuration_toml: setup.settings.to_toml(),
         notes,
     })
+}
+
+/// What a policy has learnt of its drives' stalls, in one sentence.
+fn stalls_note(result: &RunResult) -> Option<String> {
+    let of_drive = |(drive, stalls): (usize, &array::Stalls)| {
+        let (length, period) = (stalls.length_nanos?, stalls.period_nanos?);
+        let time = |estimate: array::Estimate| {
+            let [low, median, high] =
+                [estimate.low, estimate.median, estimate.high].map(Duration::from_nanos);
+            format!("{median} ({low} to {high})")
+        };
+        let trigger = match stalls.trigger {
+            StallTrigger::Unknown => "",
+            StallTrigger::Time => ", by time",
+            StallTrigger::Written => ", by what was written",
+        };
+        Some(format!("drive {drive} for {} every {}{trigger}", time(length), time(period)))
+    };
+    let drives = result.stalls.iter().enumerate().filter_map(of_drive).collect::<Vec<_>>();
+    let label = result.policy.label();
+    (!drives.is_empty()).then(|| format!("{label} learnt stalls: {}", drives.join("; ")))
 }
 
 /// The document of one run.
@@ -139,7 +162,10 @@ pub fn run(result: &RunResult) -> Run {
         timeline: timeline(result),
         drives: (0..)
             .zip(&result.drives)
-            .map(|(drive, result)| drive_summary(drive, result))
+            .map(|(drive, of_drive)| DriveSummary {
+                stalls: result.stalls.get(drive as usize).map(learnt),
+                ..drive_summary(drive, of_drive)
+            })
             .collect(),
         windows: result.windows.iter().map(programmed_window).collect(),
         p99_over_time: result.timeline.p99.iter().map(p99_interval).collect(),
@@ -336,6 +362,28 @@ fn drive_summary(drive: u32, result: &sim::DriveResult) -> DriveSummary {
             free_share: first.free_share(),
         }),
         free_share: result.free_share,
+        stalls: None,
+    }
+}
+
+fn learnt(stalls: &array::Stalls) -> LearntStalls {
+    let median = |estimate: Option<array::Estimate>, unit: f64| {
+        estimate.map(|array::Estimate { low, median, high }| LearntMedian {
+            low: low as f64 / unit,
+            median: median as f64 / unit,
+            high: high as f64 / unit,
+        })
+    };
+    LearntStalls {
+        count: stalls.count,
+        length_ms: median(stalls.length_nanos, 1e6),
+        period_ms: median(stalls.period_nanos, 1e6),
+        written_pages: median(stalls.written_blocks, 1.0),
+        trigger: match stalls.trigger {
+            StallTrigger::Unknown => LearntTrigger::Unknown,
+            StallTrigger::Time => LearntTrigger::Time,
+            StallTrigger::Written => LearntTrigger::Written,
+        },
     }
 }
 

@@ -115,6 +115,10 @@ pub struct ServeSettings {
     /// control socket with .trace at its end]
     #[arg(long, value_name = "FILE")]
     pub trace_file: Option<PathBuf>,
+    /// File in which policies keep what they have learnt of the drives over a restart: read at the
+    /// start, if it exists, and written at the end [default: none]
+    #[arg(long, value_name = "FILE")]
+    pub learnt: Option<PathBuf>,
     /// Check the whole state of the array and its durability again and again while serving, and end
     /// at once if it contradicts itself: slow, for tests
     #[arg(long)]

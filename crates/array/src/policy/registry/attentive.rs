@@ -12,15 +12,19 @@
 //! program or an erase looks like any other until it is late.
 
 use crate::contract::Measure;
+use crate::learnt::{Memory, OperationClass, Stalls};
 use crate::policy::budget::{Budget, SAVED_READS};
 use crate::policy::quantile::Histogram;
 use crate::policy::{
     About, Answered, AttentiveSettings, Awaited, DriveChanges, Hooks, Needs, Policy, PolicyKind,
-    PolicySetup, View, WindowUse,
+    PolicySetup, Sent, Tally, View, WindowUse,
 };
 use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
 use nvme::{Opcode, Untimed};
-use units::{Duration, Instant};
+use stalls::DriveStalls;
+use units::{DriveId, Duration, Instant, Ratio};
 
 /// The policy.
 pub(super) const ATTENTIVE: PolicyKind = PolicyKind::new(&About {
@@ -45,22 +49,17 @@ const MOST_ANSWERS: usize = 16;
 /// what the one before it does.
 const DELAYS: usize = 3;
 
+/// Most reads of a hedge: one of each drive.
+const MOST_MEMBERS: u32 = 64;
 /// Bits of a share of reads.
 const SHARE_BITS: u32 = 30;
-
-/// Operations that are alike in what a hedge costs and in how often they are late.
-#[derive(Clone, Copy, Debug, Default)]
-struct Class {
-    operations: u32,
-    /// Reads of a hedge.
-    reads: u32,
-}
 
 /// Operations that are hedged by the same delays.
 #[derive(Clone, Debug, Default)]
 struct Group {
-    /// By the number of answers that they wait for.
-    classes: [Class; MOST_ANSWERS],
+    /// Operations that are alike in what a hedge costs and in how often they are late: by the number
+    /// of answers that they wait for.
+    classes: [OperationClass; MOST_ANSWERS],
     delays: [Option<Duration>; DELAYS],
 }
 
@@ -98,11 +97,30 @@ impl Group {
         }
     }
 
+    /// Adds operations of another time.
+    fn remember(&mut self, classes: &[OperationClass]) {
+        for (class, before) in self.classes.iter_mut().zip(classes) {
+            class.operations += before.operations.min(MEMORY as u32);
+            class.reads = before.reads.min(MOST_MEMBERS);
+        }
+    }
+
     fn halve(&mut self) {
         for class in &mut self.classes {
             class.operations /= 2;
         }
     }
+}
+
+/// Reads that stalled or were hedged.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outcomes {
+    /// They stalled, and were hedged.
+    hits: u64,
+    /// They stalled, and were not hedged.
+    misses: u64,
+    /// They were hedged, and did not stall.
+    false_alarms: u64,
 }
 
 struct Attentive {
@@ -116,6 +134,10 @@ struct Attentive {
     host: Group,
     /// Reads that writes need.
     parity: Group,
+    /// What reads usually take, once it is known.
+    usual: Option<Duration>,
+    drives: Vec<DriveStalls>,
+    outcomes: Outcomes,
 }
 
 impl Attentive {
@@ -129,6 +151,9 @@ impl Attentive {
             until_solved: STEP,
             host: Group::default(),
             parity: Group::default(),
+            usual: None,
+            drives: (0..setup.drives).map(|_| DriveStalls::new()).collect(),
+            outcomes: Outcomes::default(),
         }
     }
 
@@ -147,6 +172,7 @@ impl Attentive {
     }
 
     fn solve(&mut self) {
+        self.usual = Some(self.latencies.quantile(Ratio::from_percent(50)));
         let allowed = self.settings.extra_reads.of(self.latencies.total());
         // What a write waits for is half reads and half writes at best: a quarter will do.
         let (host, parity) = (self.host.operations(), self.parity.operations());
@@ -207,9 +233,21 @@ impl Policy for Attentive {
         }
     }
 
-    fn answered(&mut self, _: Instant, answer: &Answered) {
-        if answer.command.opcode != Opcode::Read || answer.for_others {
+    fn answered(&mut self, now: Instant, answer: &Answered) {
+        let Sent { drive, opcode, blocks, .. } = answer.command;
+        let stalls = &mut self.drives[drive.index()];
+        if opcode == Opcode::Write {
+            return stalls.wrote(blocks);
+        }
+        let stalled = self.usual.map(|usual| stalls.answered(now, answer.latency, usual));
+        if answer.for_others {
             return;
+        }
+        match (stalled, answer.hedged) {
+            (Some(true), true) => self.outcomes.hits += 1,
+            (Some(true), false) => self.outcomes.misses += 1,
+            (Some(false), true) => self.outcomes.false_alarms += 1,
+            _ => {}
         }
         self.budget.earn();
         self.latencies.add(answer.latency);
@@ -219,7 +257,46 @@ impl Policy for Attentive {
             self.solve();
         }
     }
+
+    fn drive_replaced(&mut self, drive: DriveId) {
+        self.drives[drive.index()] = DriveStalls::new();
+    }
+
+    fn stalls(&self) -> Vec<Stalls> {
+        self.drives.iter().map(DriveStalls::estimates).collect()
+    }
+
+    fn memory(&self) -> Option<Memory> {
+        Some(Memory {
+            latencies: self.latencies.counts().collect(),
+            host: self.host.classes.to_vec(),
+            parity: self.parity.classes.to_vec(),
+            drives: self.drives.iter().map(DriveStalls::kept).collect(),
+        })
+    }
+
+    fn remember(&mut self, memory: &Memory) {
+        self.latencies.remember(&memory.latencies);
+        self.host.remember(&memory.host);
+        self.parity.remember(&memory.parity);
+        for (drive, stalls) in self.drives.iter_mut().zip(&memory.drives) {
+            drive.remember(stalls);
+        }
+        if self.latencies.total() > 0 {
+            self.solve();
+        }
+    }
+
+    fn tallies(&self) -> Vec<Tally> {
+        let Outcomes { hits, misses, false_alarms } = self.outcomes;
+        vec![
+            Tally::new("stalled reads that were hedged (hits)", hits),
+            Tally::new("stalled reads that were not (misses)", misses),
+            Tally::new("hedged reads that did not stall (false alarms)", false_alarms),
+        ]
+    }
 }
 
+mod stalls;
 #[cfg(test)]
 mod tests;

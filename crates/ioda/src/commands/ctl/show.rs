@@ -1,8 +1,8 @@
 //! The status of an array for people.
 
 use live::control::{
-    DamagedPage, DriveStatus, IntegrityStatus, JobStatus, Latency, PrefillStatus, ScrubStatus,
-    Status,
+    DamagedPage, DriveStatus, IntegrityStatus, JobStatus, Latency, MedianStatus, PrefillStatus,
+    ScrubStatus, Status,
 };
 use study::table;
 use units::{Bytes, Duration};
@@ -256,11 +256,40 @@ fn drives(status: &Status) -> String {
                 ]
             })
             .collect();
-    let text = table::numbers_between(&header, &rows, 3, 1);
-    match status.drives.iter().any(|drive| drive.emulated) {
-        true => {
-            text + "  WAF: write amplification, pages of flash programmed per page that the array wrote\n"
+    let mut text = table::numbers_between(&header, &rows, 3, 1);
+    if status.drives.iter().any(|drive| drive.emulated) {
+        text +=
+            "  WAF: write amplification, pages of flash programmed per page that the array wrote\n";
+    }
+    text + &stalls(status)
+}
+
+/// What the policy has learnt of stalls: a line for each drive of which something is known.
+fn stalls(status: &Status) -> String {
+    let of_drive = |drive: &DriveStatus| {
+        let stalls = drive.stalls.as_ref()?;
+        let (length, period) = (stalls.length_nanoseconds?, stalls.period_nanoseconds?);
+        let time = |median: MedianStatus| {
+            let millis = |nanos: u64| format!("{:.2}", nanos as f64 / 1e6);
+            let MedianStatus { low, median, high } = median;
+            format!("{} ms ({} to {})", millis(median), millis(low), millis(high))
+        };
+        let trigger = match stalls.trigger.as_str() {
+            "time" => ", by time",
+            "written" => ", by what was written",
+            _ => "",
+        };
+        let (drive, count) = (drive.drive, stalls.count);
+        let (length, period) = (time(length), time(period));
+        Some(format!("  drive {drive}: {count} stalls, of {length}, every {period}{trigger}\n"))
+    };
+    let lines: String = status.drives.iter().filter_map(of_drive).collect();
+    match lines.is_empty() {
+        true => lines,
+        false => {
+            format!(
+                "  reads at five times the usual latency (median of the latest, and its 95 % interval):\n{lines}"
+            )
         }
-        false => text,
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of delays and budgets.
 
 use super::*;
+use crate::learnt::Stall;
 use crate::policy::{PolicySettings, Sent};
 use nvme::Status;
 use units::{DriveId, Lba};
@@ -19,7 +20,8 @@ fn policy() -> Attentive {
 fn answer(policy: &mut Attentive, micros: u64, for_others: bool) {
     let command = Sent { drive: DriveId(0), opcode: Opcode::Read, lba: Lba(0), blocks: 1 };
     let (status, latency) = (Status::Success, Duration::from_micros(micros));
-    policy.answered(Instant::ZERO, &Answered { command, status, latency, for_others });
+    policy
+        .answered(Instant::ZERO, &Answered { command, status, latency, for_others, hedged: false });
 }
 
 /// One in a hundred reads takes 1000 µs, and one in ten 300 µs.
@@ -134,4 +136,58 @@ fn writes_spend_a_quarter_at_most() {
         let reads = group.hedge_reads((in_time << SHARE_BITS) / total);
         assert!(reads <= most, "{reads} of {most}");
     }
+}
+
+#[test]
+fn reads_and_writes_take_no_memory_once_it_knows_its_drives() {
+    let mut policy = policy();
+    let mut round = |index: u32| {
+        policy.hedge_after(Instant::ZERO, &SINGLE);
+        policy.hedge_again_after(Instant::ZERO, &WHOLE);
+        if policy.budget.spend(3) {
+            policy.hedge_ended(3, index.is_multiple_of(2));
+        }
+        let drive = DriveId((index % 4) as u8);
+        let now = Instant::ZERO + Duration::from_micros(u64::from(index) * 1_000);
+        let opcode = if index.is_multiple_of(3) { Opcode::Write } else { Opcode::Read };
+        let command = Sent { drive, opcode, lba: Lba(0), blocks: 1 };
+        let (status, latency) = (Status::Success, Duration::from_micros(micros(index)));
+        let (for_others, hedged) = (false, index.is_multiple_of(7));
+        policy.answered(now, &Answered { command, status, latency, for_others, hedged });
+    };
+    (0..20_000).for_each(&mut round);
+    let taken = allocation_counter::measure(|| (20_000..120_000).for_each(&mut round));
+    assert_eq!(taken.count_total, 0);
+    assert!(policy.stalls().iter().any(|stalls| stalls.count > 100));
+}
+
+#[test]
+fn what_it_has_learnt_is_there_after_a_restart() {
+    let mut before = policy();
+    learn(&mut before, &SINGLE, 7_000);
+    let memory = before.memory().unwrap();
+    let mut after = policy();
+    after.remember(&memory);
+    let group = |policy: &Attentive| policy.host.delays;
+    before.solve();
+    assert_eq!(group(&after), group(&before));
+    assert_eq!(after.memory(), Some(memory));
+    assert!(after.hedge_after(Instant::ZERO, &SINGLE).is_some(), "at once");
+}
+
+#[test]
+fn a_memory_that_makes_no_sense_does_no_harm() {
+    let class = OperationClass { operations: u32::MAX, reads: u32::MAX };
+    let stall = Stall { length_nanos: u64::MAX, period_nanos: u64::MAX, written_blocks: u64::MAX };
+    let memory = Memory {
+        latencies: (0..5_000).map(|bucket| (bucket, u32::MAX)).collect(),
+        host: vec![class; 100],
+        parity: vec![class; 100],
+        drives: vec![vec![stall; 1_000]; 100],
+    };
+    let mut policy = policy();
+    policy.remember(&memory);
+    learn(&mut policy, &SINGLE, 100_000);
+    assert!((200..=1_100).contains(&delay(&mut policy, &SINGLE)));
+    assert_eq!(policy.stalls().len(), 4);
 }
