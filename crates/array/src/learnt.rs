@@ -1,4 +1,4 @@
-//! What a policy has learnt of its drives: to be looked at, and to be kept over a restart.
+//! Knowledge of a policy about its drives, for people and for the next start.
 
 use alloc::vec::Vec;
 
@@ -138,7 +138,7 @@ pub struct OperationClass {
     pub reads: u32,
 }
 
-/// What a policy knows, to be given to it again after a restart or a change of policy.
+/// Knowledge of a policy that outlives it: a restart, or a change of policy.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Memory {

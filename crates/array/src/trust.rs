@@ -7,7 +7,7 @@
 //! is not read until it has nothing to do, and then shows by single reads, *probes*, which it is.
 //!
 //! A measure ([`Measure`]) says how long a read may take. Where drives promise how long reads with
-//! the flag take, each late answer is proof, and one that has not come yet is late as well. Where
+//! the flag take, each late answer is proof. An answer that has not come yet is late as well. Where
 //! drives promise nothing, only probes are judged, by the reads of the other drives
 //! ([`peers`]): most of them have to be late. There a drive that answers none of several reads for
 //! long is not read until it answers again.
@@ -181,7 +181,7 @@ pub(crate) struct Trust {
     absent: MemberSet,
     /// Drives that are not read.
     distrusted: MemberSet,
-    /// Those of them about which there is a verdict.
+    /// Distrusted drives about which there is a verdict.
     convicted: MemberSet,
     members: Vec<Member>,
     next_look: Instant,

@@ -210,9 +210,8 @@ pub trait Policy: Send {
         0
     }
 
-    /// Whether a read of the host that goes around a drive which is not read because it is slow
-    /// ([`Policy::read_measure`]) asks one member more than suffices. Asked only where a parity is
-    /// left for it.
+    /// Whether a read of the host asks one member more than suffices, if it goes around a slow drive
+    /// ([`Policy::read_measure`]). Asked only where a parity is left for it.
     fn asks_more_around(&mut self) -> bool {
         false
     }

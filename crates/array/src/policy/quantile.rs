@@ -10,6 +10,8 @@ const PARTS: u64 = 16;
 const OCTAVES: u64 = 64;
 /// Latencies after which those before count half.
 const MEMORY: u32 = 4096;
+/// Latencies of a bucket that are taken from another time at most: more would not be forgotten.
+const MOST_REMEMBERED: u32 = 1 << 14;
 /// Latencies from one look at the quantile to the next, and before the first.
 const STEP: u32 = 256;
 
@@ -57,12 +59,11 @@ impl Histogram {
         buckets.filter(|&(_, count)| count > 0)
     }
 
-    /// Adds latencies of another time, as far as there are such buckets, and no more of one than
-    /// have been kept here.
+    /// Adds latencies of another time, as far as there are such buckets.
     pub(super) fn remember(&mut self, counts: &[(u32, u32)]) {
         for &(bucket, count) in counts {
             if let Some(slot) = self.counts.get_mut(bucket as usize) {
-                let count = count.min(MEMORY);
+                let count = count.min(MOST_REMEMBERED);
                 *slot += count;
                 self.total += u64::from(count);
             }

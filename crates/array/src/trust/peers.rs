@@ -103,7 +103,7 @@ impl Usual {
             return Silence::No;
         }
         if self.silent_reads < SILENT_READS {
-            // Those that were sent since then have their time from now on.
+            // Reads sent since then have their time from now on.
             (self.silent_since, self.silent_reads) = (now, self.out);
             return Silence::No;
         }

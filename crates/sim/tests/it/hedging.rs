@@ -4,9 +4,7 @@
 
 use crate::common;
 use array::{Level, policy::PolicyKind};
-use ioda_sim::{
-    Plan, RequestColumns, RunProgress, RunResult, prepare_drives, run, run_recorded,
-};
+use ioda_sim::{Plan, RequestColumns, RunProgress, RunResult, prepare_drives, run, run_recorded};
 use std::convert::Infallible;
 use units::{Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
