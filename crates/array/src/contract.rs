@@ -1,4 +1,5 @@
-//! What an array promises its reads while drives take turns, and what drives promise theirs.
+//! What an array promises its reads while drives take turns, and what reads of drives are held
+//! against.
 
 use units::Duration;
 
@@ -34,4 +35,13 @@ pub struct ReadTimes {
     pub alone: Duration,
     /// What each page more in front of it, or of its own, adds at most.
     pub each: Duration,
+}
+
+/// What reads are held against, to find drives that are slow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Measure {
+    /// What drives promise reads that carry the flag.
+    Promise(ReadTimes),
+    /// Reads of the other drives: nothing is promised.
+    Peers,
 }

@@ -252,7 +252,7 @@ pub enum Event {
         /// The drive.
         drive: DriveId,
     },
-    /// A drive answers later than it says, and is not read any more.
+    /// A drive answers too late, by its promise or beside its peers, and is not read any more.
     DriveDistrusted {
         /// The drive.
         drive: DriveId,

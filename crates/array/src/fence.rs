@@ -1,8 +1,9 @@
 //! Tukey's fence: whether a drive is much slower than its peers.
 
-use alloc::vec::Vec;
 use units::Duration;
 
+/// Most drives of an array.
+const MOST_DRIVES: usize = 64;
 /// Tukey's factor for values that are far out.
 const FENCE: u64 = 2;
 
@@ -24,7 +25,13 @@ pub(crate) const fn mean_with(mean_nanos: u64, latency: Duration) -> u64 {
 /// have none do not count: the highest quartile and twice the range between the quartiles more, and
 /// at least twice their highest quartile.
 pub(crate) fn is_beyond(mean_nanos: u64, peers: impl Iterator<Item = u64>) -> bool {
-    let mut peers: Vec<u64> = peers.filter(|&mean| mean > 0).collect();
+    let mut means = [0; MOST_DRIVES];
+    let mut count = 0;
+    for (slot, mean) in means.iter_mut().zip(peers.filter(|&mean| mean > 0)) {
+        *slot = mean;
+        count += 1;
+    }
+    let peers = &mut means[..count];
     if peers.len() < 2 {
         return false;
     }

@@ -276,7 +276,7 @@ impl Fetch {
         self.detour.as_ref().map_or(MemberSet::EMPTY, |detour| detour.broken)
     }
 
-    fn shunned(&self) -> MemberSet {
+    pub(crate) fn shunned(&self) -> MemberSet {
         self.detour.as_ref().map_or(MemberSet::EMPTY, |detour| detour.shunned)
     }
 

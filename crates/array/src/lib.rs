@@ -73,7 +73,7 @@ pub use array::Array;
 pub use availability::{CannotReplace, DriveState};
 pub use cache_config::{WriteCacheConfig, WriteCacheCounters};
 pub use config::{Config, JOB_DEPTH, job_depth};
-pub use contract::{Contract, ReadTimes};
+pub use contract::{Contract, Measure, ReadTimes};
 pub use coordinate::{
     AdaptiveConfig, Coordination, Coordinator, SynchronizedConfig, TokenConfig, WindowChange,
     WindowConfig,

@@ -1,25 +1,31 @@
-//! Which drives do what they promise: a drive that answers late without saying so is found, and not
-//! read for as long as it does.
+//! Which drives are read: a drive that is slower than it may be is found, and not read for as long as
+//! it is.
 //!
-//! Two things speak against a drive. *A late answer*: a read that carried the flag succeeded, and
-//! took longer than any such read can take, whatever was in front of it (the drive should have
-//! failed it fast, or is slower than it is made). *Its peers*: its reads take much longer than
-//! those of the other drives (Tukey's fence). Late answers prove it, and one that has not come yet
-//! is late as well. Slow reads alone only raise a suspicion, because a busy drive has slow reads as
-//! well: the drive is not read until it has nothing to do, and then shows by single reads,
-//! *probes*, which it is.
+//! Two things speak against a drive. *A late answer*: a read took longer than any such read may
+//! take. *Its peers*: its reads take much longer than those of the other drives (Tukey's fence).
+//! Slow reads alone only raise a suspicion, because a busy drive has slow reads as well: the drive
+//! is not read until it has nothing to do, and then shows by single reads, *probes*, which it is.
+//!
+//! A measure ([`Measure`]) says how long a read may take. Where drives promise how long reads with
+//! the flag take, each late answer is proof, and one that has not come yet is late as well. Where
+//! drives promise nothing, only probes are judged, by the reads of the other drives
+//! ([`peers`]): most of them have to be late. There a drive that answers none of several reads for
+//! long is not read until it answers again.
 //!
 //! A drive that is distrusted is probed from time to time, and comes back when it answers in time
 //! for long enough; longer each time that it has come back too soon.
 
+mod peers;
+
 use crate::commands::ReadFlag;
-use crate::contract::ReadTimes;
+use crate::contract::Measure;
 use crate::fence;
 use crate::members::MemberSet;
 use crate::policy::Tally;
 use alloc::vec;
 use alloc::vec::Vec;
 use nvme::{PlFlag, Status};
+use peers::{Silence, Usual};
 use units::{DriveId, Duration, Instant};
 
 /// The longest that a read can take without being late, as a multiple of what it can take by the
@@ -45,6 +51,11 @@ const PENANCE: Duration = Duration::from_millis(500);
 const LONGEST_PENANCE: Duration = Duration::from_secs(64);
 /// Probes in time that it takes to come back.
 const GOOD_PROBES: u32 = 16;
+/// Late probes that prove a suspicion where drives promise nothing, unless [`GOOD_PROBES`] come first.
+const LATE_PROBES: u32 = 12;
+/// Probes in time that a late one outweighs there. A fitted drive with nothing else to read answers
+/// at most one in six late by the measure of its peers.
+const LATE_OUTWEIGHS: u32 = 3;
 /// How long a drive that was suspected for nothing is not suspected again, at first.
 const PEACE: Duration = Duration::from_secs(1);
 
@@ -65,8 +76,11 @@ struct Member {
     standing: Standing,
     /// What speaks against it: see [`LATE`].
     evidence: u32,
-    /// Running mean of its read latencies, in nanoseconds; 0 before the first.
+    /// Running mean of its read latencies, in nanoseconds; 0 before the first. Only where drives
+    /// promise something.
     mean_nanos: u64,
+    /// What its reads usually take. Only where drives promise nothing.
+    usual: Usual,
     reads_since_look: u32,
     looks_out: u32,
     /// When it may be suspected next.
@@ -80,6 +94,8 @@ struct Member {
     /// Since when all its probes have been good, and how many.
     good_since: Instant,
     good: u32,
+    /// Late probes since it is suspected.
+    late_probes: u32,
     /// For how long it must be good to come back next time, if it has ever been distrusted.
     penance: Option<Duration>,
     /// For how long it was not read, up to the last time that it came back.
@@ -91,6 +107,7 @@ impl Member {
         standing: Standing::Trusted,
         evidence: 0,
         mean_nanos: 0,
+        usual: Usual::NEW,
         reads_since_look: 0,
         looks_out: 0,
         peace_until: Instant::ZERO,
@@ -99,6 +116,7 @@ impl Member {
         next_probe: Instant::ZERO,
         good_since: Instant::ZERO,
         good: 0,
+        late_probes: 0,
         penance: None,
         past: Duration::ZERO,
     };
@@ -157,11 +175,14 @@ fn is_flagged(pl: PlFlag) -> bool {
 /// What is held against the drives of an array.
 #[derive(Clone, Debug)]
 pub(crate) struct Trust {
-    times: ReadTimes,
+    measure: Measure,
     /// Drives that the array can do without, those that are absent counted.
     most: u32,
     absent: MemberSet,
+    /// Drives that are not read.
     distrusted: MemberSet,
+    /// Those of them about which there is a verdict.
+    convicted: MemberSet,
     members: Vec<Member>,
     next_look: Instant,
     /// Changes that nobody has asked for yet.
@@ -169,23 +190,29 @@ pub(crate) struct Trust {
     probes: u64,
     late: u64,
     times_distrusted: u64,
+    /// Suspicions without a verdict.
+    acquittals: u64,
+    times_silent: u64,
 }
 
 impl Trust {
     /// Trust in all of so many drives, of which the array can do without as many as there are
     /// parities and lacks the `absent`.
-    pub(crate) fn new(drives: u32, parities: u32, times: ReadTimes, absent: MemberSet) -> Self {
+    pub(crate) fn new(drives: u32, parities: u32, measure: Measure, absent: MemberSet) -> Self {
         Self {
-            times,
+            measure,
             most: parities,
             absent,
             distrusted: MemberSet::EMPTY,
+            convicted: MemberSet::EMPTY,
             members: vec![Member::NEW; drives as usize],
             next_look: Instant::ZERO + LOOK,
             verdicts: Vec::new(),
             probes: 0,
             late: 0,
             times_distrusted: 0,
+            acquittals: 0,
+            times_silent: 0,
         }
     }
 
@@ -195,16 +222,19 @@ impl Trust {
         self.distrusted
     }
 
-    /// Since when a drive is not read, if it is not.
+    /// When the array ceased to read a drive; `None` for a drive without a verdict.
     pub(crate) fn since(&self, drive: DriveId) -> Option<Instant> {
-        self.members[drive.index()].since()
+        self.convicted.contains(drive.0).then(|| self.members[drive.index()].since())?
     }
 
-    /// For how long each drive was not read until `now`, if there was one.
+    /// Drives with a verdict, and for how long each was not read until `now`.
     pub(crate) fn times(&self, now: Instant) -> impl Iterator<Item = (DriveId, Duration)> + '_ {
         let members = self.members.iter().zip(0..);
         members.filter_map(move |(member, drive)| {
-            let present = member.since().map_or(Duration::ZERO, |since| now.since(since));
+            let present = match self.convicted.contains(drive) {
+                true => member.since().map_or(Duration::ZERO, |since| now.since(since)),
+                false => Duration::ZERO,
+            };
             let time = member.past + present;
             (time > Duration::ZERO).then_some((DriveId(drive), time))
         })
@@ -216,6 +246,8 @@ impl Trust {
             ("times a drive was distrusted", self.times_distrusted),
             ("answers that came too late", self.late),
             ("probes of distrusted drives", self.probes),
+            ("times a drive was suspected for nothing", self.acquittals),
+            ("times a drive was silent", self.times_silent),
         ];
         let counts = counts.into_iter().filter(|&(_, count)| count > 0);
         counts.map(|(name, count)| Tally::new(name, count))
@@ -243,12 +275,39 @@ impl Trust {
 
     /// How long a read of the drive takes, as far as it is known.
     pub(crate) fn expected(&self, drive: DriveId) -> Duration {
-        Duration::from_nanos(self.members[drive.index()].mean_nanos).max(self.times.alone)
+        Duration::from_nanos(self.typical_nanos(drive.index())).max(self.alone())
+    }
+
+    /// Flag of a probe.
+    pub(crate) fn probe_flag(&self) -> PlFlag {
+        match self.measure {
+            Measure::Promise(_) => PlFlag::Predictable,
+            Measure::Peers => PlFlag::Off,
+        }
+    }
+
+    /// What the reads of a drive take as far as drives are compared, in nanoseconds; 0 if unknown.
+    fn typical_nanos(&self, drive: usize) -> u64 {
+        match self.measure {
+            Measure::Promise(_) => self.members[drive].mean_nanos,
+            Measure::Peers => self.members[drive].usual.median_nanos(),
+        }
+    }
+
+    /// What a read of an idle drive takes by its promise; zero if nothing is promised.
+    fn alone(&self) -> Duration {
+        match self.measure {
+            Measure::Promise(times) => times.alone,
+            Measure::Peers => Duration::ZERO,
+        }
     }
 
     /// How to read a drive at which so many blocks are out.
     #[inline]
     pub(crate) fn advice(&mut self, now: Instant, drive: DriveId, out: u32) -> Advice {
+        if self.measure == Measure::Peers && !self.distrusted.contains(drive.0) {
+            return self.advice_by_peers(now, drive);
+        }
         if let Some(watched) = &mut self.members[drive.index()].watched
             && now > watched.late_from
         {
@@ -258,6 +317,7 @@ impl Trust {
         if !self.distrusted.contains(drive.0) {
             return Advice::Read;
         }
+        let alone = self.alone();
         let member = &mut self.members[drive.index()];
         if now < member.next_probe || out > 0 {
             return Advice::Avoid;
@@ -268,23 +328,43 @@ impl Trust {
             Standing::Distrusted { .. } => {
                 member.penance.unwrap_or(PENANCE) / u64::from(2 * GOOD_PROBES)
             }
-            Standing::Suspected { .. } | Standing::Trusted => self.times.alone,
+            Standing::Suspected { .. } | Standing::Trusted => alone,
         };
         member.next_probe = now + pause;
         Advice::Probe
     }
 
-    /// The longest that a flagged read can take without being late, behind so many blocks and of so
-    /// many; none if too much can be in its way.
+    /// How to read a drive that promises nothing and is trusted.
+    #[inline]
+    fn advice_by_peers(&mut self, now: Instant, drive: DriveId) -> Advice {
+        let (silence, can_do_without) =
+            (self.members[drive.index()].usual.look(now), self.can_do_without());
+        match silence {
+            Silence::No => Advice::Read,
+            _ if !can_do_without => Advice::Read,
+            Silence::Begins => {
+                self.times_silent += 1;
+                Advice::Avoid
+            }
+            Silence::GoesOn => Advice::Avoid,
+        }
+    }
+
+    /// Longest time on which a read of `blocks` with the flag is not late, behind `ahead` blocks;
+    /// `None` if too much can be in its way, or if nothing is promised.
     #[inline]
     fn longest(&self, ahead: u8, blocks: u32) -> Option<Duration> {
+        let Measure::Promise(times) = self.measure else { return None };
         let more = u64::from(ahead) + u64::from(blocks) - 1;
-        (ahead < MOST_AHEAD).then_some((self.times.alone + self.times.each * more) * MARGIN)
+        (ahead < MOST_AHEAD).then_some((times.alone + times.each * more) * MARGIN)
     }
 
     /// A read of so many blocks goes out, behind so many.
     #[inline]
     pub(crate) fn sent(&mut self, now: Instant, drive: DriveId, flag: ReadFlag, blocks: u32) {
+        if self.measure == Measure::Peers {
+            return self.members[drive.index()].usual.sent(now);
+        }
         if self.members[drive.index()].watched.is_none()
             && is_flagged(flag.pl)
             && let Some(longest) = self.longest(flag.ahead, blocks)
@@ -297,6 +377,17 @@ impl Trust {
     /// Takes the answer of a drive to a read.
     #[inline]
     pub(crate) fn answered(&mut self, now: Instant, answer: &ReadAnswer) {
+        match self.measure {
+            Measure::Promise(_) => self.answered_a_promise(now, answer),
+            Measure::Peers => self.answered_beside_peers(now, answer),
+        }
+        if now >= self.next_look {
+            self.look(now);
+        }
+    }
+
+    #[inline]
+    fn answered_a_promise(&mut self, now: Instant, answer: &ReadAnswer) {
         let member = &mut self.members[answer.drive.index()];
         let is_flagged = is_flagged(answer.flag.pl);
         if member.watched.is_some_and(|watched| watched.sent + answer.latency == now) {
@@ -313,8 +404,50 @@ impl Trust {
                 false => self.came_in_time(now, answer),
             }
         }
-        if now >= self.next_look {
-            self.look(now);
+    }
+
+    #[inline]
+    fn answered_beside_peers(&mut self, now: Instant, answer: &ReadAnswer) {
+        let member = &mut self.members[answer.drive.index()];
+        member.usual.answered(now);
+        if answer.status != Status::Success {
+            return;
+        }
+        match member.since() {
+            None => {
+                member.usual.add(answer.latency);
+                member.reads_since_look += 1;
+            }
+            // What was sent before, or has waited for others, does not show how fast the drive is.
+            Some(since) => {
+                if answer.flag.ahead == 0 && now.since(since) >= answer.latency {
+                    self.probe_answered(now, answer);
+                }
+            }
+        }
+    }
+
+    /// A probe of a drive that promises nothing was answered.
+    #[cold]
+    fn probe_answered(&mut self, now: Instant, answer: &ReadAnswer) {
+        let peers = self.members.iter().filter(|peer| peer.since().is_none());
+        let is_late = peers::is_late(answer.latency, peers.map(|peer| &peer.usual));
+        if !is_late {
+            return self.was_good(now, answer.drive);
+        }
+        self.late += 1;
+        let member = &mut self.members[answer.drive.index()];
+        member.late_probes += 1;
+        if let Standing::Suspected { .. } = member.standing {
+            if member.late_probes >= LATE_PROBES {
+                self.distrust(now, answer.drive);
+            }
+            return;
+        }
+        member.good = member.good.saturating_sub(LATE_OUTWEIGHS);
+        if member.good == 0 {
+            member.good_since = now;
+            member.next_probe = now + member.penance.unwrap_or(PENANCE) / 8;
         }
     }
 
@@ -377,6 +510,7 @@ impl Trust {
             Standing::Suspected { .. } => {
                 member.peace_until = now + PEACE * (1 << member.acquitted.min(10));
                 member.acquitted += 1;
+                self.acquittals += u64::from(!self.convicted.contains(drive.0));
                 self.absolve(now, drive);
             }
             Standing::Distrusted { .. } => {
@@ -406,19 +540,24 @@ impl Trust {
         member.standing = Standing::Distrusted { since };
         (member.evidence, member.good, member.good_since) = (0, 0, now);
         member.next_probe = now + penance / 8;
-        self.leave(drive);
+        self.distrusted.insert(drive.0);
+        self.give_verdict(drive);
     }
 
     fn suspect(&mut self, now: Instant, drive: DriveId) {
         let member = &mut self.members[drive.index()];
         member.standing = Standing::Suspected { since: now };
-        (member.good, member.next_probe) = (0, now);
-        self.leave(drive);
+        (member.good, member.late_probes, member.next_probe) = (0, 0, now);
+        self.distrusted.insert(drive.0);
+        // Windows depend on which drives are read. Without windows a suspicion is no verdict.
+        if self.measure != Measure::Peers {
+            self.give_verdict(drive);
+        }
     }
 
-    fn leave(&mut self, drive: DriveId) {
-        if !self.distrusted.contains(drive.0) {
-            self.distrusted.insert(drive.0);
+    fn give_verdict(&mut self, drive: DriveId) {
+        if !self.convicted.contains(drive.0) {
+            self.convicted.insert(drive.0);
             self.times_distrusted += 1;
             self.verdicts.push(Verdict { drive, distrusted: true });
         }
@@ -428,11 +567,15 @@ impl Trust {
     fn absolve(&mut self, now: Instant, drive: DriveId) {
         let member = &mut self.members[drive.index()];
         let Some(since) = member.since() else { return };
-        member.past += now.since(since);
         member.standing = Standing::Trusted;
         (member.evidence, member.mean_nanos, member.looks_out) = (0, 0, 0);
+        member.usual.forget();
         self.distrusted.remove(drive.0);
-        self.verdicts.push(Verdict { drive, distrusted: false });
+        if self.convicted.contains(drive.0) {
+            member.past += now.since(since);
+            self.convicted.remove(drive.0);
+            self.verdicts.push(Verdict { drive, distrusted: false });
+        }
     }
 
     /// Looks whether a drive is beyond the fence of its peers.
@@ -445,11 +588,11 @@ impl Trust {
             if member.reads_since_look < READS_PER_LOOK || member.since().is_some() {
                 continue;
             }
-            let peers = self.members.iter().zip(0..).filter(|&(_, other)| other != drive);
-            let peers = peers.filter(|(peer, _)| peer.since().is_none());
-            let peers = peers.map(|(peer, _)| peer.mean_nanos);
-            let is_out = fence::is_beyond(member.mean_nanos, peers)
-                && member.mean_nanos > self.times.alone.as_nanos() * MARGIN;
+            let peers = (0..self.members.len()).filter(|&other| other != drive);
+            let peers = peers.filter(|&peer| self.members[peer].since().is_none());
+            let peers = peers.map(|peer| self.typical_nanos(peer));
+            let nanos = self.typical_nanos(drive);
+            let is_out = fence::is_beyond(nanos, peers) && nanos > self.alone().as_nanos() * MARGIN;
             let member = &mut self.members[drive];
             member.reads_since_look = 0;
             member.looks_out = if is_out { member.looks_out + 1 } else { 0 };

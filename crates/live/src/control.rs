@@ -372,8 +372,7 @@ pub struct DriveStatus {
     pub recent_windows: Vec<BusyWindow>,
     /// Whether it collects.
     pub collecting: bool,
-    /// For how long the array has not read it because it answers later than it says; none if it
-    /// reads it.
+    /// For how long the array has not read it because it answers too late; none if it reads it.
     #[serde(default)]
     pub distrusted_nanoseconds: Option<u64>,
     /// Whether it has room left for copies: share of free blocks.

@@ -19,7 +19,7 @@ use crate::requests::RequestSlot;
 use crate::stripe_queues::Access;
 use crate::stripe_writer::StripeWriter;
 use crate::timers::Computation;
-use crate::trust::Advice;
+use crate::trust::{Advice, Trust};
 use nvme::{Cause, Completion, Delays, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Observe};
 
@@ -153,6 +153,9 @@ impl<O: Observe> Array<O> {
             return;
         }
         self.shun_distrusted(op);
+        if unreadable.is_empty() && self.race_around_shunned(now, op) {
+            return;
+        }
         let (mut avoided, mut doubted) = (unreadable, MemberSet::EMPTY);
         let target = &self.stripes.ops[op];
         let (row, rows) = (target.first_row, target.rows);
@@ -187,8 +190,7 @@ impl<O: Observe> Array<O> {
                 Attempt::Avoid if avoided.len() < parities => {
                     avoided.insert(member);
                     if is_probe {
-                        // Nobody waits for it.
-                        self.read(now, op, Read::wanted(member, PlFlag::Predictable, Why::Hedge));
+                        self.probe(now, op, member);
                     }
                     continue;
                 }
@@ -237,21 +239,57 @@ impl<O: Observe> Array<O> {
             return false;
         }
         let shape = target.shape(&self.stripes.places.layout);
-        let wanted = target.fetch.wanted();
+        let (wanted, shunned) = (target.fetch.wanted(), target.fetch.shunned());
         self.stripes.settle(op);
         self.stripes.compute_with(op);
         self.stripes.ops[op].fetch.begin_race();
+        let asked = wanted - shunned;
         // All data first: it takes one parity less to compute with.
-        let others = (shape.data - wanted).iter().chain(shape.parity - wanted);
+        let others = (shape.data - wanted - shunned).iter().chain(shape.parity - wanted - shunned);
         let enough = self.stripes.places.layout.data_chunks().saturating_add(spare_reads);
-        let more = enough.saturating_sub(wanted.len()) as usize;
-        let asked = wanted | others.take(more).collect();
+        let more = enough.saturating_sub(asked.len()) as usize;
+        let asked = asked | others.take(more).collect();
         for member in asked {
             let for_others = !wanted.contains(member);
             let why = if for_others { Why::Hedge } else { Why::Wanted };
             self.read(now, op, Read { member, pl: PlFlag::Off, for_others, round: 0, why });
         }
         true
+    }
+
+    /// Asks one member more than suffices, if members that are wanted are not to be read and the
+    /// policy pays for it. Returns whether it does.
+    fn race_around_shunned(&mut self, now: Instant, op: OpId) -> bool {
+        let target = &self.stripes.ops[op];
+        let (wanted, shunned) = (target.fetch.wanted(), target.fetch.shunned());
+        let around = wanted & shunned;
+        if around.is_empty()
+            || !target.is_read()
+            || shunned.len() >= self.stripes.places.layout.parities()
+            || self.stripes.access(op) != Access::Free
+            || !self.sending.rules.policy().asks_more_around()
+            || !self.begin_race(now, op, 1)
+        {
+            return false;
+        }
+        self.sending.counters.avoided += u64::from(around.len());
+        self.sending.out.emit_event(now, || Event::Avoided { op, members: around });
+        let drives = self.stripes.places.drives(self.stripes.ops[op].stripe);
+        for member in around {
+            let drive = self.stripes.place(op, member).drive;
+            let view = self.sending.permits.view(&self.sending.commands, drives);
+            let out = view.queues.of(drive).read_blocks;
+            if self.sending.rules.advice(now, drive, out) == Advice::Probe {
+                self.probe(now, op, member);
+            }
+        }
+        true
+    }
+
+    /// Reads a member whose drive is not to be read, to see how it answers: no request waits for it.
+    fn probe(&mut self, now: Instant, op: OpId, member: u8) {
+        let flag = self.sending.rules.trust().map_or(PlFlag::Off, Trust::probe_flag);
+        self.read(now, op, Read::wanted(member, flag, Why::Hedge));
     }
 
     /// Sends a read of all rows of `op` to one of its members.

@@ -64,7 +64,7 @@ pub(crate) struct Rules {
     sends_parity_reads: bool,
     /// Whether writes spare the drive in its window.
     spares_windows_in_writes: bool,
-    /// Which drives do what they promise, if they promise something.
+    /// Which drives are not read because they are slow, if the policy has a measure.
     trust: Option<Box<Trust>>,
 }
 
@@ -74,9 +74,9 @@ impl Rules {
         let policy = (kind.about().build)(setup);
         let (hooks, sends_parity_reads) = (policy.hooks(), policy.sends_parity_reads());
         let spares_windows_in_writes = policy.spares_windows_in_writes();
-        let trust = policy.promised_reads();
-        let trust =
-            trust.map(|times| Box::new(Trust::new(setup.drives, setup.parities, times, absent)));
+        let measure = policy.read_measure();
+        let trust = measure
+            .map(|measure| Box::new(Trust::new(setup.drives, setup.parities, measure, absent)));
         Self { policy, hooks, sends_parity_reads, spares_windows_in_writes, trust }
     }
 
@@ -133,7 +133,7 @@ impl Rules {
         self.trust.as_ref().is_some_and(|trust| trust.is_reduced(stripe))
     }
 
-    /// What is known about who keeps what was promised, if something was.
+    /// What is held against the drives, if the policy has a measure.
     #[inline]
     pub(crate) fn trust(&self) -> Option<&Trust> {
         self.trust.as_deref()

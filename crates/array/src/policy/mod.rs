@@ -27,7 +27,7 @@ pub use settings::{
 };
 
 use crate::cache_config::WriteCacheConfig;
-use crate::contract::ReadTimes;
+use crate::contract::Measure;
 use crate::coordinate::Coordinator;
 use crate::drive_queues::Queues;
 use crate::members::MemberSet;
@@ -194,10 +194,10 @@ pub trait Policy: Send {
         false
     }
 
-    /// What reads with the flag take at most if drives keep what they promise; none if nothing is
-    /// promised. A drive that does not keep it is found then, and not read for as long as it does
-    /// not (`docs/quiet.md`). Asked once.
-    fn promised_reads(&self) -> Option<ReadTimes> {
+    /// What reads are held against, to find drives that are slow and not read them for as long as
+    /// they are (`docs/quiet.md`, `docs/attentive.md`); `None` for a policy that reads all of them.
+    /// Asked once.
+    fn read_measure(&self) -> Option<Measure> {
         None
     }
 
@@ -205,6 +205,13 @@ pub trait Policy: Send {
     /// any page; it goes on with the first that suffice. 0 to ask only for what is wanted.
     fn spare_reads(&self) -> u32 {
         0
+    }
+
+    /// Whether a read of the host that goes around a drive which is not read because it is slow
+    /// ([`Policy::read_measure`]) asks one member more than suffices. Asked only where a parity is
+    /// left for it.
+    fn asks_more_around(&mut self) -> bool {
+        false
     }
 
     /// After how long without an answer from one of its drives a stripe operation begins to

@@ -116,7 +116,7 @@ pub struct PolicySettings {
     pub objective: Duration,
     /// The write cache of policies that have one.
     pub write_cache: WriteCacheSettings,
-    /// Whether drives that answer later than they say are found and not read, under `quiet`.
+    /// Whether drives that answer too late are found and not read, under `quiet` and `attentive`.
     pub finds_late_drives: bool,
     /// Windows and counts, under `plm-light`.
     pub plm_light: PlmLightSettings,

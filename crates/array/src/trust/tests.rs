@@ -1,10 +1,13 @@
 //! Tests of the trust in drives.
 
 use super::*;
+use crate::contract::ReadTimes;
 use units::Rng;
 
 const TIMES: ReadTimes =
     ReadTimes { alone: Duration::from_micros(100), each: Duration::from_micros(60) };
+
+const MEASURE: Measure = Measure::Promise(TIMES);
 
 /// A drive whose pages lie on dies, each of which serves its reads in order, `factor` times as
 /// slowly as it is made for.
@@ -77,7 +80,7 @@ fn honest_drives_are_not_accused() {
         let mut rng = Rng::stream(seed, "trust");
         let drives = 3 + rng.below(6) as usize;
         let mut dies: Vec<Dies> = (0..drives).map(|_| Dies::new(1 << rng.below(7))).collect();
-        let mut trust = Trust::new(drives as u32, 1 + (seed % 2) as u32, TIMES, MemberSet::EMPTY);
+        let mut trust = Trust::new(drives as u32, 1 + (seed % 2) as u32, MEASURE, MemberSet::EMPTY);
         let gap = Duration::from_nanos(200 << rng.below(12));
         run(&mut trust, &mut dies, &mut rng, (gap, 3_000), |trust, _, _| {
             assert_eq!(trust.late, 0, "seed {seed}");
@@ -94,7 +97,7 @@ fn a_drive_ten_times_slower_is_found_within_a_hundred_reads_and_no_other() {
         let mut dies: Vec<Dies> = (0..4).map(|_| Dies::new(64)).collect();
         let slow = DriveId(rng.below(4) as u8);
         dies[slow.index()].factor = 10;
-        let mut trust = Trust::new(4, 1, TIMES, MemberSet::EMPTY);
+        let mut trust = Trust::new(4, 1, MEASURE, MemberSet::EMPTY);
         // Some come while nothing is to do, some as fast as the drive could not answer them.
         let gap = Duration::from_micros(1 << (3 + rng.below(8)));
         let mut found = None;
@@ -110,6 +113,46 @@ fn a_drive_ten_times_slower_is_found_within_a_hundred_reads_and_no_other() {
         assert!(found <= 400, "seed {seed}: after {found} reads {gap} apart");
         assert_eq!(trust.distrusted(), MemberSet::of(slow.0), "seed {seed}: for good");
     }
+}
+
+/// Whatever the load, no drive that is as fast as its peers is convicted.
+#[test]
+fn equal_peers_are_not_accused() {
+    for seed in 0..100 {
+        let mut rng = Rng::stream(seed, "trust");
+        let drives = 3 + rng.below(6) as usize;
+        let mut dies: Vec<Dies> = (0..drives).map(|_| Dies::new(1 << rng.below(7))).collect();
+        let parities = 1 + (seed % 2) as u32;
+        let mut trust = Trust::new(drives as u32, parities, Measure::Peers, MemberSet::EMPTY);
+        let gap = Duration::from_nanos(200 << rng.below(12));
+        run(&mut trust, &mut dies, &mut rng, (gap, 4_000), |trust, _, _| {
+            assert!(trust.distrusted().len() <= parities, "seed {seed}");
+            true
+        });
+        assert_eq!(trust.times_distrusted, 0, "seed {seed}: {:?}", trust.members);
+    }
+}
+
+#[test]
+fn a_drive_slower_than_its_peers_is_found_and_no_other() {
+    let mut convicted = 0;
+    for seed in 0..100 {
+        let mut rng = Rng::stream(seed, "trust");
+        let mut dies: Vec<Dies> = (0..4).map(|_| Dies::new(64)).collect();
+        let slow = DriveId(rng.below(4) as u8);
+        dies[slow.index()].factor = 3 + rng.below(20);
+        let mut trust = Trust::new(4, 1, Measure::Peers, MemberSet::EMPTY);
+        // No drive is given more than it can read: one whose median has no end hides all others.
+        let gap = Duration::from_micros(1 << (6 + rng.below(5)));
+        run(&mut trust, &mut dies, &mut rng, (gap, 20_000), |trust, _, _| {
+            assert!((trust.convicted - MemberSet::of(slow.0)).is_empty(), "seed {seed}");
+            true
+        });
+        // One die that is read more than it can be has much to do before it shows what it is.
+        assert_eq!(trust.distrusted(), MemberSet::of(slow.0), "seed {seed}, reads {gap} apart");
+        convicted += trust.times_distrusted;
+    }
+    assert!((90..=100).contains(&convicted), "{convicted}");
 }
 
 fn answer(drive: u8, micros: u64) -> ReadAnswer {
@@ -128,7 +171,7 @@ fn at(millis: u64) -> Instant {
 
 /// Drive 0 has answered late three times.
 fn proved(parities: u32) -> Trust {
-    let mut trust = Trust::new(4, parities, TIMES, MemberSet::EMPTY);
+    let mut trust = Trust::new(4, parities, MEASURE, MemberSet::EMPTY);
     for _ in 0..3 {
         trust.answered(at(1), &answer(0, 301));
     }
@@ -137,7 +180,7 @@ fn proved(parities: u32) -> Trust {
 
 #[test]
 fn three_late_answers_prove_it_and_two_do_not() {
-    let mut trust = Trust::new(4, 1, TIMES, MemberSet::EMPTY);
+    let mut trust = Trust::new(4, 1, MEASURE, MemberSet::EMPTY);
     for late in 1..=3 {
         assert!(trust.distrusted().is_empty(), "{late}");
         trust.answered(at(1), &answer(0, 300));
@@ -154,7 +197,7 @@ fn three_late_answers_prove_it_and_two_do_not() {
 
 #[test]
 fn seldom_late_is_good_enough() {
-    let mut trust = Trust::new(4, 1, TIMES, MemberSet::EMPTY);
+    let mut trust = Trust::new(4, 1, MEASURE, MemberSet::EMPTY);
     for number in 0..1_000_000_u64 {
         let micros = if number.is_multiple_of(3_000) { 900 } else { 100 };
         trust.answered(at(number), &answer(0, micros));
@@ -169,7 +212,7 @@ fn seldom_late_is_good_enough() {
 
 #[test]
 fn what_waits_without_the_flag_or_fails_proves_nothing() {
-    let mut trust = Trust::new(4, 1, TIMES, MemberSet::EMPTY);
+    let mut trust = Trust::new(4, 1, MEASURE, MemberSet::EMPTY);
     for _ in 0..10 {
         trust.answered(at(1), &ReadAnswer { flag: ReadFlag::NONE, ..answer(0, 900) });
         trust.answered(at(1), &ReadAnswer { status: Status::FailedFast, ..answer(0, 900) });
@@ -182,7 +225,7 @@ fn what_waits_without_the_flag_or_fails_proves_nothing() {
 
 #[test]
 fn drives_that_are_all_late_are_measured_wrongly() {
-    let mut trust = Trust::new(4, 2, TIMES, MemberSet::EMPTY);
+    let mut trust = Trust::new(4, 2, MEASURE, MemberSet::EMPTY);
     for _ in 0..100 {
         for drive in 0..4 {
             trust.answered(at(1), &answer(drive, 900));
@@ -246,7 +289,7 @@ fn no_more_are_distrusted_than_the_array_can_do_without() {
     assert_eq!(trust.distrusted(), MemberSet::of(0));
     assert!(trust.is_reduced(0b1111) && !trust.is_reduced(0b1110));
 
-    let mut trust = Trust::new(4, 1, TIMES, MemberSet::of(3));
+    let mut trust = Trust::new(4, 1, MEASURE, MemberSet::of(3));
     for _ in 0..9 {
         trust.answered(at(2), &answer(1, 900));
     }
@@ -260,7 +303,7 @@ fn no_more_are_distrusted_than_the_array_can_do_without() {
 #[test]
 fn who_is_beyond_the_fence_shows_by_single_reads_which_it_is() {
     for (micros, returns) in [(100, true), (900, false)] {
-        let mut trust = Trust::new(4, 1, TIMES, MemberSet::EMPTY);
+        let mut trust = Trust::new(4, 1, MEASURE, MemberSet::EMPTY);
         for now in 0..100 {
             trust.answered(at(now), &ReadAnswer { flag: flag(50), ..answer(0, 2_000) });
             for drive in 1..4 {
@@ -278,7 +321,7 @@ fn who_is_beyond_the_fence_shows_by_single_reads_which_it_is() {
 /// What is late need not be there to be seen.
 #[test]
 fn a_read_that_does_not_come_back_proves_it() {
-    let mut trust = Trust::new(4, 1, TIMES, MemberSet::EMPTY);
+    let mut trust = Trust::new(4, 1, MEASURE, MemberSet::EMPTY);
     let after = |micros: u64| Instant::ZERO + Duration::from_micros(micros);
     trust.sent(after(0), DriveId(0), ReadFlag::NONE, 1);
     trust.sent(after(1), DriveId(0), flag(0), 1);
@@ -290,7 +333,7 @@ fn a_read_that_does_not_come_back_proves_it() {
     }
     assert_eq!(trust.distrusted(), MemberSet::of(0));
     // An answer is an answer, whatever it says.
-    let mut trust = Trust::new(4, 1, TIMES, MemberSet::EMPTY);
+    let mut trust = Trust::new(4, 1, MEASURE, MemberSet::EMPTY);
     trust.sent(after(1), DriveId(0), flag(0), 1);
     let failed = ReadAnswer { status: Status::FailedFast, ..answer(0, 1) };
     trust.answered(after(2), &failed);

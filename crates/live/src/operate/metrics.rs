@@ -327,7 +327,7 @@ const DRIVE_GAUGES: [OfDrive<f64>; 7] = [
     }),
     (
         "drive_distrusted",
-        "Whether the array does not read the drive because it answers later than it says.",
+        "Whether the array does not read the drive because it answers too late.",
         |drive| f64::from(drive.distrusted_nanoseconds.is_some()),
     ),
     ("drive_collecting", "Whether the drive collects garbage.", |drive| {

@@ -1,5 +1,5 @@
-//! Drives that answer later than they say, under `quiet`: found, out of the way of reads, and back
-//! when they behave again.
+//! Drives that answer too late, under `quiet` and `attentive`: found, out of the way of reads, and
+//! back when they behave again.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::common;
@@ -27,10 +27,18 @@ const BEGINS: u64 = 500;
 const OVER: u64 = BEGINS + 1_000;
 const ENDS: u64 = OVER + 1_000;
 
-/// A drive of today whose buffer holds a cycle, with a quarter of its blocks so that it is soon
-/// prepared.
+/// A drive of today whose buffer holds a cycle.
 fn plan(policy: PolicyKind, level: Level, width: u32) -> Plan {
-    let mut drive = ssd::presets::unfitted("7450-960").unwrap();
+    plan_of(ssd::presets::unfitted("7450-960").unwrap(), policy, level, width)
+}
+
+/// A drive with the tails that were measured, which promises nothing.
+fn ordinary_plan(policy: PolicyKind, level: Level, width: u32) -> Plan {
+    plan_of(ssd::presets::preset("7450-960").unwrap(), policy, level, width)
+}
+
+/// Drives with a quarter of their blocks, so that they are soon prepared.
+fn plan_of(mut drive: ssd::Config, policy: PolicyKind, level: Level, width: u32) -> Plan {
     drive.geometry.blocks_per_plane /= 4;
     let watermarks =
         [&mut drive.collection.hard, &mut drive.collection.soft, &mut drive.collection.restore];
@@ -143,13 +151,56 @@ fn a_drive_that_is_itself_again_is_read_again() {
     assert!(expected.contains(&time), "{time}");
 }
 
+#[test]
+fn ordinary_drives_that_are_busy_are_not_accused() {
+    for level in [Level::Raid5, Level::Raid6] {
+        let plan = ordinary_plan(policy("attentive"), level, 6);
+        let found = saturated(&plan);
+        assert!(found.distrusted.is_empty(), "{level:?}: {:?}", found.tallies);
+    }
+}
+
+/// With two parities reads are below twice Floor. With one nothing is left to reconstruct from but
+/// all other drives, as if the slow one had failed: Floor is that of an array without it.
+#[test]
+fn a_slow_ordinary_drive_is_out_of_the_way_of_reads_after_a_second() {
+    for (level, width) in [(Level::Raid5, 4), (Level::Raid6, 8)] {
+        let gone = [(at(BEGINS), Fault::Fail(SLOW))];
+        let without = if level == Level::Raid5 { &gone[..] } else { &[] };
+        let floor = p999(&result(&ordinary_plan(policy("floor"), level, width), without, ENDS));
+        let attentive = ordinary_plan(policy("attentive"), level, width);
+        assert!(result(&attentive, &[], ENDS).distrusted.is_empty(), "{level:?}");
+        for factor in [3, 10] {
+            let slow = [(at(BEGINS), Fault::Slow { drive: SLOW, factor })];
+            let found = result(&attentive, &slow, ENDS);
+            let times = p999(&found) / floor;
+            assert!(times < 2.0, "{level:?}, {factor} times as slow: {times:.2} times Floor");
+            let [(drive, _)] = found.distrusted[..] else { panic!("{:?}", found.distrusted) };
+            assert_eq!(drive, SLOW);
+        }
+    }
+}
+
+#[test]
+fn an_ordinary_drive_that_is_itself_again_is_read_again() {
+    let slow = [
+        (at(500), Fault::Slow { drive: SLOW, factor: 10 }),
+        (at(1_000), Fault::Slow { drive: SLOW, factor: 1 }),
+    ];
+    let result = result(&ordinary_plan(policy("attentive"), Level::Raid5, 4), &slow, 3_000);
+    let [(_, time)] = result.distrusted[..] else { panic!("{:?}", result.distrusted) };
+    let expected = Duration::from_millis(500)..Duration::from_millis(1_900);
+    assert!(expected.contains(&time), "{time}");
+}
+
 /// What is read is what was written, whatever drives do to be late, and in every order.
 #[test]
 fn nothing_is_lost_with_drives_that_are_late() {
     let (mut distrusted, mut verified) = (0, 0);
     for seed in testing::seeds(0..40) {
         for level in [Level::Raid10, Level::Raid4, Level::Raid5, Level::Raid6] {
-            let plan = random_plan(seed, level, policy("quiet"));
+            let name = if seed % 2 == 0 { "quiet" } else { "attentive" };
+            let plan = random_plan(seed, level, policy(name));
             let mut rng = Rng::stream(seed, "late");
             let mut faults = Vec::new();
             for _ in 0..1 + rng.below(6) {

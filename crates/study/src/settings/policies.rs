@@ -62,7 +62,7 @@ pub struct PolicyOptions {
     /// mittos: the longest predicted wait with which a read is sent [default: 1ms]
     #[arg(long, value_name = "TIME")]
     pub objective: Option<Text<Span>>,
-    /// quiet: whether a drive that answers later than it says is found and not read: on or off
+    /// quiet, attentive: whether a drive that answers too late is found and not read: on or off
     /// [default: on]
     #[arg(long, value_name = "WHETHER")]
     pub find_late_drives: Option<Text<OnOff>>,

@@ -11,6 +11,7 @@
 //! busy drive waits at the host. The array does not know the die of a page: a read that will meet a
 //! program or an erase looks like any other until it is late.
 
+use crate::contract::Measure;
 use crate::policy::budget::{Budget, SAVED_READS};
 use crate::policy::quantile::Histogram;
 use crate::policy::{
@@ -106,6 +107,7 @@ impl Group {
 
 struct Attentive {
     settings: AttentiveSettings,
+    finds_late_drives: bool,
     budget: Budget,
     /// Latencies of reads, without those that serve only to reconstruct.
     latencies: Histogram,
@@ -121,6 +123,7 @@ impl Attentive {
         let settings = setup.settings.attentive;
         Self {
             settings,
+            finds_late_drives: setup.settings.finds_late_drives,
             budget: Budget::new(settings.extra_reads),
             latencies: Histogram::new(),
             until_solved: STEP,
@@ -161,6 +164,20 @@ impl Attentive {
 impl Policy for Attentive {
     fn hooks(&self) -> Hooks {
         Hooks::HEDGE_AFTER | Hooks::ANSWERED
+    }
+
+    fn read_measure(&self) -> Option<Measure> {
+        self.finds_late_drives.then_some(Measure::Peers)
+    }
+
+    fn asks_more_around(&mut self) -> bool {
+        // Such a read waits for a whole row, and one late member of it is likely: it pays what a
+        // hedge that wins does.
+        let pays = self.budget.spend(1);
+        if pays {
+            self.budget.won(1);
+        }
+        pays
     }
 
     fn most_in_flight(&self) -> Option<u32> {

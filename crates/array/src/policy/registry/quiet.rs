@@ -11,7 +11,7 @@
 
 use super::write_caching::{NVRAM, TurnDrain};
 use crate::cache_config::WriteCacheConfig;
-use crate::contract::ReadTimes;
+use crate::contract::{Measure, ReadTimes};
 use crate::policy::{
     About, Attempt, DriveChanges, Failure, Hooks, Needs, Policy, PolicyKind, PolicySetup,
     QuietReads, QuietSettings, View, WindowUse, least_busy, members_of,
@@ -96,8 +96,8 @@ impl Policy for Quiet {
         least_busy(failures)
     }
 
-    fn promised_reads(&self) -> Option<ReadTimes> {
-        self.promised_reads
+    fn read_measure(&self) -> Option<Measure> {
+        self.promised_reads.map(Measure::Promise)
     }
 
     fn spares_windows_in_writes(&self) -> bool {

@@ -1,0 +1,187 @@
+//! Reads of the other drives as a measure, where drives promise nothing.
+
+use units::{Duration, Instant};
+
+/// Part of a running quantile by which a latency above or below moves it.
+const STEP: u64 = 32;
+/// A read of an idle drive is late if it takes longer than this multiple of the fastest quarter of
+/// its peers' reads, in halves. Drives of one make differ by less, and one that is three times as
+/// slow as its peers is beyond it.
+const LATE_HALVES: u64 = 5;
+/// Reads without an answer that make a drive silent: two or three may all wait for one die.
+const SILENT_READS: u32 = 4;
+/// Time without an answer that makes a drive silent, as a multiple of the usual latency. A program
+/// or an erase that holds one die takes about as long.
+const SILENT_TIMES: u64 = 16;
+
+/// What reads of a drive take, and since when it has answered none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Usual {
+    /// Running median and lower quartile of latencies; 0 before the first.
+    median_nanos: u64,
+    quartile_nanos: u64,
+    /// Reads that are out.
+    out: u32,
+    /// Reads that were out at `silent_since`. The drive has answered none since.
+    silent_reads: u32,
+    silent_since: Instant,
+    is_silent: bool,
+}
+
+/// Whether a drive answers its reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Silence {
+    No,
+    Begins,
+    GoesOn,
+}
+
+impl Usual {
+    pub(super) const NEW: Self = Self {
+        median_nanos: 0,
+        quartile_nanos: 0,
+        out: 0,
+        silent_reads: 0,
+        silent_since: Instant::ZERO,
+        is_silent: false,
+    };
+
+    pub(super) const fn median_nanos(&self) -> u64 {
+        self.median_nanos
+    }
+
+    /// Takes a latency. Each quantile moves by a fixed share of itself, up or down, so that one
+    /// outlier weighs no more than any other read.
+    #[inline]
+    pub(super) fn add(&mut self, latency: Duration) {
+        let nanos = latency.as_nanos().max(STEP);
+        if self.median_nanos == 0 {
+            (self.median_nanos, self.quartile_nanos) = (nanos, nanos);
+            return;
+        }
+        let step = self.median_nanos / (STEP / 2);
+        match nanos > self.median_nanos {
+            true => self.median_nanos += step,
+            false => self.median_nanos -= step,
+        }
+        let step = self.quartile_nanos / STEP;
+        match nanos > self.quartile_nanos {
+            true => self.quartile_nanos += step,
+            false => self.quartile_nanos -= 3 * step,
+        }
+    }
+
+    /// Forgets the latencies, but not the reads that are out.
+    pub(super) fn forget(&mut self) {
+        (self.median_nanos, self.quartile_nanos) = (0, 0);
+    }
+
+    #[inline]
+    pub(super) fn sent(&mut self, now: Instant) {
+        if self.out == 0 {
+            (self.silent_since, self.silent_reads) = (now, 1);
+        }
+        self.out += 1;
+    }
+
+    #[inline]
+    pub(super) fn answered(&mut self, now: Instant) {
+        // A read may be older than the policy, or than the drive in its place.
+        self.out = self.out.saturating_sub(1);
+        self.is_silent = false;
+        (self.silent_since, self.silent_reads) = (now, self.out);
+    }
+
+    /// Looks whether the drive has answered none of several reads for long.
+    #[inline]
+    pub(super) fn look(&mut self, now: Instant) -> Silence {
+        if self.is_silent {
+            return Silence::GoesOn;
+        }
+        let longest = Duration::from_nanos(self.median_nanos) * SILENT_TIMES;
+        if self.out == 0 || longest.is_zero() || now.since(self.silent_since) <= longest {
+            return Silence::No;
+        }
+        if self.silent_reads < SILENT_READS {
+            // Those that were sent since then have their time from now on.
+            (self.silent_since, self.silent_reads) = (now, self.out);
+            return Silence::No;
+        }
+        self.is_silent = true;
+        Silence::Begins
+    }
+}
+
+/// Whether a read of an idle drive has taken longer than reads of its `peers` let expect.
+pub(super) fn is_late<'a>(latency: Duration, peers: impl Iterator<Item = &'a Usual>) -> bool {
+    let slowest = peers.map(|peer| peer.quartile_nanos).max().unwrap_or(0);
+    slowest > 0 && latency.as_nanos() * 2 > slowest * LATE_HALVES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Rng;
+
+    fn at(micros: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(micros)
+    }
+
+    #[test]
+    fn quantiles_follow_the_reads_and_not_the_outliers() {
+        let mut usual = Usual::NEW;
+        let mut rng = Rng::stream(1, "usual");
+        for factor in [1, 10, 1] {
+            for _ in 0..2_000 {
+                let micros = if rng.below(10) == 0 { 20_000 } else { 100 + rng.below(101) };
+                usual.add(Duration::from_micros(micros * factor));
+            }
+            let median = usual.median_nanos / factor;
+            assert!((120_000..200_000).contains(&median), "{factor}: {median}");
+            let quartile = usual.quartile_nanos / factor;
+            assert!((100_000..155_000).contains(&quartile), "{factor}: {quartile}");
+        }
+    }
+
+    #[test]
+    fn four_reads_without_an_answer_make_silence_and_an_answer_ends_it() {
+        let mut usual = Usual::NEW;
+        usual.add(Duration::from_micros(100));
+        for micros in 0..3 {
+            usual.sent(at(micros));
+        }
+        assert_eq!(usual.look(at(2_000)), Silence::No, "the time of the second and third begins");
+        usual.sent(at(2_001));
+        assert_eq!(usual.look(at(4_000)), Silence::No, "three of four were out long enough");
+        assert_eq!(usual.look(at(5_600)), Silence::No);
+        assert_eq!(usual.look(at(5_601)), Silence::Begins);
+        assert_eq!(usual.look(at(5_602)), Silence::GoesOn);
+        usual.answered(at(5_700));
+        assert_eq!(usual.look(at(9_000)), Silence::No);
+    }
+
+    #[test]
+    fn an_idle_drive_and_an_unknown_one_are_not_silent() {
+        let mut usual = Usual::NEW;
+        for _ in 0..9 {
+            usual.sent(at(0));
+        }
+        assert_eq!(usual.look(at(1_000_000)), Silence::No, "nothing is known");
+        usual.add(Duration::from_micros(100));
+        for _ in 0..9 {
+            usual.answered(at(1_000_001));
+        }
+        assert_eq!(usual.look(at(9_000_000)), Silence::No, "nothing is out");
+    }
+
+    #[test]
+    fn late_is_beyond_the_slowest_peer() {
+        let mut peers = [Usual::NEW; 3];
+        assert!(!is_late(Duration::from_secs(1), peers.iter()), "nothing to compare with");
+        for (peer, micros) in peers.iter_mut().zip([80, 100, 90]) {
+            peer.add(Duration::from_micros(micros));
+        }
+        assert!(!is_late(Duration::from_micros(250), peers.iter()));
+        assert!(is_late(Duration::from_micros(251), peers.iter()));
+    }
+}
