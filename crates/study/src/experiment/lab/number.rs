@@ -88,9 +88,7 @@ impl LabNumber {
             }
             Self::Processor => run.processor.as_ref().map(|processor| processor.seconds),
             Self::WorstSecond => worst(|second| second.p99_us),
-            Self::SettledSecond => {
-                worst(|second| second.p99_us.filter(|_| second.event.is_none()))
-            }
+            Self::SettledSecond => worst(|second| second.p99_us.filter(|_| second.event.is_none())),
             Self::Longest => worst(|second| second.max_us),
         }
     }
