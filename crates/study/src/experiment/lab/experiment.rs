@@ -31,6 +31,9 @@ const BUILTIN: &[(&str, &str)] = &[
     ("ttflash-8-paced.toml", include_str!("../../../experiments/lab/ttflash-8-paced.toml")),
     ("xfs.toml", include_str!("../../../experiments/lab/xfs.toml")),
     ("faults.toml", include_str!("../../../experiments/lab/faults.toml")),
+    ("ordinary.toml", include_str!("../../../experiments/lab/ordinary.toml")),
+    ("ordinary-fio.toml", include_str!("../../../experiments/lab/ordinary-fio.toml")),
+    ("slow.toml", include_str!("../../../experiments/lab/slow.toml")),
 ];
 
 /// One experiment of the laboratory.

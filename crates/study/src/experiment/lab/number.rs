@@ -40,6 +40,8 @@ pub enum LabNumber {
     Processor,
     /// The largest p99 of any second.
     WorstSecond,
+    /// The largest p99 of any second in which nothing was done to the array.
+    SettledSecond,
     /// The longest latency of all seconds.
     Longest,
 }
@@ -53,7 +55,7 @@ impl LabNumber {
             all.extend((0..PERCENTILES.len()).map(|index| Self::Percentile(whose, index)));
         }
         all.extend([Self::Reads, Self::Writes, Self::Met, Self::MetPercent, Self::Processor]);
-        all.extend([Self::WorstSecond, Self::Longest]);
+        all.extend([Self::WorstSecond, Self::SettledSecond, Self::Longest]);
         all
     }
 
@@ -86,6 +88,7 @@ impl LabNumber {
             }
             Self::Processor => run.processor.as_ref().map(|processor| processor.seconds),
             Self::WorstSecond => worst(|second| second.p99_us),
+            Self::SettledSecond => worst(|second| second.p99_us.filter(|_| second.event.is_none())),
             Self::Longest => worst(|second| second.max_us),
         }
     }
@@ -107,7 +110,14 @@ impl LabNumber {
 
     /// Whether it is a latency, in nanoseconds.
     pub fn is_latency(self) -> bool {
-        matches!(self, Self::Mean(_) | Self::Percentile(..) | Self::WorstSecond | Self::Longest)
+        matches!(
+            self,
+            Self::Mean(_)
+                | Self::Percentile(..)
+                | Self::WorstSecond
+                | Self::SettledSecond
+                | Self::Longest
+        )
     }
 
     /// Whether its sum over several applications is the number of all of them together.
@@ -147,6 +157,7 @@ impl fmt::Display for LabNumber {
             Self::MetPercent => f.write_str("array.met_percent"),
             Self::Processor => f.write_str("processor.seconds"),
             Self::WorstSecond => f.write_str("worst_second.p99"),
+            Self::SettledSecond => f.write_str("settled_second.p99"),
             Self::Longest => f.write_str("worst_second.max"),
         }
     }
@@ -221,6 +232,14 @@ mod tests {
         assert_eq!(
             (of("worst_second.p99", &run), of("worst_second.max", &run)),
             (Some(70e3), Some(140e3))
+        );
+        let mut eventful = run.clone();
+        for second in eventful.timeline.iter_mut().flatten().filter(|second| second.second == 2) {
+            second.event = Some("a drive is slow".to_owned());
+        }
+        assert_eq!(
+            (of("settled_second.p99", &run), of("settled_second.p99", &eventful)),
+            (Some(70e3), Some(30e3))
         );
         let short = LabMeasured::default();
         assert_eq!((of("worst_second.p99", &short), of("worst_second.max", &short)), (None, None));
