@@ -19,6 +19,12 @@ use units::{DriveId, Duration};
 /// ISSCC 2018).
 const PROGRAM: Duration = Duration::from_micros(50);
 
+/// Waiting blocks for each of which a drive gets one more: a drive that does not keep up has to work
+/// at its best.
+const WAITING_EACH: u32 = 4;
+/// Multiple of the limit that a drive gets at most. Queues of drives on sale hold more commands.
+const MOST_TIMES: u32 = 4;
+
 /// What waits in a line of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
@@ -30,6 +36,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug, Default)]
 struct Line {
     waiting: VecDeque<(CommandId, u32)>,
+    waiting_blocks: u32,
     /// Blocks that the drive has.
     out_blocks: u32,
 }
@@ -44,7 +51,10 @@ struct Backlog {
 
 impl Backlog {
     fn has_room(&self, kind: Kind, blocks: u32, most_blocks: u32) -> bool {
-        let out = self.lines[kind as usize].out_blocks;
+        let line = &self.lines[kind as usize];
+        let most_blocks = (line.waiting_blocks / WAITING_EACH)
+            .clamp(most_blocks, most_blocks.saturating_mul(MOST_TIMES));
+        let out = line.out_blocks;
         out == 0 || out.saturating_add(blocks) <= most_blocks || !self.has_buffer
     }
 }
@@ -80,7 +90,9 @@ impl Backlogs {
             self.begin(drive, kind, id, blocks);
             return false;
         }
-        self.drives[drive.index()].lines[kind as usize].waiting.push_back((id, blocks));
+        let line = &mut self.drives[drive.index()].lines[kind as usize];
+        line.waiting.push_back((id, blocks));
+        line.waiting_blocks = line.waiting_blocks.saturating_add(blocks);
         self.waited += 1;
         true
     }
@@ -117,7 +129,9 @@ impl Backlogs {
         if !backlog.has_room(kind, blocks, self.most_blocks) {
             return None;
         }
-        backlog.lines[kind as usize].waiting.pop_front();
+        let line = &mut backlog.lines[kind as usize];
+        line.waiting.pop_front();
+        line.waiting_blocks = line.waiting_blocks.saturating_sub(blocks);
         self.begin(drive, kind, id, blocks);
         Some(id)
     }
@@ -127,7 +141,10 @@ impl Backlogs {
     pub(crate) fn abandon(&mut self, drive: DriveId) -> Vec<CommandId> {
         let backlog = &mut self.drives[drive.index()];
         backlog.has_buffer = false;
-        let waiting = backlog.lines.iter_mut().flat_map(|line| line.waiting.drain(..));
+        let waiting = backlog.lines.iter_mut().flat_map(|line| {
+            line.waiting_blocks = 0;
+            line.waiting.drain(..)
+        });
         waiting.map(|(id, _)| id).collect()
     }
 
