@@ -107,6 +107,15 @@ impl Heimdall {
             hidden_second: [0; SECOND],
         }
     }
+
+    /// The inputs in units of the training's ranges.
+    pub(super) fn scaled(&mut self, queue_blocks: u32, past: &[Past; PAST]) -> &[i16; ROW] {
+        let values = inputs(queue_blocks, past).into_iter().zip(&self.scales);
+        for (input, (value, scale)) in self.inputs.iter_mut().zip(values) {
+            *input = scale.apply(value);
+        }
+        &self.inputs
+    }
 }
 
 /// Queue and size of this read; queues, latencies and throughputs of the last, newest first.
@@ -126,10 +135,7 @@ pub(super) fn inputs(queue_blocks: u32, past: &[Past; PAST]) -> [u32; INPUTS] {
 
 impl Predict<PAST> for Heimdall {
     fn is_slow(&mut self, queue_blocks: u32, past: &[Past; PAST]) -> bool {
-        let values = inputs(queue_blocks, past).into_iter().zip(&self.scales);
-        for (input, (value, scale)) in self.inputs.iter_mut().zip(values) {
-            *input = scale.apply(value);
-        }
+        self.scaled(queue_blocks, past);
         self.first.activate(&self.inputs, &mut self.hidden);
         self.second.activate(&self.hidden, &mut self.hidden_second);
         let [slow] = self.last.outputs(&self.hidden_second);

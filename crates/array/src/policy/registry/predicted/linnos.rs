@@ -10,7 +10,7 @@
 //! Trained by `scripts/train-predictors`; `docs/predictors.md` says where it differs from the
 //! paper, and how well it predicts.
 
-use super::history::{History, Past};
+use super::history::Past;
 use super::network::{HEAD_BYTES, Layer, Numbers};
 use super::{Predict, Predictor};
 use crate::policy::{About, DriveChanges, Needs, PolicyKind, TrainedOn, WindowUse};
