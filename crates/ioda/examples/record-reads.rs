@@ -7,10 +7,16 @@
 //! The options are those of `ioda run`, such as `drive=7450-960`. SHADOW is `none` or a policy. It
 //! is asked and told as if it ran the array, and every read is sent whatever it answers.
 //!
-//! FILE gets eight numbers of 64 bits, little-endian, for each read that was answered: the drive,
-//! the places of its sending and of its answer in the order of all commands, its latency in
-//! nanoseconds, the blocks that were out when it was sent, its own blocks, 1 if it is a read of
-//! the host, and 1 if the shadow avoids it.
+//! FILE gets a row for each read that was answered: eight numbers of 64 bits, little-endian.
+//!
+//! 1. The drive.
+//! 2. The place of its sending in the order of all commands.
+//! 3. The place of its answer in the same order.
+//! 4. Its latency in nanoseconds.
+//! 5. The blocks that were out when it was sent.
+//! 6. Its own blocks.
+//! 7. 1 for a read of the host, and 0 for others.
+//! 8. 1 for a read that the shadow avoids.
 
 use array::policy::{
     About, Answered, Attempt, DriveChanges, Hooks, Needs, Policy, PolicyKind, Sent, View, WindowUse,

@@ -1,5 +1,5 @@
-//! What the host knows about a drive's reads when it decides about one more: what is out, and the
-//! reads that have been answered.
+//! A drive as the host knows it when it decides about a read: commands that are out, and reads that
+//! have been answered.
 
 use crate::policy::{Answered, Sent};
 use alloc::boxed::Box;

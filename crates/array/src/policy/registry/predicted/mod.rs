@@ -22,8 +22,8 @@ use units::{DriveId, Instant, Lba};
 
 /// A network that looks at `N` reads behind the one in question.
 trait Predict<const N: usize>: Send {
-    /// Whether a read will be slow with which so many blocks are out, its own included, after
-    /// `past`, the newest first.
+    /// Returns whether a read will be slow that makes the queue `queue_blocks` long, after `past`,
+    /// the newest first.
     fn is_slow(&mut self, queue_blocks: u32, past: &[Past; N]) -> bool;
 }
 
