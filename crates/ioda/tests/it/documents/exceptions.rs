@@ -128,7 +128,12 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         "is written by the program, and compared there",
     ),
     on(PREDICTORS, "scripts/install-python", Read, "installs Python's packages"),
-    on(PREDICTORS, "target/python/bin/python", Read, "takes half an hour, and needs these packages"),
+    on(
+        PREDICTORS,
+        "target/python/bin/python",
+        Read,
+        "takes half an hour, and needs these packages",
+    ),
     on(FIT, "sh measure.sh", Read, "destroys a drive"),
     on(FIT, "ioda fit ioda-measured", Read, "takes minutes, of a measurement of the reader's own"),
     on(README, "make demo", Typed("make -C $ROOT -n demo"), BUILDS),

@@ -1,3 +1,5 @@
+//! The networks decide as their models say, and know nothing that has not been answered.
+
 use super::heimdall::{self, Heimdall};
 use super::history::{History, Past};
 use super::linnos::{self, Linnos};
