@@ -23,7 +23,7 @@ pub use registry::plm_light::{
 };
 pub use settings::{
     AttentiveSettings, DriveProfile, HedgeSettings, ParityReads, PolicySettings, QuietReads,
-    QuietSettings, SitOutSettings, WriteCacheSettings,
+    QuietSettings, SitOutSettings, TrainedOn, WriteCacheSettings,
 };
 
 use crate::cache_config::WriteCacheConfig;

@@ -96,6 +96,49 @@ impl Default for AttentiveSettings {
     }
 }
 
+/// The drives that the models of `linnos` and `heimdall` were trained on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TrainedOn {
+    /// `pm9a3-960`.
+    #[default]
+    Pm9a3,
+    /// `7450-960`.
+    Micron7450,
+    /// `p5520-1920`.
+    P5520,
+    /// `pe8110-960`.
+    Pe8110,
+    /// `wd-960`.
+    Wd,
+    /// `cm7r-3840`.
+    Cm7r,
+}
+
+impl TrainedOn {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Pm9a3, Self::Micron7450, Self::P5520, Self::Pe8110, Self::Wd, Self::Cm7r];
+
+    /// The name of the drive.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pm9a3 => "pm9a3-960",
+            Self::Micron7450 => "7450-960",
+            Self::P5520 => "p5520-1920",
+            Self::Pe8110 => "pe8110-960",
+            Self::Wd => "wd-960",
+            Self::Cm7r => "cm7r-3840",
+        }
+    }
+
+    /// The drive called `name`, if there is a model of it.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|drive| drive.name() == name)
+    }
+}
+
 /// Settings of all policies that have any; each reads its own.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PolicySettings {
@@ -111,6 +154,8 @@ pub struct PolicySettings {
     pub sit_out: SitOutSettings,
     /// What extra reads there are, and what waits at the host, under `attentive`.
     pub attentive: AttentiveSettings,
+    /// Which model is asked, under `linnos` and `heimdall`.
+    pub predictor: TrainedOn,
     /// The longest predicted wait of a read that is sent, under `mittos`. Ours: longer than reads
     /// take on flash that is not collecting.
     pub objective: Duration,
@@ -136,6 +181,7 @@ impl Default for PolicySettings {
             spare_reads: 1,
             sit_out: SitOutSettings::default(),
             attentive: AttentiveSettings::default(),
+            predictor: TrainedOn::default(),
             objective: Duration::from_millis(1),
             write_cache: WriteCacheSettings::default(),
             finds_late_drives: true,

@@ -36,6 +36,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("plm-light", "r0 ", "r0 "),
     ("quiet", "R0 ", "R0 "),
     ("attentive", "r0 ", "r0 "),
+    ("linnos", "r0 ", "r0 "),
+    ("heimdall", "r0 ", "r0 "),
     ("floor", "r0 ", "r0 "),
 ];
 

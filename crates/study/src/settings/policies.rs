@@ -2,10 +2,10 @@
 
 use crate::failure::Failure;
 use crate::values::quantity::{OnOff, Percent, Span, Text};
-use crate::values::words::{Base, Flagged, Parity};
+use crate::values::words::{Base, Flagged, Parity, Predicting};
 use array::policy::{
     AllocationConfig, AttentiveSettings, HedgeSettings, PlmLightSettings, PolicySettings,
-    QuietSettings, SitOutSettings,
+    QuietSettings, SitOutSettings, TrainedOn,
 };
 use clap::Args;
 use schemars::JsonSchema;
@@ -59,6 +59,11 @@ pub struct PolicyOptions {
     /// others wait at the host, and reads pass them [default: 64]
     #[arg(long, value_name = "N")]
     pub attentive_in_flight: Option<u32>,
+    /// linnos, heimdall: the drive that their models were trained on: pm9a3-960, 7450-960,
+    /// p5520-1920, pe8110-960, wd-960 or cm7r-3840 [default: the drive of the run, or pm9a3-960 if
+    /// it is none of them]
+    #[arg(long, value_name = "DRIVE")]
+    pub predictor: Option<Text<Predicting>>,
     /// mittos: the longest predicted wait with which a read is sent [default: 1ms]
     #[arg(long, value_name = "TIME")]
     pub objective: Option<Text<Span>>,
@@ -131,7 +136,13 @@ impl PolicyOptions {
         Ok(settings)
     }
 
-    /// The settings of all policies.
+    /// The model that predictors ask on drives called `drive`.
+    pub fn predictor(&self, drive: &str) -> TrainedOn {
+        let asked = self.predictor.as_ref().map(|text| text.value.0);
+        asked.or_else(|| TrainedOn::from_name(drive)).unwrap_or_default()
+    }
+
+    /// The settings of all policies, but for the predictor.
     pub fn settings(&self) -> Result<PolicySettings, Failure> {
         let default = PolicySettings::default();
         let span = |option: &Option<Text<Span>>, default: Duration| {

@@ -365,6 +365,11 @@ fn prepared_plan(
     let alike = level == Level::Raid1 && array.stripe_width.is_none_or(|members| members == width);
     let chunk_bytes =
         if width == 1 || alike { chunk_of_one(&drive) } else { page.max(CHUNK_BYTES) };
+    let policy_settings = PolicySettings {
+        write_cache: settings.stage.policy_settings(page)?,
+        predictor: settings.policies.predictor(&drive.name),
+        ..settings.policies.settings()?
+    };
     let mut plan = Plan {
         drive,
         level,
@@ -373,10 +378,7 @@ fn prepared_plan(
         spare: array.spare.as_ref().map_or(Ratio::ZERO, |spare| spare.value.0),
         chunk_bytes: array.chunk.as_ref().map_or(chunk_bytes, |chunk| chunk.value.0),
         policy: PolicyKind::BASE,
-        policy_settings: PolicySettings {
-            write_cache: settings.stage.policy_settings(page)?,
-            ..settings.policies.settings()?
-        },
+        policy_settings,
         windows: WindowPlan::default(),
         reconstruct_compute: array
             .rebuild_compute

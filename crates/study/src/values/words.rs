@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::values::quantity::not_understood;
 use crate::values::typed::Spelled;
-use array::policy::{BaseRule, CoordinatorPlace, ParityReads, QuietReads};
+use array::policy::{BaseRule, CoordinatorPlace, ParityReads, QuietReads, TrainedOn};
 use live::clock::Spin;
 use sim::Preparation;
 use ssd::presets::Flash;
@@ -290,6 +290,19 @@ pub struct Parity(pub ParityReads);
 spelled! { Parity, "--iod3-parity-reads":
     "around" => Parity(ParityReads::Around),
     "wait" => Parity(ParityReads::Wait),
+}
+
+/// The drive on which predictors were trained.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Predicting(pub TrainedOn);
+
+spelled! { Predicting, "--predictor":
+    "pm9a3-960" => Predicting(TrainedOn::Pm9a3),
+    "7450-960" => Predicting(TrainedOn::Micron7450),
+    "p5520-1920" => Predicting(TrainedOn::P5520),
+    "pe8110-960" => Predicting(TrainedOn::Pe8110),
+    "wd-960" => Predicting(TrainedOn::Wd),
+    "cm7r-3840" => Predicting(TrainedOn::Cm7r),
 }
 
 /// How reads under `quiet` are flagged.

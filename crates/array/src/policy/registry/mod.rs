@@ -18,6 +18,7 @@ mod latency_weighted;
 mod least_outstanding;
 mod mittos;
 pub(super) mod plm_light;
+mod predicted;
 mod proactive;
 mod quiet;
 mod sit_out;
@@ -77,6 +78,8 @@ impl PolicyKind {
         plm_light::PLM_LIGHT,
         quiet::QUIET,
         attentive::ATTENTIVE,
+        predicted::LINNOS,
+        predicted::HEIMDALL,
         floor::FLOOR,
     ];
 

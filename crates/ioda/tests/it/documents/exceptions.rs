@@ -61,6 +61,7 @@ const DURABILITY: &str = "docs/durability.md";
 const EXPLAIN: &str = "docs/explain.md";
 const PLANNING: &str = "docs/planning.md";
 const POLICIES: &str = "docs/policies.md";
+const PREDICTORS: &str = "docs/predictors.md";
 const QUIET: &str = "docs/quiet.md";
 const NVME_TCP: &str = "docs/nvme-tcp.md";
 const SERVING: &str = "docs/serving.md";
@@ -125,6 +126,13 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         "",
         ReadAll,
         "is written by the program, and compared there",
+    ),
+    on(PREDICTORS, "scripts/install-python", Read, "installs Python's packages"),
+    on(
+        PREDICTORS,
+        "target/python/bin/python",
+        Read,
+        "takes half an hour, and needs these packages",
     ),
     on(FIT, "sh measure.sh", Read, "destroys a drive"),
     on(FIT, "ioda fit ioda-measured", Read, "takes minutes, of a measurement of the reader's own"),

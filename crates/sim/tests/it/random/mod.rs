@@ -5,7 +5,7 @@ use array::Level;
 use array::WindowChange;
 use array::policy::{
     AllocationConfig, BaseRule, HedgeSettings, PlmLightSettings, PolicyKind, PolicySettings,
-    SitOutSettings, WriteCacheSettings,
+    SitOutSettings, TrainedOn, WriteCacheSettings,
 };
 use ioda_sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::{
@@ -263,6 +263,7 @@ fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
             message: micros(rng, 1_500),
             ..PlmLightSettings::default()
         },
+        predictor: TrainedOn::ALL[rng.below(TrainedOn::ALL.len() as u64) as usize],
         ..PolicySettings::default()
     }
 }
