@@ -110,12 +110,32 @@ impl<O: Observe> Sending<O> {
         why: Why,
     ) -> bool {
         let Some(backlogs) = &mut self.backlogs else { return false };
-        let kind = match (record.opcode, pl, why) {
-            (Opcode::Write, ..) => Kind::Write,
-            (Opcode::Read, PlFlag::Off, Why::Parity) => Kind::ParityRead,
-            _ => return false,
-        };
-        backlogs.holds(record.drive, kind, id, record.blocks)
+        match (record.opcode, pl, why) {
+            (Opcode::Write, ..) => {
+                backlogs.gather(record.drive, id, record.blocks);
+                true
+            }
+            (Opcode::Read, PlFlag::Off, Why::Parity) => {
+                backlogs.holds_read(record.drive, id, record.blocks)
+            }
+            _ => false,
+        }
+    }
+
+    /// A stripe operation has dispatched all its writes: sends them, unless they have to wait.
+    #[inline]
+    pub(super) fn end_writes(&mut self, now: Instant) {
+        let Some(backlogs) = &mut self.backlogs else { return };
+        backlogs.end_gathering();
+        self.send_writes(now);
+    }
+
+    /// Sends writes for which there is room.
+    pub(super) fn send_writes(&mut self, now: Instant) {
+        while let Some(id) = self.backlogs.as_mut().and_then(|backlogs| backlogs.next_write()) {
+            let record = self.commands.sent_at(id, now);
+            self.send(now, id, &record, PlFlag::Off);
+        }
     }
 
     /// A drive has answered a command: sends what waited for it.
@@ -128,12 +148,17 @@ impl<O: Observe> Sending<O> {
     ) {
         let Some(backlogs) = &mut self.backlogs else { return };
         let CommandRecord { drive, opcode, blocks, sent, .. } = *record;
-        let kind = backlogs.answered(drive, answered, opcode, blocks, now.since(sent));
-        let Some(kind) = kind else { return };
-        while let Some(id) = self.backlogs.as_mut().and_then(|backlogs| backlogs.next(drive, kind))
-        {
-            let record = self.commands.sent_at(id, now);
-            self.send(now, id, &record, PlFlag::Off);
+        match backlogs.answered(drive, answered, opcode, blocks, now.since(sent)) {
+            Some(Kind::Write) => self.send_writes(now),
+            Some(Kind::ParityRead) => {
+                while let Some(id) =
+                    self.backlogs.as_mut().and_then(|backlogs| backlogs.next_read(drive))
+                {
+                    let record = self.commands.sent_at(id, now);
+                    self.send(now, id, &record, PlFlag::Off);
+                }
+            }
+            None => {}
         }
     }
 

@@ -298,3 +298,39 @@ fn a_drive_that_failed_before_is_no_reason_to_ask() {
     let said = array.refusal(&[]);
     assert!(said.contains("drive 1 at") && said.contains("--degraded"), "{said}");
 }
+
+/// The read latencies that a file of `--learnt` knows.
+fn learnt_reads(file: &Path) -> u64 {
+    let stored: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    assert_eq!(stored["version"], 1);
+    let latencies = stored["learnt"]["latencies"].as_array().unwrap();
+    latencies.iter().map(|bucket| bucket[1].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn what_a_policy_has_learnt_outlives_the_policy_and_the_server() {
+    let array = Array::new("--drives 4 --policy attentive");
+    let file = array.folder.path().join("learnt.json");
+    let path = file.display().to_string();
+    let more = ["--learnt", &path];
+    let mut served = array.serve(&more);
+    let mut client = served.connect();
+    write(&mut client, 0, &[1; 64 * BLOCK]).unwrap();
+    for _ in 0..50 {
+        read(&mut client, 0, 64 * BLOCK as u32).unwrap();
+    }
+    drop(client);
+    served.done(&AdminCommand::Policy { name: "base".into() });
+    assert!(served.terminate());
+    let known = learnt_reads(&file);
+    assert!(known >= 50, "{known} reads");
+
+    let mut served = array.serve(&more);
+    check(&mut served, 1);
+    assert!(served.terminate());
+    assert!(learnt_reads(&file) > known);
+
+    std::fs::write(&file, r#"{"version":9,"learnt":{}}"#).unwrap();
+    let said = array.refusal(&more);
+    assert!(said.contains("--learnt") && said.contains(&path), "{said}");
+}

@@ -24,6 +24,17 @@ pub(crate) fn plan(drive: ssd::Config, level: Level, width: u32, policy: PolicyK
     Plan { chunk_bytes, ..Plan::new(drive, level, width, policy) }
 }
 
+/// The drive with a quarter of its blocks, so that it is soon prepared.
+pub(crate) fn quarter(mut drive: ssd::Config) -> ssd::Config {
+    drive.geometry.blocks_per_plane /= 4;
+    let watermarks =
+        [&mut drive.collection.hard, &mut drive.collection.soft, &mut drive.collection.restore];
+    for (watermark, percent) in watermarks.into_iter().zip([2, 7, 8]) {
+        *watermark = units::Ratio::from_percent(percent);
+    }
+    drive
+}
+
 /// A request of a page of 4 KiB.
 pub(crate) fn page(at: Instant, op: Op, offset_bytes: u64) -> Result<Request, Infallible> {
     Ok(Request {

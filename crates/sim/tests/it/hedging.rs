@@ -123,9 +123,8 @@ fn ended(plan: &Plan, requests: &[Request]) -> Vec<(u64, u64, u32)> {
 /// as on the whole.
 #[test]
 fn decisions_do_not_depend_on_what_comes_later() {
-    let mut drive = ssd::presets::preset("7450-960").unwrap();
-    drive.geometry.blocks_per_plane /= 8;
-    for policy in ["attentive", "hedged-quantile", "mittos", "sit-out"] {
+    let drive = common::quarter(ssd::presets::preset("7450-960").unwrap());
+    for policy in ["attentive", "linnos", "heimdall", "hedged-quantile", "mittos", "sit-out"] {
         let policy = PolicyKind::from_name(policy).unwrap();
         let plan = common::plan(drive.clone(), Level::Raid5, 4, policy);
         let capacity_pages = plan.capacity_bytes().unwrap() / 4096;

@@ -37,16 +37,9 @@ fn ordinary_plan(policy: PolicyKind, level: Level, width: u32) -> Plan {
     plan_of(ssd::presets::preset("7450-960").unwrap(), policy, level, width)
 }
 
-/// Drives with a quarter of their blocks, so that they are soon prepared.
-fn plan_of(mut drive: ssd::Config, policy: PolicyKind, level: Level, width: u32) -> Plan {
-    drive.geometry.blocks_per_plane /= 4;
-    let watermarks =
-        [&mut drive.collection.hard, &mut drive.collection.soft, &mut drive.collection.restore];
-    for (watermark, percent) in watermarks.into_iter().zip([2, 7, 8]) {
-        *watermark = units::Ratio::from_percent(percent);
-    }
+fn plan_of(drive: ssd::Config, policy: PolicyKind, level: Level, width: u32) -> Plan {
     let measured = Measured { from: Some(at(OVER)), ..Measured::default() };
-    Plan { measured, ..common::plan(drive, level, width, policy) }
+    Plan { measured, ..common::plan(common::quarter(drive), level, width, policy) }
 }
 
 /// Pages at random until `ends` (in ms), seven of ten read.

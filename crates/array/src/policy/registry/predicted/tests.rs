@@ -21,7 +21,7 @@ fn command(opcode: Opcode, lba: u64, blocks: u32) -> Sent {
 
 fn answer(command: Sent, micros: u64) -> Answered {
     let latency = Duration::from_micros(micros);
-    Answered { command, status: Status::Success, latency, for_others: false }
+    Answered { command, status: Status::Success, latency, for_others: false, hedged: false }
 }
 
 fn past(queue_blocks: u32, latency_micros: u32) -> Past {
