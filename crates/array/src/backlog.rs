@@ -58,11 +58,16 @@ struct Backlog {
 }
 
 impl Backlog {
+    /// Blocks of a kind that the drive has at most.
+    fn limit_blocks(&self, kind: Kind, most_blocks: u32) -> u32 {
+        let waiting = self.loads[kind as usize].waiting;
+        (waiting / WAITING_EACH).clamp(most_blocks, most_blocks.saturating_mul(MOST_TIMES))
+    }
+
     fn has_room(&self, kind: Kind, blocks: u32, most_blocks: u32) -> bool {
-        let Load { waiting, out } = self.loads[kind as usize];
-        let most_blocks =
-            (waiting / WAITING_EACH).clamp(most_blocks, most_blocks.saturating_mul(MOST_TIMES));
-        out == 0 || out.saturating_add(blocks) <= most_blocks || !self.has_buffer
+        let out = self.loads[kind as usize].out;
+        let limit = self.limit_blocks(kind, most_blocks);
+        out == 0 || out.saturating_add(blocks) <= limit || !self.has_buffer
     }
 }
 
@@ -70,7 +75,8 @@ impl Backlog {
 ///
 /// Writes of a stripe operation go out together: the journal takes what comes together as one change
 /// of the stripe, and a crash finds all of it or nothing. They wait in one line for all drives, until
-/// each drive of the first operation has room.
+/// the drives of the first operation have room on average: one that lags a little does not hold up
+/// all others.
 #[derive(Clone, Debug)]
 pub(crate) struct Backlogs {
     /// Blocks of a kind that a drive with a buffer has at most.
@@ -151,11 +157,22 @@ impl Backlogs {
         self.going.pop_front()
     }
 
+    /// Whether the drives of these writes have room for them, on average and none far beyond its own.
     fn have_room(&self, writes: &[Waiting]) -> bool {
-        writes.iter().all(|write| {
+        let (mut wanted, mut limit) = (0_u32, 0_u32);
+        for write in writes {
             let backlog = &self.drives[write.drive.index()];
-            backlog.has_room(Kind::Write, write.blocks, self.most_blocks)
-        })
+            let out = backlog.loads[Kind::Write as usize].out;
+            if out == 0 || !backlog.has_buffer {
+                continue;
+            }
+            if out.saturating_add(write.blocks) > self.most_blocks.saturating_mul(MOST_TIMES) {
+                return false;
+            }
+            wanted = wanted.saturating_add(out).saturating_add(write.blocks);
+            limit = limit.saturating_add(backlog.limit_blocks(Kind::Write, self.most_blocks));
+        }
+        wanted <= limit
     }
 
     fn let_go(&mut self, write: Waiting) {
