@@ -33,7 +33,7 @@ fn hold(folder: &Path, name: &str) -> usize {
 fn the_experiments_are_as_their_schema_says() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
     assert!(hold(&folder, "experiment") > 50);
-    assert_eq!(hold(&folder.join("lab"), "lab-experiment"), 10);
+    assert_eq!(hold(&folder.join("lab"), "lab-experiment"), 13);
 }
 
 #[test]
