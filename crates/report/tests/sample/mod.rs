@@ -315,6 +315,7 @@ fn drive_summary(invention: &Invention, drive: u32) -> DriveSummary {
             free_share: 0.055,
         }),
         free_share: 0.06 + 0.001 * f64::from(drive),
+        stalls: None,
     }
 }
 
