@@ -372,7 +372,8 @@ pub struct DriveStatus {
     pub recent_windows: Vec<BusyWindow>,
     /// Whether it collects.
     pub collecting: bool,
-    /// For how long the array has not read it because it answers too late; none if it reads it.
+    /// Time for which the array has not read the drive, because it answers too late; none if the
+    /// array reads it.
     #[serde(default)]
     pub distrusted_nanoseconds: Option<u64>,
     /// Stalls that the policy has learnt from its answers; none if it learns none.

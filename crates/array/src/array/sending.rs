@@ -61,7 +61,9 @@ impl<O: Observe> Sending<O> {
     /// Goes on under other rules, with nothing out.
     pub(super) fn set_rules(&mut self, rules: Rules, drives: (u32, u64)) {
         (self.cache, self.backlogs) = Self::waiting_places(&rules, drives);
-        self.memory = self.memory();
+        if let Some(memory) = self.rules.view().memory() {
+            self.memory = memory;
+        }
         self.rules = rules;
         self.rules.policy().remember(&self.memory);
         self.timers.forget_late();
@@ -133,9 +135,14 @@ impl<O: Observe> Sending<O> {
     /// Sends writes for which there is room.
     pub(super) fn send_writes(&mut self, now: Instant) {
         while let Some(id) = self.backlogs.as_mut().and_then(|backlogs| backlogs.next_write()) {
-            let record = self.commands.sent_at(id, now);
-            self.send(now, id, &record, PlFlag::Off);
+            self.send_waiting(now, id);
         }
+    }
+
+    /// Sends a command that has waited at the host.
+    fn send_waiting(&mut self, now: Instant, id: CommandId) {
+        let record = self.commands.sent_at(id, now);
+        self.send(now, id, &record, PlFlag::Off);
     }
 
     /// A drive has answered a command: sends what waited for it.
@@ -154,8 +161,7 @@ impl<O: Observe> Sending<O> {
                 while let Some(id) =
                     self.backlogs.as_mut().and_then(|backlogs| backlogs.next_read(drive))
                 {
-                    let record = self.commands.sent_at(id, now);
-                    self.send(now, id, &record, PlFlag::Off);
+                    self.send_waiting(now, id);
                 }
             }
             None => {}
