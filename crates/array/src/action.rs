@@ -162,6 +162,19 @@ pub enum DataAction {
         /// Page of the array that row 0 is.
         first_page: u64,
     },
+    /// This write waits at the host for its drive. [`Action::Submit`] sends it later, unless the
+    /// drive fails. All writes of an operation are submitted or prepared together: records of a
+    /// change have all of it, even if one drive gets its part later.
+    Prepare {
+        /// The operation.
+        op: OpId,
+        /// The member.
+        member: u8,
+        /// The drive.
+        drive: DriveId,
+        /// The command.
+        command: Command,
+    },
     /// What the operation writes from now on is on stable storage when its writes are answered.
     Force {
         /// The operation.

@@ -342,7 +342,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
                     return Some(output);
                 }
             }
-            if self.hand_over_completion(now) {
+            if self.hand_over_completion(now) || self.send_waiting_writes(now) {
                 continue;
             }
             if let Some((drive, reason)) = self.plane.poll_failed_drive() {
@@ -353,6 +353,11 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         }
         self.sources.set(self.drives.len(), self.array.next_deadline());
         None
+    }
+
+    /// Sends what waits at the host, if the records wait for it. Returns whether there was any.
+    fn send_waiting_writes(&mut self, now: Instant) -> bool {
+        self.plane.wants_all_writes() && self.array.send_waiting_writes(now)
     }
 
     /// Does what the array asks for, or passes it to the driver.

@@ -56,6 +56,13 @@ pub trait DataPlane {
     /// there yet; returns whether it is.
     fn join(&mut self, now: Instant, completion: &mut Completion) -> bool;
 
+    /// Whether the records wait until all that was released is written: the array is not to let
+    /// any of it wait at the host.
+    #[inline]
+    fn wants_all_writes(&self) -> bool {
+        false
+    }
+
     /// Has the records go on as far as they may. The polls give out what came of it.
     #[inline]
     fn advance(&mut self) {}

@@ -71,6 +71,8 @@ pub enum Bug {
     CursorAhead,
     CursorBeforeBatch,
     ReplacedDriveServes,
+    WaitingWriteUnprepared,
+    WaitingWritesKept,
     HalfRetiredUnsynced,
     SyncWithoutSums,
     FlushJoinsRunningSync,

@@ -310,7 +310,7 @@ impl DataPlane for Tags {
                 self.cache.remove(self.memory.memory(), drive, &pages);
             }
             // Nothing that is written to a drive is lost.
-            DataAction::Force { .. } => {}
+            DataAction::Force { .. } | DataAction::Prepare { .. } => {}
             DataAction::Close { op } => self.memory.close(op),
         }
     }

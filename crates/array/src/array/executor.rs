@@ -312,7 +312,6 @@ impl<O: Observe> Array<O> {
             self.dispatch(&record, PlFlag::Off, why);
         }
         self.stripes.ops[op].writing |= written;
-        self.sending.end_writes(now);
     }
 
     /// Deallocates these rows on all drives of a stripe, data and parity alike. If more members are
@@ -601,7 +600,12 @@ impl<O: Observe> Array<O> {
             let waited = (Cause::HeldBack, now.since(record.sent));
             self.end_without_drive(now, id, &record, Status::Unrecovered, waited);
         }
-        self.sending.send_writes(now);
+    }
+
+    /// Sends all writes that wait at the host, whatever their drives have to do. Returns whether
+    /// there are any.
+    pub fn send_waiting_writes(&mut self, now: Instant) -> bool {
+        self.sending.send_all_writes(now)
     }
 
     /// A drive knows that nothing is in some blocks any more. Those that a chunk has left are free

@@ -112,37 +112,36 @@ impl<O: Observe> Sending<O> {
         why: Why,
     ) -> bool {
         let Some(backlogs) = &mut self.backlogs else { return false };
-        match (record.opcode, pl, why) {
-            (Opcode::Write, ..) => {
-                backlogs.gather(record.drive, id, record.blocks);
-                true
-            }
-            (Opcode::Read, PlFlag::Off, Why::Parity) => {
-                backlogs.holds_read(record.drive, id, record.blocks)
-            }
-            _ => false,
+        let kind = match (record.opcode, pl, why) {
+            (Opcode::Write, ..) => Kind::Write,
+            (Opcode::Read, PlFlag::Off, Why::Parity) => Kind::ParityRead,
+            _ => return false,
+        };
+        let waits = backlogs.holds(record.drive, kind, id, record.blocks);
+        if let (true, Kind::Write, &Purpose::Member { op, member, .. }) =
+            (waits, kind, &record.purpose)
+        {
+            let CommandRecord { drive, opcode, lba, blocks, .. } = *record;
+            let command = Command { id, opcode, lba, blocks, pl };
+            self.out.emit_data(|| DataAction::Prepare { op, member, drive, command });
         }
-    }
-
-    /// A stripe operation has dispatched all its writes: sends them, unless they have to wait.
-    #[inline]
-    pub(super) fn end_writes(&mut self, now: Instant) {
-        let Some(backlogs) = &mut self.backlogs else { return };
-        backlogs.end_gathering();
-        self.send_writes(now);
-    }
-
-    /// Sends writes for which there is room.
-    pub(super) fn send_writes(&mut self, now: Instant) {
-        while let Some(id) = self.backlogs.as_mut().and_then(|backlogs| backlogs.next_write()) {
-            self.send_waiting(now, id);
-        }
+        waits
     }
 
     /// Sends a command that has waited at the host.
     fn send_waiting(&mut self, now: Instant, id: CommandId) {
         let record = self.commands.sent_at(id, now);
         self.send(now, id, &record, PlFlag::Off);
+    }
+
+    /// Sends all writes that wait at the host. Returns whether there are any.
+    pub(super) fn send_all_writes(&mut self, now: Instant) -> bool {
+        let Some(backlogs) = &mut self.backlogs else { return false };
+        let going = backlogs.let_writes_go();
+        for &id in &going {
+            self.send_waiting(now, id);
+        }
+        !going.is_empty()
     }
 
     /// A drive has answered a command: sends what waited for it.
@@ -155,16 +154,11 @@ impl<O: Observe> Sending<O> {
     ) {
         let Some(backlogs) = &mut self.backlogs else { return };
         let CommandRecord { drive, opcode, blocks, sent, .. } = *record;
-        match backlogs.answered(drive, answered, opcode, blocks, now.since(sent)) {
-            Some(Kind::Write) => self.send_writes(now),
-            Some(Kind::ParityRead) => {
-                while let Some(id) =
-                    self.backlogs.as_mut().and_then(|backlogs| backlogs.next_read(drive))
-                {
-                    self.send_waiting(now, id);
-                }
-            }
-            None => {}
+        let kind = backlogs.answered(drive, answered, opcode, blocks, now.since(sent));
+        let Some(kind) = kind else { return };
+        while let Some(id) = self.backlogs.as_mut().and_then(|backlogs| backlogs.next(drive, kind))
+        {
+            self.send_waiting(now, id);
         }
     }
 

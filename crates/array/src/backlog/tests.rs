@@ -13,7 +13,7 @@ struct Host {
 
 impl Host {
     fn new() -> Self {
-        Self { backlogs: Backlogs::new(2, MOST), out: Vec::new(), next_id: 0 }
+        Self { backlogs: Backlogs::new(1, MOST), out: Vec::new(), next_id: 0 }
     }
 
     /// A drive that has answered a write in `write_micros` microseconds.
@@ -27,24 +27,11 @@ impl Host {
     fn write(&mut self) -> CommandId {
         let id = CommandId(self.next_id);
         self.next_id += 1;
-        self.write_group(&[(DRIVE, id, 1)]);
-        id
-    }
-
-    /// Writes of one stripe operation.
-    fn write_group(&mut self, writes: &[(DriveId, CommandId, u32)]) {
-        for &(drive, id, blocks) in writes {
-            self.backlogs.gather(drive, id, blocks);
-        }
-        self.backlogs.end_gathering();
-        self.follow();
-    }
-
-    fn follow(&mut self) {
-        while let Some(next) = self.backlogs.next_write() {
-            self.out.push(next);
+        if !self.backlogs.holds(DRIVE, Kind::Write, id, 1) {
+            self.out.push(id);
         }
         self.backlogs.check_invariants();
+        id
     }
 
     /// Writes `count` times.
@@ -57,7 +44,10 @@ impl Host {
         let latency = Duration::from_micros(micros);
         let kind = self.backlogs.answered(DRIVE, id, Opcode::Write, 1, latency);
         assert_eq!(kind, Some(Kind::Write));
-        self.follow();
+        while let Some(next) = self.backlogs.next(DRIVE, Kind::Write) {
+            self.out.push(next);
+        }
+        self.backlogs.check_invariants();
     }
 }
 
@@ -102,13 +92,26 @@ fn a_buffer_that_is_full_is_still_there() {
 fn a_command_too_large_for_the_limit_goes_alone() {
     let mut host = Host::of_drive(10);
     let (large, small) = (CommandId(5000), CommandId(5001));
-    host.write_group(&[(DRIVE, large, 100)]);
-    host.write_group(&[(DRIVE, small, 1)]);
-    assert_eq!(host.out, [large]);
-    assert!(!host.backlogs.holds_read(DRIVE, CommandId(5002), 1), "another kind");
+    assert!(!host.backlogs.holds(DRIVE, Kind::Write, large, 100));
+    assert!(host.backlogs.holds(DRIVE, Kind::Write, small, 1));
+    assert!(!host.backlogs.holds(DRIVE, Kind::ParityRead, CommandId(5002), 1), "another kind");
     host.backlogs.answered(DRIVE, large, Opcode::Write, 100, Duration::from_micros(10));
-    host.follow();
-    assert_eq!(host.out, [large, small]);
+    assert_eq!(host.backlogs.next(DRIVE, Kind::Write), Some(small));
+}
+
+#[test]
+fn all_writes_can_be_let_go() {
+    let mut host = Host::of_drive(10);
+    let ids = host.write_all(10);
+    let going = host.backlogs.let_writes_go();
+    assert_eq!(going, ids[4..]);
+    host.out.extend(going);
+    host.write_all(1);
+    assert_eq!(host.out.len(), 10, "the drive has more than its limit");
+    for &id in &ids[..7] {
+        host.answer(id, 5_000);
+    }
+    assert_eq!(host.out.len(), 4);
 }
 
 #[test]
@@ -120,30 +123,4 @@ fn what_waits_for_a_drive_can_be_abandoned() {
         host.answer(id, 300);
     }
     assert!(host.out.is_empty());
-}
-
-/// A crash between two of them would find a stripe with half of a change.
-#[test]
-fn writes_of_an_operation_go_out_together_or_wait_together() {
-    let mut host = Host::of_drive(10);
-    let ids = host.write_all(4);
-    let other = DriveId(1);
-    let [first, second, third] = [7001, 7002, 7003].map(CommandId);
-    host.write_group(&[(other, first, 1), (DRIVE, second, 1)]);
-    host.write_group(&[(other, third, 1)]);
-    assert_eq!(host.out, ids, "the other drive has room, and its writes wait");
-    host.answer(ids[0], 5_000);
-    assert_eq!(host.out[3..], [first, second, third]);
-}
-
-#[test]
-fn writes_that_waited_with_those_of_a_drive_that_is_gone_go_out() {
-    let mut host = Host::of_drive(10);
-    let ids = host.write_all(4);
-    let [first, second] = [7001, 7002].map(CommandId);
-    host.write_group(&[(DriveId(1), first, 1), (DRIVE, second, 1)]);
-    assert_eq!(host.backlogs.abandon(DRIVE), [second]);
-    host.follow();
-    assert_eq!(host.out[..4], ids);
-    assert_eq!(host.out[4..], [first]);
 }

@@ -15,6 +15,7 @@ mod plane;
 mod request;
 mod transfers;
 mod verify;
+mod waiting;
 mod work;
 
 pub use notices::Notice;
@@ -40,6 +41,7 @@ use request::Requests;
 use transfers::{Purpose, Transfer, Transfers};
 use units::{DriveId, Duration, Instant, Lba};
 use verify::{Check, Compared, Held, TableEnded, Verifier};
+use waiting::{Waited, Waiting, WaitingWrite};
 
 /// A change of a drive's bytes that waits for the durability machine.
 struct HeldWork<M: Memory> {
@@ -69,6 +71,8 @@ pub struct Bytes<M: Memory> {
     commands: Commands<M::Buffer>,
     /// Work of the storage that waits or is under way.
     transfers: Transfers<M::Buffer>,
+    /// Writes that the array has yet to send.
+    waiting: Waiting<M::Buffer>,
     /// Which pages are in memory.
     pages: Pages<M>,
     /// Whether data fit their checksums; `None` if they have none.
@@ -99,6 +103,7 @@ impl<M: Memory> Bytes<M> {
             requests: Requests::new(page_bytes, stripe_bytes),
             commands: Commands::new(),
             transfers: Transfers::new(),
+            waiting: Waiting::new(),
             pages: Pages::new(memory, page_bytes as usize, width, accepted_bytes, planted),
             verifier: checksums.map(|setup| Verifier::new(setup, width)),
             durability: records.map(Durability::new),
@@ -457,6 +462,7 @@ impl<M: Memory> Bytes<M> {
                 return self.end_storage(id, result != IoResult::Done, buffer);
             }
             Purpose::Cache
+            | Purpose::Waiting(_)
             | Purpose::Record
             | Purpose::Nobody
             | Purpose::Table(..)
@@ -542,8 +548,12 @@ impl<M: Memory> Bytes<M> {
         self.transfers.begin(tag, drive, work);
     }
 
-    /// Gives work to the storage that changes data, and that nothing holds any more.
+    /// Gives work to the storage that changes data. The records do not hold it any more; the array
+    /// may.
     fn begin_change(&mut self, tag: u32, drive: DriveId, work: Work<M::Buffer>) {
+        if let Purpose::Waiting(id) = self.transfers.get(tag).purpose {
+            return self.waiting.set(id, Waited::Released(work));
+        }
         if let Some(verifier) = &mut self.verifier {
             verifier.begin_change(self.pages.memory(), tag, drive, &work);
         }
@@ -560,6 +570,9 @@ impl<M: Memory> Bytes<M> {
         mut purpose: Purpose,
     ) -> u32 {
         let tag = self.transfers.book(purpose);
+        if let Purpose::Waiting(id) = purpose {
+            self.waiting.add(id, drive, tag);
+        }
         let bytes = changed_bytes(&work);
         let Some(durability) = &mut self.durability else {
             self.begin_change(tag, drive, work);
@@ -569,6 +582,9 @@ impl<M: Memory> Bytes<M> {
             && durability.is_journalled(drive)
             && self.pages.accept(tag, drive, bytes.clone(), buffer)
         {
+            if let Purpose::Waiting(id) = purpose {
+                self.waiting.set(id, Waited::Accepted);
+            }
             purpose = Purpose::Cache;
             self.transfers.set_purpose(tag, purpose);
         }
@@ -624,12 +640,40 @@ impl<M: Memory> Bytes<M> {
     /// A change is not made: its drive has failed.
     fn cancel(&mut self, change: HeldWork<M>) {
         let HeldWork { tag, work } = change;
-        if let Purpose::Command(id) = self.transfers.end(tag).purpose {
-            self.commands.storage_ended(self.now, id, true, None);
+        match self.transfers.end(tag).purpose {
+            Purpose::Command(id) => self.commands.storage_ended(self.now, id, true, None),
+            Purpose::Waiting(id) => self.waiting.set(id, Waited::Cancelled),
+            _ => {}
         }
         self.pages.end_change(tag);
         if let Work::Write { buffer, .. } = work {
             self.pages.give(Some(buffer));
+        }
+    }
+
+    /// The array sends a write that has waited at the host.
+    fn send_waiting(&mut self, drive: DriveId, id: CommandId, waited: WaitingWrite<M::Buffer>) {
+        let WaitingWrite { tag, state, .. } = waited;
+        match state {
+            Waited::Held => self.transfers.set_purpose(tag, Purpose::Command(id)),
+            Waited::Released(work) => {
+                self.transfers.set_purpose(tag, Purpose::Command(id));
+                self.begin_change(tag, drive, work);
+            }
+            Waited::Accepted => self.end_storage(id, false, None),
+            Waited::Cancelled => self.end_storage(id, true, None),
+        }
+    }
+
+    /// The array has given a drive up, and sends none of the writes that wait for it.
+    fn forget_waiting(&mut self, drive: DriveId) {
+        for WaitingWrite { tag, state, .. } in self.waiting.drive_gone(drive) {
+            match state {
+                // The records cancel it.
+                Waited::Held => self.transfers.set_purpose(tag, Purpose::Nobody),
+                Waited::Released(work) => self.cancel(HeldWork { tag, work }),
+                Waited::Accepted | Waited::Cancelled => {}
+            }
         }
     }
 

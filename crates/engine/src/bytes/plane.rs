@@ -4,6 +4,7 @@ use super::Bytes;
 use super::commands::Outstanding;
 use super::transfers::Purpose;
 use super::verify::Verifier;
+use crate::durability::Durability;
 use crate::memory::Memory;
 use crate::model::Ssd;
 use crate::plane::{DataPlane, Target};
@@ -26,6 +27,11 @@ impl<M: Memory> DataPlane for Bytes<M> {
     ) {
         self.now = now;
         self.pages.forget_cached_read(command.id);
+        if let Some(waited) = self.waiting.take(command.id) {
+            let out = Outstanding::new(drive, command, now, model_answers, waited.tag, Vec::new());
+            self.commands.insert(out);
+            return self.send_waiting(drive, command.id, waited);
+        }
         let pages = command.lba.0..command.lba.0 + u64::from(command.blocks);
         let rows = match command.opcode {
             Opcode::Read => self.pages.accepted_rows(drive, pages),
@@ -80,6 +86,11 @@ impl<M: Memory> DataPlane for Bytes<M> {
             DataAction::Uncache { drive, pages } => {
                 self.pages.uncache(drive, &pages);
             }
+            DataAction::Prepare { .. } if self.planted().has(Bug::WaitingWriteUnprepared) => {}
+            DataAction::Prepare { op, member, drive, command } => {
+                let offset_bytes = self.pages.offset_bytes(command.lba);
+                self.store(drive, offset_bytes, op, member, Purpose::Waiting(command.id));
+            }
             DataAction::Force { op } => self.pages.force(op),
             DataAction::Close { op } => self.pages.close(op),
         }
@@ -103,6 +114,11 @@ impl<M: Memory> DataPlane for Bytes<M> {
             *completion = joined;
         }
         joined.is_some()
+    }
+
+    fn wants_all_writes(&self) -> bool {
+        self.durability.as_ref().is_some_and(Durability::is_draining)
+            && !self.planted().has(Bug::WaitingWritesKept)
     }
 
     fn advance(&mut self) {
@@ -134,6 +150,7 @@ impl<M: Memory> DataPlane for Bytes<M> {
         self.now = now;
         self.pages.forget_drive(drive);
         self.commands.give_up(now, drive);
+        self.forget_waiting(drive);
         if let Some(durability) = &mut self.durability {
             durability.handle_drive_failed(now, drive);
         }

@@ -13,6 +13,8 @@ use units::{DriveId, Slab};
 pub(super) enum Purpose {
     /// A command of the array.
     Command(CommandId),
+    /// The same, while it waits at the host for its drive.
+    Waiting(CommandId),
     /// The sync after a write of the array that is forced.
     Forced(CommandId),
     /// Pages that are in memory, and count as written: of the write cache, or accepted.

@@ -302,6 +302,12 @@ impl<C: Change> Durability<C> {
         }
     }
 
+    /// Whether all that was released has to end before the superblocks can be changed.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.recorder.step() == Recording::Draining && !self.outbox.is_over()
+    }
+
     /// The next thing to do that came of [`Durability::advance`].
     pub fn poll_output(&mut self) -> Option<Output<C>> {
         let output = self.outbox.poll();

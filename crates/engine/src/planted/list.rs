@@ -65,6 +65,18 @@ pub(super) const ALL: &[About] = &[
         sentence: "An empty drive is recorded as serving when its rebuild begins.",
     },
     About {
+        bug: Bug::WaitingWriteUnprepared,
+        name: "waiting-write-unprepared",
+        kind: Kind::Ordering,
+        sentence: "Records hear of a write that waits at the host when it is sent, and not with the others of its operation.",
+    },
+    About {
+        bug: Bug::WaitingWritesKept,
+        name: "waiting-writes-kept",
+        kind: Kind::Ordering,
+        sentence: "Writes wait at the host although the superblocks wait for them.",
+    },
+    About {
         bug: Bug::HalfRetiredUnsynced,
         name: "half-retired-unsynced",
         kind: Kind::MissingSync,

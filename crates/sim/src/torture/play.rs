@@ -1,13 +1,15 @@
 //! Policies that an array under torture goes through, and the windows of its drives.
 
 use super::history::Shape;
-use array::policy::{PolicyKind, PolicySettings, PolicySetup, WindowUse};
+use array::policy::{AttentiveSettings, PolicyKind, PolicySettings, PolicySetup, WindowUse};
 use array::{AdaptiveConfig, Coordination, SynchronizedConfig, TokenConfig, WindowConfig};
 use std::fmt;
 use units::{Duration, Instant, Rng};
 
 /// Time between two looks at the drives, where the host looks.
 const PERIOD: Duration = Duration::from_millis(50);
+/// Blocks of writes that a drive has at most, where the policy has a limit.
+const MOST_IN_FLIGHT: u32 = 4;
 
 /// Who decides when drives collect, under a policy that has them collect in turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,7 +67,11 @@ impl Play {
         policy: PolicyKind,
         shape: &Shape,
     ) -> (PolicySettings, Coordination) {
-        (PolicySettings::default(), self.coordination(policy, shape))
+        // The stripes are few and small: writes are to wait at the host all the same.
+        let attentive =
+            AttentiveSettings { most_in_flight: MOST_IN_FLIGHT, ..AttentiveSettings::default() };
+        let settings = PolicySettings { attentive, ..PolicySettings::default() };
+        (settings, self.coordination(policy, shape))
     }
 
     fn coordination(&self, policy: PolicyKind, shape: &Shape) -> Coordination {

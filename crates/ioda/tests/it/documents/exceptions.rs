@@ -56,6 +56,7 @@ const README: &str = "README.md";
 const SHEET: &str = "docs/data-sheet.md";
 const DRIVES: &str = "docs/drives.md";
 const FIT: &str = "docs/fit.md";
+const FOUR: &str = "docs/four-drives.md";
 const TODAY: &str = "docs/drives-of-today.md";
 const DURABILITY: &str = "docs/durability.md";
 const EXPLAIN: &str = "docs/explain.md";
@@ -134,6 +135,10 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         Read,
         "takes half an hour, and needs these packages",
     ),
+    on(FOUR, "ioda fit ioda-measured", Read, "takes minutes, of a measurement of the reader's own"),
+    on(FOUR, "ioda trace inspect my.csv", Read, OWN),
+    on(FOUR, "ioda compare my.csv", Read, OWN),
+    on(FOUR, "  reads at five times", Read, STATE),
     on(FIT, "sh measure.sh", Read, "destroys a drive"),
     on(FIT, "ioda fit ioda-measured", Read, "takes minutes, of a measurement of the reader's own"),
     on(README, "make demo", Typed("make -C $ROOT -n demo"), BUILDS),

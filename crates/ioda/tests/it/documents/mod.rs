@@ -11,9 +11,9 @@
 //! - A command between single backquotes is parsed.
 //!
 //! The commands of a page run one after the other in one folder, which is empty at first; `/tmp`,
-//! `/srv` and `/dev/loop` are that folder, and the usual ports are others that are free. `ioda
-//! serve` goes on until the next one or the end of the page. What is checked in another way is in
-//! [`exceptions`], with the reason.
+//! `/srv`, `/var/lib/ioda`, `/dev/loop` and `/dev/nvme` are that folder, and the usual ports are
+//! others that are free. `ioda serve` goes on until the next one or the end of the page. What is
+//! checked in another way is in [`exceptions`], with the reason.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 mod blocks;
