@@ -22,11 +22,9 @@ use units::{DriveId, Duration};
 /// ISSCC 2018).
 const PROGRAM: Duration = Duration::from_micros(50);
 
-/// Waiting blocks for each of which a drive gets one more: a drive that does not keep up has to work
-/// at its best.
-const WAITING_EACH: u32 = 4;
-/// Multiple of the limit that a drive gets at most. Queues of drives on sale hold more commands.
-const MOST_TIMES: u32 = 4;
+/// Multiple of the limit that a drive gets at most: one that does not keep up has to work at its best,
+/// and gets as much as waits for it.
+const MOST_TIMES: u32 = 12;
 
 /// What waits in a line of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,8 +53,8 @@ struct Backlog {
 impl Backlog {
     fn has_room(&self, kind: Kind, blocks: u32, most_blocks: u32) -> bool {
         let line = &self.lines[kind as usize];
-        let most_blocks = (line.waiting_blocks / WAITING_EACH)
-            .clamp(most_blocks, most_blocks.saturating_mul(MOST_TIMES));
+        let most_blocks =
+            line.waiting_blocks.clamp(most_blocks, most_blocks.saturating_mul(MOST_TIMES));
         let out = line.out_blocks;
         out == 0 || out.saturating_add(blocks) <= most_blocks || !self.has_buffer
     }
@@ -82,6 +80,12 @@ impl Backlogs {
     /// Commands that have had to wait since the start.
     pub(crate) fn waited(&self) -> u64 {
         self.waited
+    }
+
+    /// Blocks of writes that wait, for all drives together.
+    pub(crate) fn writes_waiting_blocks(&self) -> u64 {
+        let lines = self.drives.iter().map(|backlog| &backlog.lines[Kind::Write as usize]);
+        lines.map(|line| u64::from(line.waiting_blocks)).sum()
     }
 
     /// Takes a command for `drive`. Returns whether it has to wait.

@@ -394,11 +394,12 @@ impl Fetch {
         shape: &StripeShape,
         host_waits: bool,
         waited: Duration,
+        writes_waiting_blocks: u64,
     ) -> Awaited {
         let answers = self.outstanding.len();
         let coming = (self.known | self.outstanding).len().saturating_sub(1);
         let reads = shape.data.len().saturating_sub(coming);
-        Awaited { host_waits, answers, reads, waited }
+        Awaited { host_waits, answers, reads, waited, writes_waiting_blocks }
     }
 
     /// What is known, or awaited and not late.

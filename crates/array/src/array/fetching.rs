@@ -222,7 +222,9 @@ impl<O: Observe> Array<O> {
             && let Some(after) = self.sending.rules.hedge_after(now, || {
                 let target = &self.stripes.ops[op];
                 let shape = target.shape(&self.stripes.places.layout);
-                target.fetch.awaited(&shape, target.is_read(), Duration::ZERO)
+                let backlogs = self.sending.backlogs.as_ref();
+                let waiting = backlogs.map_or(0, |backlogs| backlogs.writes_waiting_blocks());
+                target.fetch.awaited(&shape, target.is_read(), Duration::ZERO, waiting)
             })
         {
             self.sending.timers.late_from(now + after, self.stripes.ops[op].serial, op);
@@ -677,7 +679,9 @@ impl<O: Observe> Array<O> {
         };
         let rules = &mut self.sending.rules;
         if !can || !rules.policy().may_hedge(now, late.bits(), reads, &view) {
-            let awaited = fetch.awaited(&shape, target.is_read(), waited);
+            let backlogs = self.sending.backlogs.as_ref();
+            let waiting = backlogs.map_or(0, |backlogs| backlogs.writes_waiting_blocks());
+            let awaited = fetch.awaited(&shape, target.is_read(), waited, waiting);
             if can && let Some(after) = rules.policy().hedge_again_after(now, &awaited) {
                 return self.sending.timers.late_from(now + after, serial, op);
             }

@@ -249,8 +249,13 @@ mod tests {
             let hooks = policy.hooks();
             let lacks = |hook| !hooks.has(hook);
             let now = Instant::ZERO + Duration::from_millis(1);
-            let awaited =
-                Awaited { host_waits: true, answers: 1, reads: 3, waited: Duration::ZERO };
+            let awaited = Awaited {
+                host_waits: true,
+                answers: 1,
+                reads: 3,
+                waited: Duration::ZERO,
+                writes_waiting_blocks: 0,
+            };
             for page in 0..2_000 {
                 let command =
                     Sent { drive: DriveId(0), opcode: Opcode::Read, lba: Lba(page), blocks: 1 };

@@ -123,6 +123,8 @@ pub struct Awaited {
     pub reads: u32,
     /// How long its request has waited when a hedge is refused; zero before, and without a request.
     pub waited: Duration,
+    /// Blocks of writes that wait at the host, for all drives together.
+    pub writes_waiting_blocks: u64,
 }
 
 /// Something that a policy has counted.

@@ -86,13 +86,13 @@ pub struct AttentiveSettings {
     /// Most reads that hedges send, as a share of all others.
     pub extra_reads: Ratio,
     /// Most blocks of writes that a drive with a write buffer has at a time, and likewise of reads for
-    /// parity, while more of them wait at the host. Half of the writes that Linux's Kyber allows.
+    /// parity, while more of them wait at the host. A quarter of the writes that Linux's Kyber allows.
     pub most_in_flight: u32,
 }
 
 impl Default for AttentiveSettings {
     fn default() -> Self {
-        Self { extra_reads: Ratio::from_percent(10), most_in_flight: 64 }
+        Self { extra_reads: Ratio::from_percent(10), most_in_flight: 32 }
     }
 }
 

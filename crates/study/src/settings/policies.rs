@@ -56,7 +56,7 @@ pub struct PolicyOptions {
     #[arg(long, value_name = "PERCENT")]
     pub attentive_extra_reads: Option<Text<Percent>>,
     /// attentive: blocks of writes that a drive with a write buffer has at a time, 1 or more; the
-    /// others wait at the host, and reads pass them [default: 64]
+    /// others wait at the host, and reads pass them [default: 32]
     #[arg(long, value_name = "N")]
     pub attentive_in_flight: Option<u32>,
     /// linnos, heimdall: the drive that their models were trained on: pm9a3-960, 7450-960,

@@ -138,6 +138,8 @@ struct Attentive {
     usual: Option<Duration>,
     drives: Vec<DriveStalls>,
     outcomes: Outcomes,
+    /// Blocks of writes that drives have: they do not keep up if more wait at the host.
+    behind_blocks: u64,
 }
 
 impl Attentive {
@@ -154,6 +156,7 @@ impl Attentive {
             usual: None,
             drives: (0..setup.drives).map(|_| DriveStalls::new()).collect(),
             outcomes: Outcomes::default(),
+            behind_blocks: u64::from(setup.drives) * u64::from(settings.most_in_flight),
         }
     }
 
@@ -161,8 +164,12 @@ impl Attentive {
         if awaited.host_waits { &mut self.host } else { &mut self.parity }
     }
 
-    /// Which delay the budget can afford.
-    fn thrift(&self) -> usize {
+    /// Which delay the budget can afford. While drives do not keep up, more reads would delay their
+    /// writes, and reads of the host pass these.
+    fn thrift(&self, awaited: &Awaited) -> usize {
+        if awaited.writes_waiting_blocks > self.behind_blocks {
+            return DELAYS - 1;
+        }
         let saved = self.budget.saved_reads();
         match (saved * 2 >= SAVED_READS, saved * 6 >= SAVED_READS) {
             (true, _) => 0,
@@ -211,7 +218,7 @@ impl Policy for Attentive {
     }
 
     fn hedge_after(&mut self, _: Instant, awaited: &Awaited) -> Option<Duration> {
-        let thrift = self.thrift();
+        let thrift = self.thrift(awaited);
         let group = self.group(awaited);
         group.note(awaited);
         group.delays[thrift]

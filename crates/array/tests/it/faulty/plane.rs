@@ -147,7 +147,7 @@ impl DataPlane for Pages {
             DataAction::Uncache { drive, pages } => {
                 self.cache.remove(self.memory.memory(), drive, &pages);
             }
-            DataAction::Force { .. } => {}
+            DataAction::Force { .. } | DataAction::Prepare { .. } => {}
             DataAction::Close { op } => self.memory.close(op),
         }
     }

@@ -78,6 +78,8 @@ const HM_0_CSV: &str =
     "printf '%s\\n' time_us,op,offset_bytes,size_bytes 0,R,0,4096 900,W,8192,8192 > hm_0.csv";
 const MINE_CSV: &str =
     "printf '%s\\n' timestamp,rw,lba,len 0,0,16,4096 900,1,80,8192 2000,0,8,512 > mine.csv";
+const MY_CSV: &str = "(echo time_us,op,offset_bytes,size_bytes; for n in {1..2000}; do \
+    echo $((n * 300)),$((n % 3 / 2)),$((n * 7919 % 5000 * 4096)),8192; done | sed 's/,0,/,R,/; s/,1,/,W,/') > my.csv";
 const MINE_TSV: &str =
     "printf '%s\\t%s\\t%s\\t%s\\t%s\\n' 0 1 4 R a 1 70 8 W a 2 9 4 R b > mine.tsv";
 const JOBS: &str = "for n in 0 1 2; do printf '%s\\n' 'fio version 3 iolog' '0 /dev/sdb add' '0 /dev/sdb open' \
@@ -136,8 +138,8 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         "takes half an hour, and needs these packages",
     ),
     on(FOUR, "ioda fit ioda-measured", Read, "takes minutes, of a measurement of the reader's own"),
-    on(FOUR, "ioda trace inspect my.csv", Read, OWN),
-    on(FOUR, "ioda compare my.csv", Read, OWN),
+    on(FOUR, "ioda trace inspect my.csv", After(&[MY_CSV]), OWN),
+    on(FOUR, "ioda compare my.csv", Options("--drive 7450-960"), OWN),
     on(FOUR, "  reads at five times", Read, STATE),
     on(FIT, "sh measure.sh", Read, "destroys a drive"),
     on(FIT, "ioda fit ioda-measured", Read, "takes minutes, of a measurement of the reader's own"),

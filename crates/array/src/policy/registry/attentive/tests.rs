@@ -33,8 +33,14 @@ fn micros(index: u32) -> u64 {
     }
 }
 
-const SINGLE: Awaited = Awaited { host_waits: true, answers: 1, reads: 3, waited: Duration::ZERO };
-const WHOLE: Awaited = Awaited { host_waits: true, answers: 3, reads: 1, waited: Duration::ZERO };
+const SINGLE: Awaited = Awaited {
+    host_waits: true,
+    answers: 1,
+    reads: 3,
+    waited: Duration::ZERO,
+    writes_waiting_blocks: 0,
+};
+const WHOLE: Awaited = Awaited { answers: 3, reads: 1, ..SINGLE };
 
 fn learn(policy: &mut Attentive, awaited: &Awaited, reads: u32) {
     for index in 0..reads {
@@ -81,6 +87,16 @@ fn a_budget_that_is_nearly_spent_is_left_for_the_latest() {
         assert!(policy.budget.spend(3));
     }
     let thrifty = delay(&mut policy, &SINGLE);
+    assert!(thrifty > 900 && usual < 400, "{usual}, {thrifty}");
+}
+
+#[test]
+fn hedges_are_few_while_drives_do_not_keep_up() {
+    let mut policy = policy();
+    learn(&mut policy, &SINGLE, 5_000);
+    let keeps_up = Awaited { writes_waiting_blocks: policy.behind_blocks, ..SINGLE };
+    let behind = Awaited { writes_waiting_blocks: policy.behind_blocks + 1, ..SINGLE };
+    let (usual, thrifty) = (delay(&mut policy, &keeps_up), delay(&mut policy, &behind));
     assert!(thrifty > 900 && usual < 400, "{usual}, {thrifty}");
 }
 
