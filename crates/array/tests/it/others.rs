@@ -4,8 +4,8 @@
 
 use crate::script::{Script, config, named, windows};
 use ioda_array::policy::{
-    About, Asked, Attempt, DriveChanges, DriveProfile, Needs, Policy, PolicyKind, PolicySettings,
-    View, WindowUse,
+    About, Asked, Attempt, AttentiveSettings, DriveChanges, DriveProfile, Needs, Policy,
+    PolicyKind, PolicySettings, View, WindowUse,
 };
 use ioda_array::{
     Action, AdaptiveConfig, Array, Config, Coordination, Layout, Level, RequestKind,
@@ -673,15 +673,16 @@ fn finish(s: &mut Script) {
 #[test]
 fn attentive_lets_writes_wait_at_the_host_and_reads_pass_them() {
     let mut s = buffered("attentive");
-    write_stripes(&mut s, 100);
-    let out = |s: &Script, drive| s.out.iter().filter(|out| out.0.0 == drive).count();
-    assert_eq!((out(&s, 0), out(&s, 3)), (64, 64));
+    let most = AttentiveSettings::default().most_in_flight;
+    write_stripes(&mut s, u64::from(most) + 16);
+    let out = |s: &Script, drive| s.out.iter().filter(|out| out.0.0 == drive).count() as u32;
+    assert_eq!((out(&s, 0), out(&s, 3)), (most, most));
     s.log.clear();
     s.request(READ, 600, 1);
     assert_eq!(s.log.len(), 3, "{}", s.log);
     finish(&mut s);
     let waited = s.array.tallies().iter().map(|tally| tally.count).sum::<u64>();
-    assert_eq!(waited, 4 * 36);
+    assert_eq!(waited, 4 * 16);
 }
 
 #[test]
