@@ -42,6 +42,14 @@ struct Line {
     out_blocks: u32,
 }
 
+impl Line {
+    /// All that waits, in the order of its coming; nothing waits any more.
+    fn clear(&mut self) -> VecDeque<(CommandId, u32)> {
+        self.waiting_blocks = 0;
+        core::mem::take(&mut self.waiting)
+    }
+}
+
 /// What waits for one drive.
 #[derive(Clone, Debug, Default)]
 struct Backlog {
@@ -82,10 +90,10 @@ impl Backlogs {
         self.waited
     }
 
-    /// Blocks of writes that wait, for all drives together.
-    pub(crate) fn writes_waiting_blocks(&self) -> u64 {
-        let lines = self.drives.iter().map(|backlog| &backlog.lines[Kind::Write as usize]);
-        lines.map(|line| u64::from(line.waiting_blocks)).sum()
+    /// Blocks of writes that wait, for all drives together; 0 where nothing waits at the host.
+    pub(crate) fn writes_waiting_blocks(backlogs: Option<&Self>) -> u64 {
+        let drives = backlogs.into_iter().flat_map(|backlogs| &backlogs.drives);
+        drives.map(|drive| u64::from(drive.lines[Kind::Write as usize].waiting_blocks)).sum()
     }
 
     /// Takes a command for `drive`. Returns whether it has to wait.
@@ -147,9 +155,7 @@ impl Backlogs {
     pub(crate) fn let_writes_go(&mut self) -> Vec<CommandId> {
         let mut going = Vec::new();
         for drive in (0..).map(DriveId).take(self.drives.len()) {
-            let line = &mut self.drives[drive.index()].lines[Kind::Write as usize];
-            line.waiting_blocks = 0;
-            for (id, blocks) in core::mem::take(&mut line.waiting) {
+            for (id, blocks) in self.drives[drive.index()].lines[Kind::Write as usize].clear() {
                 self.begin(drive, Kind::Write, id, blocks);
                 going.push(id);
             }
@@ -162,11 +168,7 @@ impl Backlogs {
     pub(crate) fn abandon(&mut self, drive: DriveId) -> Vec<CommandId> {
         let backlog = &mut self.drives[drive.index()];
         backlog.has_buffer = false;
-        let waiting = backlog.lines.iter_mut().flat_map(|line| {
-            line.waiting_blocks = 0;
-            line.waiting.drain(..)
-        });
-        waiting.map(|(id, _)| id).collect()
+        backlog.lines.iter_mut().flat_map(Line::clear).map(|(id, _)| id).collect()
     }
 
     /// Panics if something waits for a drive that has nothing to do.

@@ -3,7 +3,7 @@
 use crate::action::OpId;
 use crate::drive_queues::Queues;
 use crate::policy::Sent;
-use nvme::{CommandId, Opcode, PlFlag};
+use nvme::{Command, CommandId, Opcode, PlFlag};
 use units::{DriveId, Instant, Lba, Slab};
 
 /// What a command is for.
@@ -52,6 +52,13 @@ impl CommandRecord {
     pub(crate) fn as_sent(&self) -> Sent {
         let Self { drive, opcode, lba, blocks, .. } = *self;
         Sent { drive, opcode, lba, blocks }
+    }
+
+    /// What its drive is sent.
+    #[inline]
+    pub(crate) fn command(&self, id: CommandId, pl: PlFlag) -> Command {
+        let Self { opcode, lba, blocks, .. } = *self;
+        Command { id, opcode, lba, blocks, pl }
     }
 }
 

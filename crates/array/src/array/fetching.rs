@@ -5,6 +5,7 @@ use super::Array;
 use super::kinds::{Input, Write};
 use super::sending::Sending;
 use crate::action::{DataAction, OpId, Slot};
+use crate::backlog::Backlogs;
 use crate::commands::{CommandRecord, Purpose, ReadFlag};
 use crate::event::{Event, Origin, Why};
 use crate::fetch::{Decision, Fetch, Kept, Resend};
@@ -222,8 +223,7 @@ impl<O: Observe> Array<O> {
             && let Some(after) = self.sending.rules.hedge_after(now, || {
                 let target = &self.stripes.ops[op];
                 let shape = target.shape(&self.stripes.places.layout);
-                let backlogs = self.sending.backlogs.as_ref();
-                let waiting = backlogs.map_or(0, |backlogs| backlogs.writes_waiting_blocks());
+                let waiting = Backlogs::writes_waiting_blocks(self.sending.backlogs.as_deref());
                 target.fetch.awaited(&shape, target.is_read(), Duration::ZERO, waiting)
             })
         {
@@ -679,8 +679,7 @@ impl<O: Observe> Array<O> {
         };
         let rules = &mut self.sending.rules;
         if !can || !rules.policy().may_hedge(now, late.bits(), reads, &view) {
-            let backlogs = self.sending.backlogs.as_ref();
-            let waiting = backlogs.map_or(0, |backlogs| backlogs.writes_waiting_blocks());
+            let waiting = Backlogs::writes_waiting_blocks(self.sending.backlogs.as_deref());
             let awaited = fetch.awaited(&shape, target.is_read(), waited, waiting);
             if can && let Some(after) = rules.policy().hedge_again_after(now, &awaited) {
                 return self.sending.timers.late_from(now + after, serial, op);

@@ -16,7 +16,7 @@ use crate::trust::{ReadAnswer, Trust, Verdict};
 use crate::write_cache::{Drain, WriteCache};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use nvme::{Command, CommandId, Opcode, PlFlag, Status};
+use nvme::{CommandId, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Lba, Observe};
 
 /// The policy, what it is told, and the commands that it lets out.
@@ -121,8 +121,7 @@ impl<O: Observe> Sending<O> {
         if let (true, Kind::Write, &Purpose::Member { op, member, .. }) =
             (waits, kind, &record.purpose)
         {
-            let CommandRecord { drive, opcode, lba, blocks, .. } = *record;
-            let command = Command { id, opcode, lba, blocks, pl };
+            let (drive, command) = (record.drive, record.command(id, pl));
             self.out.emit_data(|| DataAction::Prepare { op, member, drive, command });
         }
         waits
@@ -232,7 +231,7 @@ impl<O: Observe> Sending<O> {
     /// Sends a command to its drive.
     #[inline(always)]
     pub(super) fn send(&mut self, now: Instant, id: CommandId, record: &CommandRecord, pl: PlFlag) {
-        let CommandRecord { purpose, drive, opcode, lba, blocks, .. } = *record;
+        let CommandRecord { purpose, drive, opcode, blocks, .. } = *record;
         match opcode {
             Opcode::Read => self.counters.drive_read_pages += u64::from(blocks),
             Opcode::Write => self.counters.drive_written_pages += u64::from(blocks),
@@ -246,7 +245,7 @@ impl<O: Observe> Sending<O> {
         if opcode != Opcode::Deallocate {
             self.rules.sent(now, || record.as_sent());
         }
-        let command = Command { id, opcode, lba, blocks, pl };
+        let command = record.command(id, pl);
         match purpose {
             Purpose::Member { op, member, .. } => self.out.submit(drive, command, op, member),
             Purpose::Drain => self.out.emit(Action::SubmitCached { drive, command }),
