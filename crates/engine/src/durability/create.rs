@@ -9,13 +9,15 @@
 //!    which any drive has it is complete; those at generation 0 are there as well
 //!    ([`lineage`](super::lineage)).
 
+use super::HEAD_BYTES;
 use super::assembly::Assembly;
 use super::disk::{Disk, overwrite_superblocks, write_superblock};
+use super::foreign::sampled_data;
 use super::intent::Intent;
 use super::join::{Vacancy, check_vacant, write_records};
 use super::journal::Journal;
 use super::machine::Records;
-use super::opened::{OpenError, Opened};
+use super::opened::{Contents, OpenError, Opened};
 use super::setup::{Setup, Sizes};
 use super::superblock::{Geometry, MemberState, Past, Superblock, SuperblockError};
 use super::uuid::Uuid;
@@ -30,7 +32,8 @@ use units::DriveId;
 ///
 /// # Errors
 ///
-/// If the layout is impossible ([`check_new`]), a drive is not blank, or one says no.
+/// If the layout is impossible ([`check_new`]), a drive is not blank, or one says no. Of what will be
+/// data, samples are looked at: all of it has to be zeros.
 pub fn create<D: Disk>(
     mut disks: Vec<D>,
     geometry: &Geometry,
@@ -65,6 +68,10 @@ pub fn create<D: Disk>(
 
     for (drive, disk) in disks.iter_mut().enumerate() {
         check_blank(drive, disk)?;
+        let data = HEAD_BYTES..HEAD_BYTES + geometry.drive_bytes;
+        if let Some(at_bytes) = sampled_data(disk, data).map_err(OpenError::io(drive))? {
+            return Err(OpenError::NotBlank { drive, found: Contents::Data { at_bytes } });
+        }
     }
     for (drive, disk) in disks.iter_mut().enumerate() {
         blank.member = DriveId(drive as u8);

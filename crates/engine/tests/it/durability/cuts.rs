@@ -126,6 +126,21 @@ fn what_is_not_blank_is_not_overwritten() {
     assert_eq!(read_superblock(&mut disks[0]), Err(SuperblockError::Blank));
 }
 
+#[test]
+fn data_that_a_wiped_head_has_left_are_not_taken_for_zeros() {
+    let power = Power::lasting();
+    let geometry = geometry(Level::Raid1, 2);
+    let mut disks = vec![SectorDisk::new(&power); 2];
+    let first = HEAD_BYTES / BLOCK as u64;
+    for block in first..first + geometry.drive_bytes / BLOCK as u64 {
+        disks[1].set_number(block * BLOCK as u64, 7);
+    }
+    let made = create(disks.iter_mut().collect(), &geometry, UUID, 1, QUIET_FOR);
+    let said = made.map(|_| ()).unwrap_err().to_string();
+    assert!(said.starts_with("drive 1 is not blank: data at byte "), "{said}");
+    assert!(disks[0].is_blank(), "nothing was written");
+}
+
 /// A degraded array that was cut short: the first drives have a record, and it was written in part.
 fn degraded(power: &Power, geometry: &Geometry) -> Vec<SectorDisk> {
     let width = usize::from(geometry.width);
