@@ -51,8 +51,10 @@ const PENANCE: Duration = Duration::from_millis(500);
 const LONGEST_PENANCE: Duration = Duration::from_secs(64);
 /// Probes in time that it takes to come back.
 const GOOD_PROBES: u32 = 16;
-/// Late probes that prove a suspicion where drives promise nothing, unless [`GOOD_PROBES`] come first.
+/// Late probes that it takes to prove a suspicion where drives promise nothing.
 const LATE_PROBES: u32 = 12;
+/// Time that it takes to prove one there: a drive that collects is slow for tens of milliseconds.
+const PROOF_TIME: Duration = Duration::from_millis(250);
 /// Probes in time that a late one outweighs there. A fitted drive with nothing else to read answers
 /// at most one in six late by the measure of its peers.
 const LATE_OUTWEIGHS: u32 = 3;
@@ -94,7 +96,7 @@ struct Member {
     /// Since when all its probes have been good, and how many.
     good_since: Instant,
     good: u32,
-    /// Late probes since it is suspected.
+    /// Late probes since it is suspected; good ones are in `good`.
     late_probes: u32,
     /// For how long it must be good to come back next time, if it has ever been distrusted.
     penance: Option<Duration>,
@@ -415,7 +417,7 @@ impl Trust {
         }
         match member.since() {
             None => {
-                member.usual.add(answer.latency);
+                member.usual.add(answer.latency, answer.flag.ahead == 0);
                 member.reads_since_look += 1;
             }
             // What was sent before, or has waited for others, does not show how fast the drive is.
@@ -438,8 +440,9 @@ impl Trust {
         self.late += 1;
         let member = &mut self.members[answer.drive.index()];
         member.late_probes += 1;
-        if let Standing::Suspected { .. } = member.standing {
-            if member.late_probes >= LATE_PROBES {
+        if let Standing::Suspected { since } = member.standing {
+            let is_long = now.since(since) >= PROOF_TIME;
+            if is_long && member.late_probes >= LATE_PROBES.max(member.good + 1) {
                 self.distrust(now, answer.drive);
             }
             return;
@@ -503,7 +506,11 @@ impl Trust {
             member.good_since = now;
         }
         member.good += 1;
-        if member.good < GOOD_PROBES {
+        let needed = match member.standing {
+            Standing::Suspected { .. } => GOOD_PROBES.max(member.late_probes),
+            Standing::Distrusted { .. } | Standing::Trusted => GOOD_PROBES,
+        };
+        if member.good < needed {
             return;
         }
         match member.standing {

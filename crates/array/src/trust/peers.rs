@@ -4,15 +4,18 @@ use units::{Duration, Instant};
 
 /// Part of a running quantile by which a latency above or below moves it.
 const STEP: u64 = 32;
-/// A read of an idle drive is late if it takes longer than this multiple of the fastest quarter of
-/// its peers' reads, in halves. Drives of one make differ by less, and one that is three times as
-/// slow as its peers is beyond it.
+/// A read of an idle drive is late if it takes longer than this multiple of what its peers show, in
+/// halves. Drives of one make differ by less, and one that is three times as slow as its peers is
+/// beyond it.
 const LATE_HALVES: u64 = 5;
 /// Reads without an answer that make a drive silent: two or three may all wait for one die.
 const SILENT_READS: u32 = 4;
 /// Time without an answer that makes a drive silent, as a multiple of the usual latency. A program
 /// or an erase that holds one die takes about as long.
 const SILENT_TIMES: u64 = 16;
+/// Least such time. A collection of a whole line of blocks takes half of it, and reads around a
+/// silent drive are paid by no budget.
+const SILENT_LEAST: Duration = Duration::from_millis(100);
 
 /// What reads of a drive take, and since when it has answered none.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +23,8 @@ pub(super) struct Usual {
     /// Running median and lower quartile of latencies; 0 before the first.
     median_nanos: u64,
     quartile_nanos: u64,
+    /// Running median of lone reads, sent while no other read was at the drive; 0 before the first.
+    lone_nanos: u64,
     /// Reads that are out.
     out: u32,
     /// Reads that were out at `silent_since`. The drive has answered none since.
@@ -40,6 +45,7 @@ impl Usual {
     pub(super) const NEW: Self = Self {
         median_nanos: 0,
         quartile_nanos: 0,
+        lone_nanos: 0,
         out: 0,
         silent_reads: 0,
         silent_since: Instant::ZERO,
@@ -53,17 +59,16 @@ impl Usual {
     /// Takes a latency. Each quantile moves by a fixed share of itself, up or down, so that one
     /// outlier weighs no more than any other read.
     #[inline]
-    pub(super) fn add(&mut self, latency: Duration) {
+    pub(super) fn add(&mut self, latency: Duration, is_lone: bool) {
         let nanos = latency.as_nanos().max(STEP);
+        if is_lone {
+            move_median(&mut self.lone_nanos, nanos);
+        }
         if self.median_nanos == 0 {
             (self.median_nanos, self.quartile_nanos) = (nanos, nanos);
             return;
         }
-        let step = self.median_nanos / (STEP / 2);
-        match nanos > self.median_nanos {
-            true => self.median_nanos += step,
-            false => self.median_nanos -= step,
-        }
+        move_median(&mut self.median_nanos, nanos);
         let step = self.quartile_nanos / STEP;
         match nanos > self.quartile_nanos {
             true => self.quartile_nanos += step,
@@ -73,7 +78,7 @@ impl Usual {
 
     /// Forgets the latencies, but not the reads that are out.
     pub(super) fn forget(&mut self) {
-        (self.median_nanos, self.quartile_nanos) = (0, 0);
+        (self.median_nanos, self.quartile_nanos, self.lone_nanos) = (0, 0, 0);
     }
 
     #[inline]
@@ -98,8 +103,8 @@ impl Usual {
         if self.is_silent {
             return Silence::GoesOn;
         }
-        let longest = Duration::from_nanos(self.median_nanos) * SILENT_TIMES;
-        if self.out == 0 || longest.is_zero() || now.since(self.silent_since) <= longest {
+        let longest = (Duration::from_nanos(self.median_nanos) * SILENT_TIMES).max(SILENT_LEAST);
+        if self.out == 0 || self.median_nanos == 0 || now.since(self.silent_since) <= longest {
             return Silence::No;
         }
         if self.silent_reads < SILENT_READS {
@@ -112,10 +117,29 @@ impl Usual {
     }
 }
 
-/// Whether a read of an idle drive has taken longer than reads of its `peers` let expect.
+/// A running median takes a latency; 0 is before the first.
+#[inline]
+fn move_median(median_nanos: &mut u64, nanos: u64) {
+    let step = *median_nanos / (STEP / 2);
+    if *median_nanos == 0 {
+        *median_nanos = nanos;
+    } else if nanos > *median_nanos {
+        *median_nanos += step;
+    } else {
+        *median_nanos -= step;
+    }
+}
+
+/// Whether a read of an idle drive is late beside its `peers`. A late read takes a multiple of their
+/// fastest quarter and of their lone reads, and longer than half of their reads. On a busy host lone
+/// reads are slow, because each has to wake the host up.
 pub(super) fn is_late<'a>(latency: Duration, peers: impl Iterator<Item = &'a Usual>) -> bool {
-    let slowest = peers.map(|peer| peer.quartile_nanos).max().unwrap_or(0);
-    slowest > 0 && latency.as_nanos() * 2 > slowest * LATE_HALVES
+    let in_time = |peer: &Usual| {
+        let alone = peer.quartile_nanos.max(peer.lone_nanos);
+        (alone * LATE_HALVES / 2).max(peer.median_nanos)
+    };
+    let slowest = peers.map(in_time).max().unwrap_or(0);
+    slowest > 0 && latency.as_nanos() > slowest
 }
 
 #[cfg(test)]
@@ -134,7 +158,7 @@ mod tests {
         for factor in [1, 10, 1] {
             for _ in 0..2_000 {
                 let micros = if rng.below(10) == 0 { 20_000 } else { 100 + rng.below(101) };
-                usual.add(Duration::from_micros(micros * factor));
+                usual.add(Duration::from_micros(micros * factor), false);
             }
             let median = usual.median_nanos / factor;
             assert!((120_000..200_000).contains(&median), "{factor}: {median}");
@@ -146,18 +170,29 @@ mod tests {
     #[test]
     fn four_reads_without_an_answer_make_silence_and_an_answer_ends_it() {
         let mut usual = Usual::NEW;
-        usual.add(Duration::from_micros(100));
+        usual.add(Duration::from_millis(10), false);
         for micros in 0..3 {
             usual.sent(at(micros));
         }
-        assert_eq!(usual.look(at(2_000)), Silence::No, "the time of the second and third begins");
-        usual.sent(at(2_001));
-        assert_eq!(usual.look(at(4_000)), Silence::No, "three of four were out long enough");
-        assert_eq!(usual.look(at(5_600)), Silence::No);
-        assert_eq!(usual.look(at(5_601)), Silence::Begins);
-        assert_eq!(usual.look(at(5_602)), Silence::GoesOn);
-        usual.answered(at(5_700));
-        assert_eq!(usual.look(at(9_000)), Silence::No);
+        assert_eq!(usual.look(at(200_000)), Silence::No, "the time of the second and third begins");
+        usual.sent(at(200_001));
+        assert_eq!(usual.look(at(400_000)), Silence::No, "three of four were out long enough");
+        assert_eq!(usual.look(at(560_000)), Silence::No);
+        assert_eq!(usual.look(at(560_001)), Silence::Begins);
+        assert_eq!(usual.look(at(560_002)), Silence::GoesOn);
+        usual.answered(at(570_000));
+        assert_eq!(usual.look(at(900_000)), Silence::No);
+    }
+
+    #[test]
+    fn a_collection_is_no_silence() {
+        let mut usual = Usual::NEW;
+        usual.add(Duration::from_micros(100), false);
+        usual.sent(at(0));
+        for _ in 0..9 {
+            usual.sent(at(0));
+        }
+        assert_eq!(usual.look(at(60_000)), Silence::No);
     }
 
     #[test]
@@ -167,7 +202,7 @@ mod tests {
             usual.sent(at(0));
         }
         assert_eq!(usual.look(at(1_000_000)), Silence::No, "nothing is known");
-        usual.add(Duration::from_micros(100));
+        usual.add(Duration::from_micros(100), false);
         for _ in 0..9 {
             usual.answered(at(1_000_001));
         }
@@ -179,9 +214,17 @@ mod tests {
         let mut peers = [Usual::NEW; 3];
         assert!(!is_late(Duration::from_secs(1), peers.iter()), "nothing to compare with");
         for (peer, micros) in peers.iter_mut().zip([80, 100, 90]) {
-            peer.add(Duration::from_micros(micros));
+            peer.add(Duration::from_micros(micros), false);
         }
         assert!(!is_late(Duration::from_micros(250), peers.iter()));
         assert!(is_late(Duration::from_micros(251), peers.iter()));
+        // A busy host: lone reads of a peer take long too.
+        peers[2].add(Duration::from_micros(900), true);
+        assert!(!is_late(Duration::from_micros(2_250), peers.iter()));
+        assert!(is_late(Duration::from_micros(2_251), peers.iter()));
+        // Half of the reads of a peer take longer than any of this.
+        peers[0].median_nanos = 3_000_000;
+        assert!(!is_late(Duration::from_micros(3_000), peers.iter()));
+        assert!(is_late(Duration::from_micros(3_001), peers.iter()));
     }
 }
