@@ -96,6 +96,11 @@ impl Backlogs {
         drives.map(|drive| u64::from(drive.lines[Kind::Write as usize].waiting_blocks)).sum()
     }
 
+    /// Blocks of a kind that wait for `drive`.
+    pub(crate) fn waiting_blocks(&self, drive: DriveId, kind: Kind) -> u32 {
+        self.drives[drive.index()].lines[kind as usize].waiting_blocks
+    }
+
     /// Takes a command for `drive`. Returns whether it has to wait.
     pub(crate) fn holds(&mut self, drive: DriveId, kind: Kind, id: CommandId, blocks: u32) -> bool {
         let backlog = &self.drives[drive.index()];

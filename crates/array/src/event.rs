@@ -150,12 +150,32 @@ pub enum Event {
         /// How long the read would have waited.
         busy_remaining: Duration,
     },
-    /// Members were not read because the policy expects their drives to be slow.
+    /// A command waits at the host, because its drive has enough to do.
+    WaitsAtHost {
+        /// The command.
+        command: CommandId,
+        /// The operation.
+        op: OpId,
+        /// The drive.
+        drive: DriveId,
+        /// What it does.
+        opcode: Opcode,
+        /// Blocks that wait for the drive before it.
+        ahead_blocks: u32,
+    },
+    /// A command that has waited at the host goes to its drive.
+    LeftHost {
+        /// The command.
+        command: CommandId,
+    },
+    /// Members were not read, because their drives are expected to be slow.
     Avoided {
         /// The operation.
         op: OpId,
         /// The members.
         members: MemberSet,
+        /// Members whose drives have answered late. The policy predicts it of the others.
+        late: MemberSet,
     },
     /// More members failed than can be reconstructed: one is read again and waited for.
     Resent {

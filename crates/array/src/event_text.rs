@@ -160,7 +160,16 @@ impl fmt::Display for Event {
             Self::DriveTrusted { drive } => write!(f, "drive {} trusted", drive.0),
             Self::JobStarted { job } => write!(f, "{job} started"),
             Self::JobEnded { job, lost } => write!(f, "{job} ended: {lost} stripes skipped"),
-            Self::Avoided { op, members }
+            Self::WaitsAtHost { command, op, drive, opcode: code, ahead_blocks } => write!(
+                f,
+                "command {} waits at the host for drive {}, {} of operation {}: {ahead_blocks} blocks ahead",
+                command.0,
+                drive.0,
+                opcode(code),
+                op.0
+            ),
+            Self::LeftHost { command } => write!(f, "command {} has waited at the host", command.0),
+            Self::Avoided { op, members, .. }
             | Self::ReconstructBegun { op, members, .. }
             | Self::Reconstructed { op, members, .. }
             | Self::CommitBegun { op, members }
@@ -200,6 +209,7 @@ impl Event {
             | Self::OperationClosed { op }
             | Self::FailedFast { op, .. }
             | Self::Avoided { op, .. }
+            | Self::WaitsAtHost { op, .. }
             | Self::Resent { op, .. }
             | Self::ReconstructBegun { op, .. }
             | Self::Reconstructed { op, .. }

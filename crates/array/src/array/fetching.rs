@@ -158,6 +158,7 @@ impl<O: Observe> Array<O> {
             return;
         }
         let (mut avoided, mut doubted) = (unreadable, MemberSet::EMPTY);
+        let mut late = MemberSet::EMPTY;
         let target = &self.stripes.ops[op];
         let (row, rows) = (target.first_row, target.rows);
         if let Work::Write(Write { writer, .. }) = &target.work {
@@ -173,24 +174,26 @@ impl<O: Observe> Array<O> {
             );
             let view = self.sending.permits.view(&self.sending.commands, drives);
             let out = view.queues.of(drive).read_blocks;
-            let mut is_probe = false;
+            let mut advice = Advice::Read;
             let attempt = match &self.sending.cache {
                 Some(cache) if cache.holds(drive, block, rows) => Attempt::Send(PlFlag::Off),
                 _ if self.sending.rules.sends_at_once(why) => Attempt::Send(PlFlag::Off),
-                _ => match self.sending.rules.advice(now, drive, out) {
-                    Advice::Read => self.sending.rules.first_attempt(now, drive, block, &view),
-                    Advice::Avoid => Attempt::Avoid,
-                    Advice::Probe => {
-                        is_probe = true;
-                        Attempt::Avoid
+                _ => {
+                    advice = self.sending.rules.advice(now, drive, out);
+                    match advice {
+                        Advice::Read => self.sending.rules.first_attempt(now, drive, block, &view),
+                        Advice::Avoid | Advice::Probe => Attempt::Avoid,
                     }
-                },
+                }
             };
             let pl = match attempt {
                 // Of more drives than there are parities, some must be read whatever they do.
                 Attempt::Avoid if avoided.len() < parities => {
                     avoided.insert(member);
-                    if is_probe {
+                    if advice != Advice::Read {
+                        late.insert(member);
+                    }
+                    if advice == Advice::Probe {
                         self.probe(now, op, member);
                     }
                     continue;
@@ -208,7 +211,7 @@ impl<O: Observe> Array<O> {
             let members = avoided - unreadable;
             self.sending.counters.avoided += u64::from(members.len());
             if !members.is_empty() {
-                self.sending.out.emit_event(now, || Event::Avoided { op, members });
+                self.sending.out.emit_event(now, || Event::Avoided { op, members, late });
             }
             self.stripes.ops[op].fetch.avoid(avoided);
             self.advance(now, op, &Delays::ZERO);
@@ -275,7 +278,7 @@ impl<O: Observe> Array<O> {
             return false;
         }
         self.sending.counters.avoided += u64::from(around.len());
-        self.sending.out.emit_event(now, || Event::Avoided { op, members: around });
+        self.sending.out.emit_event(now, || Event::Avoided { op, members: around, late: around });
         let drives = self.stripes.places.drives(self.stripes.ops[op].stripe);
         for member in around {
             let drive = self.stripes.place(op, member).drive;
@@ -343,7 +346,7 @@ impl<O: Observe> Array<O> {
         if let Purpose::Member { for_others: true, .. } = record.purpose {
             self.sending.counters.reconstruct_read_pages += u64::from(record.blocks);
         }
-        if self.sending.waits_at_host(id, record, pl, why) {
+        if self.sending.waits_at_host(now, id, record, (pl, why)) {
             return;
         }
         self.sending.send(now, id, record, pl);

@@ -106,23 +106,32 @@ impl<O: Observe> Sending<O> {
     #[inline]
     pub(super) fn waits_at_host(
         &mut self,
+        now: Instant,
         id: CommandId,
         record: &CommandRecord,
-        pl: PlFlag,
-        why: Why,
+        (pl, why): (PlFlag, Why),
     ) -> bool {
         let Some(backlogs) = &mut self.backlogs else { return false };
         let kind = match (record.opcode, pl, why) {
             (Opcode::Write, ..) => Kind::Write,
-            (Opcode::Read, PlFlag::Off, Why::Parity) => Kind::ParityRead,
+            (Opcode::Read, PlFlag::Off | PlFlag::Patient, Why::Parity) => Kind::ParityRead,
             _ => return false,
         };
+        let ahead_blocks = backlogs.waiting_blocks(record.drive, kind);
         let waits = backlogs.holds(record.drive, kind, id, record.blocks);
-        if let (true, Kind::Write, &Purpose::Member { op, member, .. }) =
-            (waits, kind, &record.purpose)
-        {
-            let (drive, command) = (record.drive, record.command(id, pl));
-            self.out.emit_data(|| DataAction::Prepare { op, member, drive, command });
+        if let (true, &Purpose::Member { op, member, .. }) = (waits, &record.purpose) {
+            let (drive, opcode) = (record.drive, record.opcode);
+            self.out.emit_event(now, || Event::WaitsAtHost {
+                command: id,
+                op,
+                drive,
+                opcode,
+                ahead_blocks,
+            });
+            if kind == Kind::Write {
+                let command = record.command(id, pl);
+                self.out.emit_data(|| DataAction::Prepare { op, member, drive, command });
+            }
         }
         waits
     }
@@ -130,6 +139,7 @@ impl<O: Observe> Sending<O> {
     /// Sends a command that has waited at the host.
     fn send_waiting(&mut self, now: Instant, id: CommandId) {
         let record = self.commands.sent_at(id, now);
+        self.out.emit_event(now, || Event::LeftHost { command: id });
         self.send(now, id, &record, PlFlag::Off);
     }
 

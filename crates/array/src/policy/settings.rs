@@ -88,11 +88,14 @@ pub struct AttentiveSettings {
     /// Most blocks of writes that a drive with a write buffer has at a time, and likewise of reads for
     /// parity, while more of them wait at the host. A quarter of the writes that Linux's Kyber allows.
     pub most_in_flight: u32,
+    /// Whether drives tell reads what they would wait for, which no drive on sale does: how far a
+    /// prediction could go.
+    pub oracle: bool,
 }
 
 impl Default for AttentiveSettings {
     fn default() -> Self {
-        Self { extra_reads: Ratio::from_percent(10), most_in_flight: 32 }
+        Self { extra_reads: Ratio::from_percent(10), most_in_flight: 32, oracle: false }
     }
 }
 

@@ -92,6 +92,7 @@ pub enum Activity {
     CollectionErase,
     Suspension,
     HeldBack,
+    AtHost,
     LockWait,
     LateAnswer,
     Stalled,
@@ -106,7 +107,7 @@ pub enum Activity {
 
 impl Activity {
     /// All, in the order of legends; in a picture the later ones go over the earlier ones.
-    pub(crate) const ALL: [Self; 22] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::Window,
         Self::InDrive,
         Self::Other,
@@ -119,6 +120,7 @@ impl Activity {
         Self::CollectionErase,
         Self::Suspension,
         Self::HeldBack,
+        Self::AtHost,
         Self::LockWait,
         Self::LateAnswer,
         Self::Stalled,
@@ -152,6 +154,7 @@ impl Activity {
             Self::CollectionCopy => look('C', "collection: copies", "vermillion", Pattern::Plain),
             Self::CollectionErase => look('E', "collection: erase", "vermillion", Pattern::Striped),
             Self::Suspension => look('s', "suspended", "grey", Pattern::Striped),
+            Self::AtHost => look('q', "waits at the host", "purple", Pattern::Dotted),
             Self::HeldBack => look('h', "held back", "grey", Pattern::Dotted),
             Self::LockWait => look('L', "waits for the stripe", "purple", Pattern::Striped),
             Self::LateAnswer => look('l', "late answer", "sky", Pattern::Striped),

@@ -109,7 +109,7 @@ fn painted(letter: char, activity: Activity, colour: bool) -> String {
         A::OwnRead | A::OwnReconstructRead | A::OwnProgram | A::WriteCache => 32,
         A::CollectionCopy | A::CollectionErase | A::Stalled => 31,
         A::OtherRead | A::OtherProgram | A::Job | A::Flush | A::Check => 34,
-        A::FailFast | A::LockWait | A::LateAnswer | A::HeldBack | A::Suspension => 35,
+        A::FailFast | A::LockWait | A::LateAnswer | A::HeldBack | A::AtHost | A::Suspension => 35,
         A::Compute | A::Channel => 33,
         A::Window | A::InDrive | A::Other => 90,
     };

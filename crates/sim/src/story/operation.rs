@@ -2,7 +2,7 @@
 
 use super::state::Who;
 use array::MemberSet;
-use nvme::Status;
+use nvme::{Opcode, Status};
 use units::{DriveId, Duration, Instant};
 
 /// A stripe operation of the request.
@@ -32,6 +32,8 @@ pub(super) enum LinkKind {
     Lock,
     Compute,
     Late,
+    /// A command has waited at the host for its drive.
+    AtHost(DriveId),
 }
 
 /// A step of the request. Operations and commands are indices.
@@ -43,7 +45,8 @@ pub(super) enum StoryStep {
     Cached { command: usize },
     FailedFast { command: usize },
     Answered { command: usize, status: Status },
-    Avoided { members: MemberSet },
+    Avoided { members: MemberSet, late: MemberSet },
+    WaitsAtHost { drive: DriveId, opcode: Opcode, ahead_blocks: u32 },
     Resent { op: usize, member: u8 },
     ReconstructBegun { members: MemberSet, from: MemberSet },
     Reconstructed { members: MemberSet, from: MemberSet },

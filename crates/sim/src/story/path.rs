@@ -30,7 +30,7 @@ pub struct PathSums {
     pub stripe_lock: Duration,
     /// Waiting until the array asked others as well.
     pub late_answer: Duration,
-    /// Held back by the policy.
+    /// Held back by the policy, as a request or as a command.
     pub held_back: Duration,
 }
 
@@ -52,7 +52,7 @@ impl PathSums {
                 A::FailFast => &mut sums.fail_fast,
                 A::LockWait => &mut sums.stripe_lock,
                 A::LateAnswer => &mut sums.late_answer,
-                A::HeldBack => &mut sums.held_back,
+                A::HeldBack | A::AtHost => &mut sums.held_back,
                 A::Suspension | A::Stalled | A::Window | A::Other => &mut sums.behind_host,
             };
             *group += segment.until.since(segment.from);
@@ -99,6 +99,9 @@ pub(super) fn of(life: &Life, completed: Instant) -> Vec<Segment> {
             }
             LinkKind::Lock => path.push(plain(Activity::LockWait)),
             LinkKind::Compute => path.push(plain(Activity::Compute)),
+            LinkKind::AtHost(drive) => {
+                path.push(Segment { drive: Some(drive), ..plain(Activity::AtHost) });
+            }
             LinkKind::Late => path.push(plain(Activity::LateAnswer)),
         }
         (at, limit, op) = (link.from, index, Some(link.op));

@@ -110,8 +110,19 @@ impl Recorder {
                     life.push(at, StoryStep::Answered { command, status });
                 }
             }
-            E::Avoided { op, members } if own(&op).is_some() => {
-                life.push(at, StoryStep::Avoided { members });
+            E::WaitsAtHost { op, drive, opcode, ahead_blocks, .. } if own(&op).is_some() => {
+                life.push(at, StoryStep::WaitsAtHost { drive, opcode, ahead_blocks });
+            }
+            E::LeftHost { command } => {
+                if let Some(&command) = life.open_commands.get(&command) {
+                    let command = &mut life.commands[command];
+                    let (op, from, drive) = (command.op, command.sent, command.drive);
+                    command.sent = at;
+                    life.links.push(Link { op, from, until: at, what: LinkKind::AtHost(drive) });
+                }
+            }
+            E::Avoided { op, members, late } if own(&op).is_some() => {
+                life.push(at, StoryStep::Avoided { members, late });
             }
             E::Resent { op, member } => {
                 if let Some(op) = own(&op) {

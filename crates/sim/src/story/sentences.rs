@@ -37,9 +37,10 @@ pub(super) fn tell(view: &View<'_>) -> Vec<Sentence> {
             other_at == at && std::mem::discriminant(other) == std::mem::discriminant(step)
         };
         let together = match step {
-            StoryStep::Sent { .. } | StoryStep::Cached { .. } | StoryStep::Opened { .. } => {
-                steps[next..].iter().take_while(same).count()
-            }
+            StoryStep::Sent { .. }
+            | StoryStep::Cached { .. }
+            | StoryStep::Opened { .. }
+            | StoryStep::WaitsAtHost { .. } => steps[next..].iter().take_while(same).count(),
             _ => 1,
         };
         let before = steps[..next].iter().rev().take_while(|(before, _)| before == at);
@@ -104,10 +105,8 @@ impl Teller<'_> {
             StoryStep::Cached { .. } => self.cached(at, &commands()),
             StoryStep::FailedFast { command } => self.failed_fast(at, *command),
             StoryStep::Answered { command, status } => self.answered(at, *command, *status),
-            StoryStep::Avoided { members } => {
-                let members = words::members(*members);
-                self.say(at, format!("does not ask {members}: expected to be slow"));
-            }
+            StoryStep::Avoided { members, late } => self.avoided(at, *members, *late),
+            StoryStep::WaitsAtHost { .. } => self.wait_at_host(at, steps),
             StoryStep::Resent { op, member } => self.resent(at, *op, *member),
             StoryStep::ReconstructBegun { members, from } => {
                 let from = words::members(*from);
@@ -152,6 +151,40 @@ impl Teller<'_> {
                 },
             ),
             StoryStep::Done => self.done(at),
+        }
+    }
+
+    fn avoided(&mut self, at: Instant, members: MemberSet, late: MemberSet) {
+        let predicted = members - late;
+        if !late.is_empty() {
+            let late = words::members(late);
+            self.say(at, format!("does not ask {late}: answers of its drive came late"));
+        }
+        if !predicted.is_empty() {
+            let predicted = words::members(predicted);
+            self.say(at, format!("does not ask {predicted}: the policy expects it to be slow"));
+        }
+    }
+
+    /// Commands of one moment that wait at the host, each drive once.
+    fn wait_at_host(&mut self, at: Instant, steps: &[(Instant, StoryStep)]) {
+        let mut told = Vec::new();
+        for (_, step) in steps {
+            let StoryStep::WaitsAtHost { drive, opcode, ahead_blocks } = *step else { continue };
+            if told.contains(&(drive, opcode)) {
+                continue;
+            }
+            told.push((drive, opcode));
+            let verb = if opcode == Opcode::Read { "read" } else { "write" };
+            let ahead = match ahead_blocks {
+                0 => String::new(),
+                _ => format!(", behind {} of others", count(u64::from(ahead_blocks), "block")),
+            };
+            let drive = drive.0;
+            self.say(
+                at,
+                format!("its {verb} waits at the host until drive {drive} has less to do{ahead}"),
+            );
         }
     }
 

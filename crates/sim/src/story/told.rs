@@ -44,6 +44,8 @@ pub enum Activity {
     LateAnswer,
     /// The policy holds the request back.
     HeldBack,
+    /// A command waits at the host for its drive, which has enough to do.
+    AtHost,
     /// The fast memory in front of the drives answers.
     WriteCache,
     /// A write waits for free space in its drive.

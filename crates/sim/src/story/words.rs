@@ -123,6 +123,7 @@ pub(super) fn of_segment(segment: &Segment) -> String {
         Activity::LockWait => "waits for others on the same rows",
         Activity::LateAnswer => "waits for a late answer",
         Activity::HeldBack => "held back by the policy",
+        Activity::AtHost => "waits at the host for room",
         Activity::WriteCache => "write cache",
         Activity::Stalled => "waits for free space",
         other => return prefixed(segment, &format!("behind {}", of_wait(other))),

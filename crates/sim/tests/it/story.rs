@@ -65,10 +65,15 @@ fn story(plan: &Plan, number: u64, rebuild: bool) -> Story {
     }
 }
 
-/// What holds of every life.
+/// What holds of every life, on a drive whose pages all take the same time.
 fn check(story: &Story) {
+    check_chain(story);
+    check_delays(story);
+}
+
+/// The chain of a life has no gap, and nothing in it is unknown.
+fn check_chain(story: &Story) {
     let name = format!("request {} under {}", story.number, story.policy.name());
-    let latency = story.completed.since(story.arrived);
     let mut at = story.arrived;
     for segment in &story.path {
         assert_eq!(segment.from, at, "{name}: the chain has a gap: {:#?}", story.path);
@@ -78,6 +83,12 @@ fn check(story: &Story) {
     assert!(story.sentences.is_sorted_by_key(|told| told.at), "{name}: {:#?}", story.sentences);
     let unknown = story.path.iter().find(|segment| segment.activity == ioda_sim::Activity::Other);
     assert_eq!(unknown, None, "{name}: {:#?}", story.path);
+}
+
+/// The parts of a read are the delays that the run reports.
+fn check_delays(story: &Story) {
+    let name = format!("request {} under {}", story.number, story.policy.name());
+    let latency = story.completed.since(story.arrived);
     if story.kind != RequestKind::Read {
         return;
     }
@@ -125,6 +136,29 @@ fn the_parts_of_a_life_are_the_delays_that_the_run_reports() {
             check(&story);
         }
     }
+}
+
+#[test]
+fn a_command_that_waits_at_the_host_is_told() {
+    let drive = common::quarter(ssd::presets::preset("wd-960").unwrap());
+    let policy = PolicyKind::from_name("attentive").unwrap();
+    let mut plan = Plan { chunk_bytes: 4096, ..common::plan(drive, Level::Raid5, 4, policy) };
+    plan.policy_settings.attentive.most_in_flight = 2;
+    let waits = |story: &Story| {
+        let mut path = story.path.iter();
+        path.any(|segment| segment.activity == ioda_sim::Activity::AtHost)
+    };
+    let mut told = 0;
+    for number in (1..=REQUESTS).step_by(17) {
+        let story = story(&plan, number, false);
+        check_chain(&story);
+        if waits(&story) {
+            told += 1;
+            let mut sentences = story.sentences.iter();
+            assert!(sentences.any(|told| told.text.contains("waits at the host")), "{story:#?}");
+        }
+    }
+    assert!(told > 0, "no request waits at the host");
 }
 
 #[test]

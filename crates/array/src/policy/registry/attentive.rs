@@ -16,15 +16,15 @@ use crate::learnt::{Memory, OperationClass, Stalls};
 use crate::policy::budget::{Budget, SAVED_READS};
 use crate::policy::quantile::Histogram;
 use crate::policy::{
-    About, Answered, AttentiveSettings, Awaited, DriveChanges, Hooks, Needs, Policy, PolicyKind,
-    PolicySetup, Sent, Tally, View, WindowUse,
+    About, Answered, Attempt, AttentiveSettings, Awaited, DriveChanges, Failure, Hooks, Needs,
+    Policy, PolicyKind, PolicySetup, Sent, Tally, View, WindowUse, least_busy,
 };
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use nvme::{Opcode, Untimed};
+use nvme::{Opcode, PlFlag, Untimed};
 use stalls::DriveStalls;
-use units::{DriveId, Duration, Instant, Ratio};
+use units::{DriveId, Duration, Instant, Lba, Ratio};
 
 /// The policy.
 pub(super) const ATTENTIVE: PolicyKind = PolicyKind::new(&About {
@@ -196,7 +196,20 @@ impl Attentive {
 
 impl Policy for Attentive {
     fn hooks(&self) -> Hooks {
-        Hooks::HEDGE_AFTER | Hooks::ANSWERED
+        let hooks = Hooks::HEDGE_AFTER | Hooks::ANSWERED;
+        if self.settings.oracle { hooks | Hooks::FIRST_ATTEMPT } else { hooks }
+    }
+
+    fn first_attempt(&mut self, _: Instant, _: DriveId, _: Lba, _: &View<'_>) -> Attempt {
+        Attempt::Send(self.reconstruct_flag())
+    }
+
+    fn reconstruct_flag(&self) -> PlFlag {
+        if self.settings.oracle { PlFlag::Patient } else { PlFlag::Off }
+    }
+
+    fn wait_for(&self, failures: &[Failure]) -> usize {
+        least_busy(failures)
     }
 
     fn read_measure(&self) -> Option<Measure> {

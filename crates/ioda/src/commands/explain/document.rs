@@ -199,6 +199,7 @@ fn activity(activity: sim::Activity) -> Activity {
         A::LockWait => Activity::LockWait,
         A::LateAnswer => Activity::LateAnswer,
         A::HeldBack => Activity::HeldBack,
+        A::AtHost => Activity::AtHost,
         A::WriteCache => Activity::WriteCache,
         A::Stalled => Activity::Stalled,
         A::Window => Activity::Window,

@@ -7,14 +7,12 @@ use nvme::Status;
 use units::{DriveId, Lba};
 
 fn policy() -> Attentive {
-    let settings = PolicySettings::default();
+    with(&PolicySettings::default())
+}
+
+fn with(settings: &PolicySettings) -> Attentive {
     let reconstruct_compute = Duration::ZERO;
-    Attentive::new(&PolicySetup {
-        drives: 4,
-        parities: 1,
-        reconstruct_compute,
-        settings: &settings,
-    })
+    Attentive::new(&PolicySetup { drives: 4, parities: 1, reconstruct_compute, settings })
 }
 
 fn answer(policy: &mut Attentive, micros: u64, for_others: bool) {
@@ -206,4 +204,21 @@ fn a_memory_that_makes_no_sense_does_no_harm() {
     learn(&mut policy, &SINGLE, 100_000);
     assert!((200..=1_100).contains(&delay(&mut policy, &SINGLE)));
     assert_eq!(policy.stalls().len(), 4);
+}
+
+#[test]
+fn drives_tell_reads_what_they_would_wait_for_if_it_is_an_oracle() {
+    let mut settings = PolicySettings::default();
+    assert_eq!(with(&settings).reconstruct_flag(), PlFlag::Off);
+    assert!(!with(&settings).hooks().has(Hooks::FIRST_ATTEMPT));
+    settings.attentive.oracle = true;
+    let oracle = with(&settings);
+    assert_eq!(oracle.reconstruct_flag(), PlFlag::Patient);
+    assert!(oracle.hooks().has(Hooks::FIRST_ATTEMPT));
+    let failures = [(0, 30), (1, 10), (2, 20)].map(|(member, micros)| Failure {
+        member,
+        drive: DriveId(member),
+        busy_remaining: Duration::from_micros(micros),
+    });
+    assert_eq!(oracle.wait_for(&failures), 1);
 }
