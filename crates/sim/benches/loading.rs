@@ -3,8 +3,8 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 use array::{Level, policy::PolicyKind};
-use ioda_sim::{Plan, Preparation, bench_preparation, bench_trace, bench_waiting};
-use units::{Bytes, Duration, Ratio};
+use ioda_sim::{Plan, bench_preparation, bench_trace, bench_waiting};
+use units::Bytes;
 
 /// Stripes that all requests of the first table go to.
 const SAME_STRIPES: u64 = 8;
@@ -14,24 +14,7 @@ const TRACE_REQUESTS: u64 = 700_000;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let quick = std::env::args().any(|argument| argument == "--quick" || argument == "--test");
     let drive = ssd::presets::preset("femu-artifact").ok_or("preset femu-artifact is gone")?;
-    let standard = Plan {
-        chunk_bytes: u64::from(drive.geometry.page_bytes),
-        drive,
-        level: Level::Raid5,
-        width: 4,
-        stripe_width: None,
-        spare: Ratio::ZERO,
-        policy: PolicyKind::BASE,
-        policy_settings: array::policy::PolicySettings::default(),
-        windows: ioda_sim::WindowPlan::default(),
-        reconstruct_compute: Duration::from_micros(3),
-        preparation: Preparation::Aged,
-        ages: None,
-        seed: 1,
-        verify: false,
-        timeline: None,
-        measured: ioda_sim::Measured::default(),
-    };
+    let standard = Plan::new(drive, Level::Raid5, 4, PolicyKind::BASE);
     waiting(&standard, quick)?;
     preparation(&standard, quick)?;
     trace(&standard, quick)

@@ -5,8 +5,8 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 use array::{Level, policy::PolicyKind};
-use ioda_sim::{Copies, Plan, Preparation, bench_array, bench_drive, with_every_feature};
-use units::{Bytes, Duration};
+use ioda_sim::{Copies, Plan, bench_array, bench_drive, with_every_feature};
+use units::Bytes;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let quick = std::env::args().any(|argument| argument == "--quick" || argument == "--test");
@@ -102,22 +102,5 @@ fn against_one_drive(
 
 /// An array of such drives under Base.
 fn raid5(drive: &ssd::Config, width: u32) -> Plan {
-    Plan {
-        drive: drive.clone(),
-        level: Level::Raid5,
-        width,
-        stripe_width: None,
-        spare: units::Ratio::ZERO,
-        chunk_bytes: 4096,
-        policy: PolicyKind::BASE,
-        policy_settings: array::policy::PolicySettings::default(),
-        windows: ioda_sim::WindowPlan::default(),
-        reconstruct_compute: Duration::from_micros(3),
-        preparation: Preparation::Aged,
-        ages: None,
-        seed: 1,
-        verify: false,
-        timeline: None,
-        measured: ioda_sim::Measured::default(),
-    }
+    Plan::new(drive.clone(), Level::Raid5, width, PolicyKind::BASE)
 }

@@ -4,29 +4,12 @@
 
 use array::{Level, policy::PolicyKind};
 use ioda_sim::{Plan, Preparation, bench_policies};
-use units::{Duration, Ratio};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let quick = std::env::args().any(|argument| argument == "--quick" || argument == "--test");
     let drive = ssd::presets::preset("femu-artifact").ok_or("preset femu-artifact is gone")?;
-    let standard = Plan {
-        chunk_bytes: u64::from(drive.geometry.page_bytes),
-        drive,
-        level: Level::Raid5,
-        width: 4,
-        stripe_width: None,
-        spare: Ratio::ZERO,
-        policy: PolicyKind::BASE,
-        policy_settings: array::policy::PolicySettings::default(),
-        windows: ioda_sim::WindowPlan::default(),
-        reconstruct_compute: Duration::from_micros(3),
-        preparation: Preparation::Fresh,
-        ages: None,
-        seed: 1,
-        verify: false,
-        timeline: None,
-        measured: ioda_sim::Measured::default(),
-    };
+    let preparation = Preparation::Fresh;
+    let standard = Plan { preparation, ..Plan::new(drive, Level::Raid5, 4, PolicyKind::BASE) };
     let plans: Vec<Plan> = PolicyKind::ALL.iter().map(|&policy| standard.under(policy)).collect();
     let (requests, rounds) = if quick { (5_000, 2) } else { (200_000, 7) };
     println!("{:>18} {:>14} {:>9}", "policy", "ns per request", "relative");

@@ -81,7 +81,7 @@ pub fn run_with_faults<E>(
     if !plan.measured.sub_reads {
         return run_watched(plan, drives, arrival, requests, faults, progress, &mut Nobody);
     }
-    let mut watch = SubReadWatch::new(drives.len());
+    let mut watch = SubReadWatch::new(drives.len(), plan.drive.read_service());
     let run = run_watched(plan, drives, arrival, requests, faults, progress, &mut watch)?;
     Ok(RunResult { sub_reads: Some(watch.finish()), ..run })
 }
@@ -108,7 +108,7 @@ pub fn run_recorded<E>(
         watch.finish();
         return Ok(run);
     }
-    let of_drives = SubReadWatch::new(drives.len());
+    let of_drives = SubReadWatch::new(drives.len(), plan.drive.read_service());
     let mut watch = Both(of_drives, RequestWatch::new(page_bytes, sink));
     let run = run_watched(plan, drives, arrival, requests, faults, progress, &mut watch)?;
     watch.1.finish();
@@ -356,7 +356,7 @@ where
             // Asked first: a busy place is tried again and again, and a drive is dear to make.
             Some(fault @ Fault::Replace(drive)) => match self.engine.array().can_replace(drive) {
                 Ok(()) => {
-                    let new = Drive::emulated(self.new_drive()?.observed());
+                    let new = Drive::emulated(self.new_drive(drive)?.observed());
                     let replaced = self.engine.replace_drive(now, drive, new);
                     debug_assert_eq!(replaced, Ok(()), "the array has just allowed it");
                     self.degraded.begin(now, drive, self.engine.array());
@@ -376,11 +376,11 @@ where
         Ok(())
     }
 
-    /// A factory-new drive.
-    fn new_drive(&self) -> Result<Ssd, PlanError> {
-        let name = self.plan.drive.name.clone();
-        let mut drive =
-            Ssd::new(self.plan.drive.clone()).map_err(|error| PlanError::Drive { name, error })?;
+    /// A factory-new drive for a place.
+    fn new_drive(&self, place: DriveId) -> Result<Ssd, PlanError> {
+        let config = self.plan.drive_at(place);
+        let mut drive = Ssd::new(config.clone())
+            .map_err(|error| PlanError::Drive { name: config.name.clone(), error })?;
         if self.plan.verify {
             drive.record_media();
         }

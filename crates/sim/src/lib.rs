@@ -37,6 +37,7 @@ mod progress;
 mod requests;
 mod result;
 mod returned_busy;
+mod stalled_reads;
 #[cfg(feature = "serde")]
 mod stored;
 mod story;
@@ -69,12 +70,13 @@ pub use intervals::{
 };
 pub use latency::{LatencySummary, PERCENTILES, percentile_of_each};
 pub use load_curve::{CurveLoad, CurvePoint, LoadedDrive};
-pub use plan::{Measured, Plan, PlanError, Preparation};
+pub use plan::{Measured, OtherDriveError, Plan, PlanError, Preparation};
 pub use pool::{cores, each_side_by_side, side_by_side};
 pub use prepare::prepare_drives;
 pub use progress::{Progress, RunProgress};
 pub use requests::{REQUESTS_AT_ONCE, RequestColumns, RequestRecord};
 pub use result::{BlockedReads, DriveResult, HostLatency, RunResult};
+pub use stalled_reads::StalledReads;
 pub use story::{
     Activity, Explained, Lane, PathSums, Segment, Sentence, Span, Story, StoryPlace, explain,
     slowest,

@@ -9,7 +9,7 @@ use nvme::ArrayDescription;
 use ssd::CollectionUnit;
 use std::ops::Range;
 use thiserror::Error;
-use units::{Duration, Instant, Ratio};
+use units::{DriveId, Duration, Instant, Ratio};
 use workload::{Source, WorkloadError};
 
 /// How drives are brought to the state in which they are measured.
@@ -51,8 +51,11 @@ impl Measured {
 /// One run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The drives; all alike.
+    /// The drives, but for those of other models.
     pub drive: ssd::Config,
+    /// Drives of other models, by their place: not smaller than the others, with pages of the same
+    /// size.
+    pub other_drives: Vec<(DriveId, ssd::Config)>,
     /// RAID level.
     pub level: Level,
     /// Number of drives.
@@ -97,6 +100,16 @@ pub enum PlanError {
         name: String,
         /// Why.
         error: ssd::ConfigError,
+    },
+    /// A drive of another model does not go with the array.
+    #[error("drive {} cannot be `{name}` in this array: {why}", .place.0)]
+    OtherDrive {
+        /// Its place.
+        place: DriveId,
+        /// Its name.
+        name: String,
+        /// Why.
+        why: OtherDriveError,
     },
     /// The layout is impossible.
     #[error("{0}")]
@@ -151,6 +164,46 @@ pub enum PlanError {
     },
 }
 
+/// Why a drive of another model does not go with an array.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum OtherDriveError {
+    /// There is no such place.
+    #[error("the drives of the array are 0 to {last}")]
+    NoPlace {
+        /// The last place.
+        last: u32,
+    },
+    /// The place has two drives.
+    #[error("another drive has that place")]
+    Taken,
+    /// The pages differ in size.
+    #[error("its pages have {own} bytes, those of the others {others}")]
+    Page {
+        /// Bytes of its pages.
+        own: u32,
+        /// Bytes of the pages of the others.
+        others: u32,
+    },
+    /// It is too small.
+    #[error("it exposes {own} pages, fewer than the {others} of the others")]
+    Small {
+        /// Its pages.
+        own: u64,
+        /// Pages of the others.
+        others: u64,
+    },
+    /// Windows are planned for drives that are alike.
+    #[error("policy {policy} has windows, which are planned for drives of one model")]
+    Windows {
+        /// The policy.
+        policy: &'static str,
+    },
+    /// The drive cannot work.
+    #[error("{0}")]
+    Drive(ssd::ConfigError),
+}
+
 impl From<WorkloadError> for PlanError {
     fn from(error: WorkloadError) -> Self {
         Self::Load(Box::new(error))
@@ -165,6 +218,7 @@ impl Plan {
     pub fn new(drive: ssd::Config, level: Level, width: u32, policy: PolicyKind) -> Self {
         Self {
             drive,
+            other_drives: Vec::new(),
             level,
             width,
             stripe_width: None,
@@ -213,14 +267,46 @@ impl Plan {
                 Needs::Redundancy | Needs::Nothing => PlanError::NoParity { policy, level },
             });
         }
+        self.check_other_drives()?;
         if self.policy.uses_windows() {
             self.windows.validate(&self.drive, &layout)?;
         }
         Ok(layout)
     }
 
+    /// The drive at a place of the array.
+    #[must_use]
+    pub fn drive_at(&self, place: DriveId) -> &ssd::Config {
+        let other = self.other_drives.iter().find(|(at, _)| *at == place);
+        other.map_or(&self.drive, |(_, drive)| drive)
+    }
+
+    fn check_other_drives(&self) -> Result<(), PlanError> {
+        for (index, (place, drive)) in self.other_drives.iter().enumerate() {
+            let (own, others) = (drive.geometry.page_bytes, self.drive.geometry.page_bytes);
+            let (pages, least) = (drive.logical_pages(), self.drive.logical_pages());
+            let why = if u32::from(place.0) >= self.width {
+                OtherDriveError::NoPlace { last: self.width - 1 }
+            } else if self.other_drives[..index].iter().any(|(at, _)| at == place) {
+                OtherDriveError::Taken
+            } else if let Err(error) = drive.validate() {
+                OtherDriveError::Drive(error)
+            } else if own != others {
+                OtherDriveError::Page { own, others }
+            } else if pages < least {
+                OtherDriveError::Small { own: pages, others: least }
+            } else if self.policy.uses_windows() {
+                OtherDriveError::Windows { policy: self.policy.name() }
+            } else {
+                continue;
+            };
+            return Err(PlanError::OtherDrive { place: *place, name: drive.name.clone(), why });
+        }
+        Ok(())
+    }
+
     /// The page of every drive where those begin that the layout leaves free.
-    fn first_spare_page(&self) -> u64 {
+    pub(crate) fn first_spare_page(&self) -> u64 {
         self.drive.logical_pages() - self.spare.of(self.drive.logical_pages())
     }
 

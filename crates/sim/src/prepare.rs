@@ -4,7 +4,7 @@ use crate::overwrite::overwrite;
 use crate::plan::{Plan, PlanError, Preparation};
 use crate::pool::{cores, side_by_side};
 use ssd::Ssd;
-use units::{Lba, Rng};
+use units::{DriveId, Lba, Rng};
 
 /// Drives that are prepared side by side at most: preparing waits for memory, and more cores would
 /// only wait with each other.
@@ -48,8 +48,9 @@ pub(crate) fn prepare_unless(
 
 /// The drive at `position` of the array.
 fn prepare(plan: &Plan, position: u32) -> Result<Ssd, PlanError> {
-    let mut drive = Ssd::new(plan.drive.clone())
-        .map_err(|error| PlanError::Drive { name: plan.drive.name.clone(), error })?;
+    let config = plan.drive_at(DriveId(position as u8));
+    let mut drive = Ssd::new(config.clone())
+        .map_err(|error| PlanError::Drive { name: config.name.clone(), error })?;
     let age = plan.ages.map_or(position, |ages| position % ages.max(1));
     let seed = Rng::stream(plan.seed, &format!("drive {age}")).next_u64();
     match &plan.preparation {
@@ -59,7 +60,7 @@ fn prepare(plan: &Plan, position: u32) -> Result<Ssd, PlanError> {
         Preparation::Aged | Preparation::Load(_) => drive.age(seed),
         Preparation::Fresh => {}
     }
-    let spare = plan.spare_pages();
+    let spare = plan.first_spare_page()..drive.logical_blocks();
     if !spare.is_empty() {
         drive.forget(Lba(spare.start), (spare.end - spare.start) as u32);
         drive.reset_counters();
@@ -70,7 +71,7 @@ fn prepare(plan: &Plan, position: u32) -> Result<Ssd, PlanError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::small;
+    use crate::plan::{OtherDriveError, small};
     use array::policy::PolicyKind;
     use workload::{Rw, Source, Synthetic};
 
@@ -104,5 +105,49 @@ mod tests {
         assert_ne!(places(&drives), places(&aged));
         assert!(drives.iter().all(|drive| drive.counters().host_programs_pages == 0));
         assert!(prepare_unless(&served, 1, || true).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_drive_of_another_model_has_its_place_and_must_fit() {
+        let mut mixed = plan(Preparation::Aged);
+        let mut other = mixed.drive.clone();
+        other.timing.program = other.timing.program * 3;
+        let one = |place, drive: &ssd::Config| vec![(DriveId(place), drive.clone())];
+        mixed.other_drives = one(2, &other);
+        let drives = prepare_drives(&mixed).unwrap();
+        let programs: Vec<_> = drives.iter().map(|drive| drive.config().timing.program).collect();
+        assert_eq!(
+            programs,
+            [mixed.drive.timing.program, mixed.drive.timing.program, other.timing.program]
+        );
+
+        let refused = |others| {
+            let plan = Plan { other_drives: others, ..plan(Preparation::Aged) };
+            match plan.layout().unwrap_err() {
+                PlanError::OtherDrive { why, .. } => why,
+                error => panic!("{error}"),
+            }
+        };
+        assert_eq!(refused(one(3, &other)), OtherDriveError::NoPlace { last: 2 });
+        assert_eq!(refused([one(1, &other), one(1, &other)].concat()), OtherDriveError::Taken);
+        let mut small = other.clone();
+        small.geometry.pages_per_block -= 4;
+        assert!(matches!(refused(one(1, &small)), OtherDriveError::Small { .. }));
+        let mut page = other.clone();
+        page.geometry.page_bytes *= 2;
+        assert!(matches!(refused(one(1, &page)), OtherDriveError::Page { .. }));
+    }
+
+    #[test]
+    fn what_a_larger_drive_has_more_is_unused() {
+        let mut mixed = plan(Preparation::Aged);
+        let mut large = mixed.drive.clone();
+        large.geometry.blocks_per_plane += 8;
+        mixed.other_drives = vec![(DriveId(1), large)];
+        let drives = prepare_drives(&mixed).unwrap();
+        let used = mixed.drive.logical_pages();
+        assert!(drives[1].logical_blocks() > used);
+        assert!(drives[1].flash_page(Lba(used - 1)).is_some());
+        assert!(drives[1].flash_page(Lba(used)).is_none());
     }
 }

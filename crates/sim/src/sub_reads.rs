@@ -3,6 +3,7 @@
 
 use crate::latency::LatencySummary;
 use crate::returned_busy::ReturnedBusy;
+use crate::stalled_reads::{StalledReadWatch, StalledReads};
 use crate::watch::Watch;
 use array::{Event as ArrayEvent, OpId, Why};
 use engine::Event;
@@ -36,6 +37,8 @@ pub struct SubReads {
     /// Stripe reads by the number of members that were returned busy: failed fast, or sent to a die
     /// that collected.
     pub returned_busy: Vec<u64>,
+    /// Reads that stalled, and those that were hedged.
+    pub stalled: StalledReads,
 }
 
 impl SubReads {
@@ -46,6 +49,7 @@ impl SubReads {
             slowdowns: [Slowdowns(histogram.clone()), Slowdowns(histogram)],
             drives: vec![LatencySummary::new(); drives],
             returned_busy: vec![0; drives + 1],
+            stalled: StalledReads::default(),
         }
     }
 
@@ -82,6 +86,7 @@ impl SubReads {
         for (sum, count) in self.returned_busy.iter_mut().zip(&other.returned_busy) {
             *sum += count;
         }
+        self.stalled.add(&other.stalled);
     }
 
     /// A read of a stripe is over whose members took so long.
@@ -106,21 +111,28 @@ pub(crate) struct SubReadWatch {
     /// What the members of operations in progress took that have come.
     operations: BTreeMap<OpId, Vec<Duration>>,
     returned_busy: ReturnedBusy,
+    stalled: StalledReadWatch,
     found: SubReads,
 }
 
 impl SubReadWatch {
-    pub(crate) fn new(drives: usize) -> Self {
+    /// `read` is the time in which a drive reads a page.
+    pub(crate) fn new(drives: usize, read: Duration) -> Self {
         Self {
             sent: BTreeMap::new(),
             operations: BTreeMap::new(),
             returned_busy: ReturnedBusy::new(drives),
+            stalled: StalledReadWatch::new(read),
             found: SubReads::new(drives),
         }
     }
 
     pub(crate) fn finish(self) -> SubReads {
-        SubReads { returned_busy: self.returned_busy.into_counts(), ..self.found }
+        SubReads {
+            returned_busy: self.returned_busy.into_counts(),
+            stalled: self.stalled.into_found(),
+            ..self.found
+        }
     }
 }
 
@@ -129,6 +141,7 @@ impl Watch for SubReadWatch {
 
     fn event(&mut self, at: Instant, event: Event) {
         self.returned_busy.event(&event);
+        self.stalled.event(at, &event);
         let Event::Array(event) = event else { return };
         match event {
             ArrayEvent::Dispatched { command, target, opcode: Opcode::Read, why, .. } => {

@@ -10,7 +10,7 @@ use plain::Basis;
 pub use plain::Plain;
 pub use resampled::quotient;
 pub use samples::{FEWEST_SAMPLES, Samples};
-pub use sub_reads::OfDrives;
+pub use sub_reads::{OfDrives, OfHedges};
 
 use crate::values::names;
 use array::WriteCacheCounters;
@@ -83,6 +83,8 @@ pub enum Metric {
     SlowedTogether,
     /// Reads of drives, the drives one by one.
     OfDrives(OfDrives, Statistic),
+    /// Reads that stall, and how well hedges meet them, in per cent.
+    OfHedges(OfHedges),
     /// Stripe reads with exactly (`false`) or at least (`true`) so many busy members, in per cent.
     Busy(usize, bool),
     /// The same with members that were returned busy: failed fast, or sent to a die that collected.
@@ -112,7 +114,9 @@ busy2plus and so on; returned1, returned2plus and so on (stripe reads in per cen
 members were failed fast or sent to a die that collected); slowdown1. or slowdown2. followed by p50 … p99.999 (how many times as late as its \
 median member the last of a stripe read comes, or the last but one); slowed1 and slowed2 (stripe \
 reads in per cent where that is more than 2), slowed_together (the second in per cent of the first); \
-and worst_drive., other_drives., drives_cv. or queue_correlation. followed by p50 … p99.999 or mean.";
+stalled_reads (reads in per cent whose die began with them late, by four times a page read or more), \
+hedge_precision and hedge_recall (stalled reads in per cent of those that were hedged, and the \
+reverse); and worst_drive., other_drives., drives_cv. or queue_correlation. followed by p50 … p99.999 or mean.";
 
 /// The end of the name of a class in the name of a quotient.
 const TO_HIGH: &str = "_to_high";
@@ -244,6 +248,7 @@ impl fmt::Display for Metric {
                 let latency = Self::Latency(Direction::Read, *statistic).to_string();
                 write!(f, "{}.{}", which.word(), latency.trim_start_matches("read."))
             }
+            Self::OfHedges(which) => f.write_str(which.word()),
             Self::Busy(members, false) => write!(f, "busy{members}"),
             Self::Busy(members, true) => write!(f, "busy{members}plus"),
             Self::Returned(members, false) => write!(f, "{}{members}", sub_reads::RETURNED),
@@ -294,6 +299,7 @@ impl Metric {
             | Self::Slowed(_)
             | Self::SlowedTogether
             | Self::OfDrives(..)
+            | Self::OfHedges(_)
             | Self::Returned(..) => sub_reads::of(self, result).unwrap_or(0.0),
             Self::Busy(members, or_more) => with_members(&result.busy_members, members, or_more),
         }
@@ -315,9 +321,11 @@ impl Metric {
             Self::Latency(..)
             | Self::OfClass(..)
             | Self::OfDrives(OfDrives::Worst | OfDrives::Others, _) => Unit::Time,
-            Self::Slowed(_) | Self::SlowedTogether | Self::Busy(..) | Self::Returned(..) => {
-                Unit::Percent
-            }
+            Self::Slowed(_)
+            | Self::SlowedTogether
+            | Self::OfHedges(_)
+            | Self::Busy(..)
+            | Self::Returned(..) => Unit::Percent,
             Self::Iops(_)
             | Self::Bandwidth(_)
             | Self::Slowdown(..)

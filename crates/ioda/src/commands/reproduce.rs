@@ -38,6 +38,7 @@ Examples:
                                        on there after an interrupt
   ioda reproduce 5a --seeds 3          what holds with three seeds; claims are judged for each
   ioda reproduce --quick               a smoke of seconds; its numbers mean nothing
+  ioda reproduce black-box             policies for ordinary drives, only if it is named
   ioda reproduce live                  the simulator against the array on the real clock, over
                                        NBD: two minutes of a quiet machine, only if it is named
   ioda reproduce lab 9a 9b             Filebench and YCSB on ext4 over md and our arrays, in the
@@ -183,6 +184,9 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
                 "no experiment and no claim has {text:?}; see `ioda reproduce --list`"
             )));
         }
+    }
+    if args.experiments.is_empty() && args.filter.is_none() && !args.list {
+        experiments.retain(|experiment| !experiment.on_request);
     }
     if let Some(seeds) = args.seeds.given()? {
         experiments = experiment::with_seeds(experiments, &seeds)?;

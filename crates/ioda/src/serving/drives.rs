@@ -31,17 +31,17 @@ pub(super) fn models(built: &Built, states: Vec<Option<Vec<u8>>>) -> Result<Vec<
     }
     let mut models = Vec::with_capacity(states.len());
     if states.iter().all(Option::is_some) {
-        for state in states.iter().flatten() {
-            let restored = ssd::Ssd::restore(built.plan.drive.clone(), state);
+        for (place, state) in (0..).map(DriveId).zip(states.iter().flatten()) {
+            let restored = ssd::Ssd::restore(built.plan.drive_at(place).clone(), state);
             let ssd = restored.map_err(|error| Failure::data(error.to_string()))?;
             models.push(Drive::emulated(ssd));
         }
         return Ok(models);
     }
     let prepared = sim::prepare_drives(&built.plan)?;
-    for (mut ssd, state) in prepared.into_iter().zip(states) {
+    for (place, (mut ssd, state)) in (0..).map(DriveId).zip(prepared.into_iter().zip(states)) {
         if let Some(state) = state
-            && let Ok(restored) = ssd::Ssd::restore(built.plan.drive.clone(), &state)
+            && let Ok(restored) = ssd::Ssd::restore(built.plan.drive_at(place).clone(), &state)
         {
             ssd = restored;
         }

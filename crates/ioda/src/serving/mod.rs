@@ -73,6 +73,12 @@ pub(crate) fn build(settings: &Settings, there: Option<&Geometry>) -> Result<Bui
         plan.policy_settings.plm_light.coordinator = place.value.0;
     }
     let plain = settings.serve.plain;
+    if plain && !plan.other_drives.is_empty() {
+        return Err(Failure::usage(
+            "--other-drive names the model of an emulated drive, and with --plain drives are as \
+             fast as they are; leave one of them out",
+        ));
+    }
     let drive_bytes = match (there, &settings.serve.drive_size) {
         _ if !plain => plan.drive.logical_bytes(),
         (Some(geometry), _) => geometry.drive_bytes,

@@ -9,7 +9,7 @@ const DATA: i32 = 3;
 
 #[test]
 fn bad_usage_is_refused_with_a_sentence() {
-    let cases: [&[&str]; 90] = [
+    let cases: [&[&str]; 96] = [
         &["compare", "--config", "unknown-key.toml"],
         &["compare", "--config", "no-such.toml"],
         &["compare", "--config", "no-channels.toml"],
@@ -54,6 +54,12 @@ fn bad_usage_is_refused_with_a_sentence() {
         &["compare", "backwards.csv", "--hot-drive", "50%"],
         &["compare", "synthetic", "--burst", "4"],
         &["compare", "--ages", "5"],
+        &["compare", "--policy", "base", "--other-drive", "sim"],
+        &["compare", "--policy", "base", "--other-drive", "4:femu-artifact"],
+        &["compare", "--policy", "base", "--other-drive", "1:fema"],
+        &["compare", "--policy", "base", "--other-drive", "1:sim"],
+        &["compare", "--policy", "ioda", "--other-drive", "1:femu-artifact"],
+        &["serve", "--plain", "--policy", "base", "--other-drive", "1:femu-artifact"],
         &["trace", "inspect", "backwards.csv", "--close-gaps", "0s"],
         &["compare", "tpcc", "--rerate", "0"],
         &["compare", "tpcc", "--rerate", "20dwp"],

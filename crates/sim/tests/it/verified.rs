@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
-use crate::random::random_plan;
+use crate::random::{random_mixed_plan, random_plan};
 use array::policy::{
     About, Attempt, Awaited, DriveChanges, Needs, Policy, PolicyKind, View, WindowUse,
 };
@@ -117,7 +117,7 @@ fn check(level: Level) {
             if !policy.is_possible(level) || !(is_its_turn || alone) {
                 continue;
             }
-            let plan = random_plan(seed, level, policy);
+            let plan = random_mixed_plan(seed, level, policy);
             let result = random_run(&plan, 1_500);
             assert_eq!(result.read.count() + result.write.count(), 1_500);
             assert!(result.verified_pages > 0);

@@ -70,8 +70,13 @@ pub fn array(plans: &[Plan]) -> Result<String, Failure> {
         _ if plan.spare == Ratio::ZERO => String::new(),
         share => format!(", {share} of each drive to move pages to"),
     };
+    let others = plan
+        .other_drives
+        .iter()
+        .map(|(place, drive)| format!(", drive {} is a {}", place.0, drive.name));
+    let others: String = others.collect();
     Ok(format!(
-        "{} of {} drives{narrow}, chunk {}, {} usable{spare}{}",
+        "{} of {} drives{narrow}{others}, chunk {}, {} usable{spare}{}",
         plan.level.name(),
         plan.width,
         Bytes(plan.chunk_bytes),

@@ -1,4 +1,4 @@
-//! How a claim is checked: a closed set of four ways.
+//! How a claim is checked: a closed set of five ways.
 
 use super::number::Number;
 use crate::values::quantity::Text;
@@ -14,6 +14,8 @@ pub enum Check {
     Order(Order),
     /// One series has so many times as much as another.
     Ratio(Ratio),
+    /// What one series has more than a floor, against the least of others.
+    Excess(Excess),
     /// One series has a number within limits.
     Within(Within),
     /// Series have exactly these numbers.
@@ -70,6 +72,23 @@ pub struct Ratio {
     pub(super) high: Option<f64>,
 }
 
+/// The excess of `of` over `floor` is at most `high` times the least excess of the policies in
+/// `than`: `(of / floor − 1) / (than / floor − 1)`. With variants it is about those of each.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Excess {
+    /// The numbers that are compared, such as `read.p99.9`.
+    pub(super) metrics: Vec<Text<Number>>,
+    /// The policy that is measured.
+    pub(super) of: String,
+    /// The policies of which the best is the measure.
+    pub(super) than: Vec<String>,
+    /// The policy that nothing can be better than.
+    pub(super) floor: String,
+    /// The largest quotient with which the claim holds.
+    pub(super) high: f64,
+}
+
 /// `of` has between `low` and `high`; latencies in microseconds.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -99,6 +118,7 @@ pub struct Equals {
 pub(super) enum Part<'a> {
     Order(&'a Order, &'a [String]),
     Ratio(&'a Ratio),
+    Excess(&'a Excess),
     Within(&'a Within, &'a str),
     Equals(&'a str, f64),
 }
@@ -112,12 +132,29 @@ impl Order {
     }
 }
 
+impl Excess {
+    /// The policies that it is about.
+    fn policies(&self) -> impl Iterator<Item = &str> {
+        let others = self.than.iter().map(String::as_str);
+        [self.of.as_str(), self.floor.as_str()].into_iter().chain(others)
+    }
+
+    /// The quotient for one workload and variant, of these numbers. Where nothing is to be won it is
+    /// 0, or beyond all bounds for what is slower than the floor.
+    pub(super) fn quotient(&self, of: f64, than: &[f64], floor: f64) -> f64 {
+        let best = than.iter().copied().fold(f64::INFINITY, f64::min);
+        let (own, best) = ((of - floor).max(0.0), (best - floor).max(0.0));
+        if own == 0.0 { 0.0 } else { own / best }
+    }
+}
+
 impl<'a> Part<'a> {
     /// The series that it is about.
     pub(super) fn series(self) -> Vec<&'a str> {
         match self {
             Self::Order(_, series) => series.iter().map(String::as_str).collect(),
             Self::Ratio(ratio) => vec![&ratio.of, &ratio.to],
+            Self::Excess(excess) => excess.policies().collect(),
             Self::Within(_, of) | Self::Equals(of, _) => vec![of],
         }
     }
@@ -130,6 +167,7 @@ impl Check {
                 order.series.all().iter().map(|series| Part::Order(order, series)).collect()
             }
             Self::Ratio(ratio) => vec![Part::Ratio(ratio)],
+            Self::Excess(excess) => vec![Part::Excess(excess)],
             Self::Within(within) => {
                 within.of.all().iter().map(|of| Part::Within(within, of)).collect()
             }
@@ -144,6 +182,7 @@ impl Check {
         let texts = match self {
             Self::Order(Order { metrics, .. })
             | Self::Ratio(Ratio { metrics, .. })
+            | Self::Excess(Excess { metrics, .. })
             | Self::Within(Within { metrics, .. }) => metrics,
             Self::Equals(Equals { metric, .. }) => std::slice::from_ref(metric),
         };
@@ -153,6 +192,11 @@ impl Check {
     /// The series that it is about.
     pub fn series(&self) -> Vec<&str> {
         self.parts().into_iter().flat_map(Part::series).collect()
+    }
+
+    /// Whether a name means the series of a policy in every variant.
+    pub fn is_about_each_variant(&self) -> bool {
+        matches!(self, Self::Excess(_))
     }
 
     /// Whether it compares with exact numbers.
@@ -181,6 +225,7 @@ impl Check {
                 text
             }
             Self::Ratio(ratio) => format!("{} times", between(ratio.low, ratio.high)),
+            Self::Excess(excess) => format!("at most {} of the excess", excess.high),
             Self::Within(within) => between(within.low, within.high),
             Self::Equals(equals) => {
                 let each = equals.of.iter().map(|(name, value)| format!("{name} {value}"));
@@ -204,6 +249,9 @@ impl Check {
                 Part::Order(order, _) if !(0.0..=1.0).contains(&order.tolerance) => {
                     return Err(format!("tolerance is {}, but must be 0 to 1", order.tolerance));
                 }
+                Part::Excess(excess) if excess.than.is_empty() => {
+                    return Err("it compares with no policy; set than".to_owned());
+                }
                 _ => {}
             }
         }
@@ -214,6 +262,20 @@ impl Check {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_excess_is_measured_by_the_best_of_others() {
+        let excess = Excess {
+            metrics: Vec::new(),
+            of: "a".to_owned(),
+            than: Vec::new(),
+            floor: "floor".to_owned(),
+            high: 0.5,
+        };
+        assert_eq!(excess.quotient(200.0, &[900.0, 500.0], 100.0), 0.25);
+        assert_eq!(excess.quotient(90.0, &[95.0], 100.0), 0.0);
+        assert_eq!(excess.quotient(101.0, &[95.0], 100.0), f64::INFINITY);
+    }
 
     #[test]
     fn an_order_may_forgive_a_small_step() {

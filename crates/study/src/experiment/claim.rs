@@ -29,8 +29,8 @@ pub struct Expectation {
     /// The workloads that it is about [default: all].
     #[serde(default)]
     pub workloads: Vec<String>,
-    /// Whether it must hold for each workload, for most or almost all of them, for their mean, or for
-    /// all of them together [default: each].
+    /// Workloads for which the claim must hold: each, most, almost all, their median or mean, or all
+    /// of them together [default: each].
     #[serde(default)]
     pub over: Over,
     /// How it is checked.
@@ -80,6 +80,8 @@ pub enum Over {
     Most,
     /// All workloads but one.
     AlmostAll,
+    /// The median over the workloads, and over variants where a check is about those of each.
+    Median,
     /// The mean over the workloads, of quotients where numbers are compared: what an article means
     /// by "on average".
     Mean,
@@ -92,7 +94,7 @@ impl Over {
     /// Number of `workloads` for which a claim may fail.
     pub(super) fn most_failures(self, workloads: usize) -> usize {
         match self {
-            Self::Each | Self::Mean | Self::Total => 0,
+            Self::Each | Self::Median | Self::Mean | Self::Total => 0,
             Self::Most => workloads.saturating_sub(1) / 2,
             Self::AlmostAll => usize::from(workloads > 1),
         }
@@ -133,6 +135,7 @@ impl Expectation {
             Over::Each => limits,
             Over::Most => format!("{limits}, for more than half of the workloads"),
             Over::AlmostAll => format!("{limits}, for all workloads but one"),
+            Over::Median => format!("{limits}, in the median"),
             Over::Mean => format!("{limits}, on average"),
             Over::Total => format!("{limits}, in total"),
         }

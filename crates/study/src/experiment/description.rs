@@ -69,6 +69,12 @@ const BUILTIN: &[(&str, &str)] = &[
     ("tokens.toml", include_str!("../../experiments/tokens.toml")),
     ("quiet-steps.toml", include_str!("../../experiments/quiet-steps.toml")),
     ("quiet-steps-today.toml", include_str!("../../experiments/quiet-steps-today.toml")),
+    ("black-box.toml", include_str!("../../experiments/black-box.toml")),
+    ("black-box-paper.toml", include_str!("../../experiments/black-box-paper.toml")),
+    ("black-box-wide.toml", include_str!("../../experiments/black-box-wide.toml")),
+    ("black-box-loads.toml", include_str!("../../experiments/black-box-loads.toml")),
+    ("black-box-mixed.toml", include_str!("../../experiments/black-box-mixed.toml")),
+    ("black-box-doubles.toml", include_str!("../../experiments/black-box-doubles.toml")),
     ("ttflash-1.toml", include_str!("../../experiments/ttflash-1.toml")),
     ("ttflash-3.toml", include_str!("../../experiments/ttflash-3.toml")),
     ("ttflash-5.toml", include_str!("../../experiments/ttflash-5.toml")),
@@ -141,6 +147,9 @@ pub struct Experiment {
     pub figure: String,
     /// What it shows, in one line.
     pub title: String,
+    /// Whether it is run only when it is named: it takes long, and no paper has it [default: false].
+    #[serde(default)]
+    pub on_request: bool,
     /// How it is set up: `[array]`, `[drive]` and `[run]` as in a configuration file.
     #[serde(default)]
     pub setup: Settings,
@@ -242,7 +251,13 @@ pub(super) fn check_claims(
         let refused = |why: String| {
             Err(Failure::usage(format!("{name}: claim {} cannot be checked: {why}", claim.id)))
         };
-        let is_known = |wanted: &str| series.iter().any(|one| one.is_called(wanted));
+        let each = claim.check.is_about_each_variant();
+        let is_known = |wanted: &str| {
+            series.iter().any(|one| match each {
+                true => one.variant_under(wanted).is_some(),
+                false => one.is_called(wanted),
+            })
+        };
         if let Some(missing) = claim.check.series().into_iter().find(|one| !is_known(one)) {
             let names = series.iter().map(|one| one.name.as_str());
             return refused(Unknown::new("series", missing, names).to_string());
@@ -256,6 +271,9 @@ pub(super) fn check_claims(
         }
         if claim.over == Over::Mean && claim.check.is_exact() {
             return refused("a mean cannot be compared with exact numbers".to_owned());
+        }
+        if claim.over == Over::Median && !each {
+            return refused("a median is for an excess; take `mean` or `most`".to_owned());
         }
         let mut numbers = claim.check.numbers();
         let is_lost = |number: &Number| claim.over == Over::Total && !number.adds_up();

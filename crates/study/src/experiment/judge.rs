@@ -1,6 +1,7 @@
 //! Whether claims hold: cases of each, what the runs give, and how sure that is.
 
 mod estimates;
+mod excess;
 
 use super::Results;
 use super::check::Part;
@@ -165,6 +166,7 @@ impl Case<'_> {
                     misses,
                 }
             }
+            Part::Excess(excess) => self.excess(excess),
             Part::Within(within, of) => {
                 let value = self.value(of);
                 let unit = if self.metric.is_latency() { 1e3 } else { 1.0 };
@@ -211,6 +213,7 @@ fn judge_one(subject: &Subject<'_>, claim: &Expectation, results: &Results<'_>) 
             wanted.into_iter().map(|index| (tables[index], vec![index])).collect()
         }
         Over::Mean => vec![("on average", wanted)],
+        Over::Median => vec![("in the median", wanted)],
         Over::Total => vec![("in total", wanted)],
     };
     let (most_failures, over) = (claim.over.most_failures(places.len()), claim.over);

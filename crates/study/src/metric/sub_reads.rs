@@ -31,6 +31,30 @@ impl OfDrives {
     }
 }
 
+/// What is made of the reads that stall, and of hedges: whether those were hedged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OfHedges {
+    /// Reads that stalled, of all.
+    Stalled,
+    /// Reads that stalled, of those that were hedged.
+    Precision,
+    /// Reads that were hedged, of those that stalled.
+    Recall,
+}
+
+impl OfHedges {
+    const ALL: [Self; 3] = [Self::Stalled, Self::Precision, Self::Recall];
+
+    /// How it is written.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Stalled => "stalled_reads",
+            Self::Precision => "hedge_precision",
+            Self::Recall => "hedge_recall",
+        }
+    }
+}
+
 /// How [`Metric::SlowedTogether`] is written.
 pub(super) const TOGETHER: &str = "slowed_together";
 
@@ -49,6 +73,7 @@ impl Metric {
                 | Self::Slowed(_)
                 | Self::SlowedTogether
                 | Self::OfDrives(..)
+                | Self::OfHedges(_)
                 | Self::Returned(..)
         )
     }
@@ -59,6 +84,9 @@ pub(super) fn parse(text: &str) -> Option<Metric> {
     let rank = |text: &str| text.parse().ok().filter(|rank| (1..=2).contains(rank));
     if text == TOGETHER {
         return Some(Metric::SlowedTogether);
+    }
+    if let Some(which) = OfHedges::ALL.into_iter().find(|which| which.word() == text) {
+        return Some(Metric::OfHedges(which));
     }
     if let Some(text) = text.strip_prefix("slowed") {
         return rank(text).map(Metric::Slowed);
@@ -96,6 +124,11 @@ pub(super) fn of(metric: Metric, result: &RunResult) -> Option<f64> {
         Metric::Returned(members, or_more) => {
             Some(with_members(&reads.returned_busy, members, or_more))
         }
+        Metric::OfHedges(which) => Some(match which {
+            OfHedges::Stalled => reads.stalled.stalled_percent(),
+            OfHedges::Precision => reads.stalled.precision_percent(),
+            OfHedges::Recall => reads.stalled.recall_percent(),
+        }),
         Metric::OfDrives(which, statistic) => {
             let drives: Vec<f64> = reads.drives.iter().map(|drive| statistic.of(drive)).collect();
             Some(of_drives(which, &drives, &queued(result).collect::<Vec<_>>()))

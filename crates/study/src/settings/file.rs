@@ -67,7 +67,7 @@ mod tests {
         );
         assert_eq!(
             refused("[array]\nqqq = 4\n"),
-            "a.toml, line 2: there is no key `qqq`; known here: drives, raid, stripe_width, spare, rebuild_compute, chunk, tw"
+            "a.toml, line 2: there is no key `qqq`; known here: drives, other_drive, raid, stripe_width, spare, rebuild_compute, chunk, tw"
         );
     }
 

@@ -33,7 +33,7 @@ pub use workload::{FIO, REQUESTS, WorkloadSettings};
 
 use crate::failure::Failure;
 use crate::values::quantity::{
-    BufferSize, Percent, PolicyName, Raid, Size, Span, Text, TimeWindow,
+    BufferSize, OtherDrive, Percent, PolicyName, Raid, Size, Span, Text, TimeWindow,
 };
 use crate::values::words::{Flush, Precondition};
 use clap::Args;
@@ -48,6 +48,11 @@ pub struct ArraySettings {
     /// Number of drives, 3 to 64, or 2 for mirrors, or 1 and 2 without redundancy [default: 4]
     #[arg(long, value_name = "N")]
     pub drives: Option<u32>,
+    /// A drive of another model at a place from 0: a preset or a TOML file, such as 1:wd-960, under
+    /// policies without windows; repeatable [default: all drives are alike]
+    #[arg(long, value_name = "DRIVE:NAME")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_drive: Vec<Text<OtherDrive>>,
     /// RAID level: 0, 1, 4, 5, 6 or 10 [default: 5, or 0 for a single drive]
     #[arg(long, value_name = "LEVEL")]
     pub raid: Option<Text<Raid>>,

@@ -59,6 +59,10 @@ pub struct PolicyOptions {
     /// others wait at the host, and reads pass them [default: 32]
     #[arg(long, value_name = "N")]
     pub attentive_in_flight: Option<u32>,
+    /// attentive: whether drives tell reads what they would wait for, which no drive on sale does:
+    /// an oracle, on or off [default: off]
+    #[arg(long, value_name = "WHETHER")]
+    pub attentive_oracle: Option<Text<OnOff>>,
     /// linnos, heimdall: the drive that their models were trained on: pm9a3-960, 7450-960,
     /// p5520-1920, pe8110-960, wd-960 or cm7r-3840 [default: the drive of the run, or pm9a3-960 if
     /// it is none of them]
@@ -168,6 +172,10 @@ impl PolicyOptions {
                 most_in_flight: self
                     .attentive_in_flight
                     .unwrap_or(default.attentive.most_in_flight),
+                oracle: self
+                    .attentive_oracle
+                    .as_ref()
+                    .map_or(default.attentive.oracle, |text| text.value.0),
             },
             iod3_parity_reads: self
                 .iod3_parity_reads

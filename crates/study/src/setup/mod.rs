@@ -13,7 +13,7 @@ use crate::settings::{
     ArraySettings, DriveFlags, DriveSettings, RunSettings, Settings, WorkloadSettings,
 };
 use crate::values::names::Unknown;
-use crate::values::quantity::exact_percent;
+use crate::values::quantity::{OtherDrive, Text, exact_percent};
 use crate::values::rate::Rerate;
 use crate::values::words::Precondition;
 use crate::watch::Watch;
@@ -23,7 +23,7 @@ use sim::{Coordinate, Fault, Plan, Preparation, WindowPlan};
 use ssd::Config;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use units::{Duration, Instant, Ratio};
+use units::{DriveId, Duration, Instant, Ratio};
 use workload::{
     HELD_REQUESTS_MOST, HotPlaces, Keep, PresetSource, ReadOptions, Source, Trace, TraceSource,
     WorkloadError,
@@ -140,7 +140,8 @@ impl Setup {
             Rerate::By(rate) => rate,
             Rerate::To(load) => measured.rate_to(load, &plan, &mut notes)?,
         };
-        if !matches!(kind.rerate(settings), Rerate::Auto) {
+        let uses_windows = policies.iter().any(|policy| policy.uses_windows());
+        if uses_windows && !matches!(kind.rerate(settings), Rerate::Auto) {
             measured.warn(rate, &mut notes);
         }
         // The rate changes nothing about it, so runs at several rates share their drives.
@@ -370,8 +371,13 @@ fn prepared_plan(
         predictor: settings.policies.predictor(&drive.name),
         ..settings.policies.settings()?
     };
+    let other_drive = |text: &Text<OtherDrive>| -> Result<(DriveId, Config), Failure> {
+        let OtherDrive { place, name } = &text.value;
+        Ok((*place, drive_called(name)?.build()?))
+    };
     let mut plan = Plan {
         drive,
+        other_drives: array.other_drive.iter().map(other_drive).collect::<Result<_, _>>()?,
         level,
         width,
         stripe_width: array.stripe_width,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
-use units::{Duration, Ratio};
+use units::{DriveId, Duration, Ratio};
 use workload::OptionError;
 
 /// A value together with the text that it was read from. It is written back as that text.
@@ -118,6 +118,27 @@ impl FromStr for JournalUse {
         let all = [Journalled::Degraded, Journalled::Always];
         let found = all.into_iter().find(|journalled| journalled.name() == text);
         found.map(Self).ok_or_else(|| format!("{text:?} is neither `degraded` nor `always`"))
+    }
+}
+
+/// A drive of another model: its place in the array and the name of a preset or a file, such as
+/// `1:wd-960`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OtherDrive {
+    /// The place.
+    pub place: DriveId,
+    /// The name.
+    pub name: String,
+}
+
+impl FromStr for OtherDrive {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (place, name) =
+            text.split_once(':').ok_or("write the place and the drive as in 1:wd-960")?;
+        let place = place.parse().map_err(|_| format!("{place} is no number of a drive"))?;
+        Ok(Self { place: DriveId(place), name: name.to_owned() })
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::values::decimal::{DecimalRate, DecimalSize};
 use crate::values::quantity::{
-    Bandwidth, BufferSize, Factor, JournalUse, OnOff, Percent, PolicyName, Raid, Runtime,
-    ScrubAfter, Size, Span, Text, TimeWindow,
+    Bandwidth, BufferSize, Factor, JournalUse, OnOff, OtherDrive, Percent, PolicyName, Raid,
+    Runtime, ScrubAfter, Size, Span, Text, TimeWindow,
 };
 use crate::values::rate::{PhaseRate, RequestRate, Rerate};
 use live::durable::Uuid;
@@ -70,6 +70,10 @@ impl Spelled for DecimalSize {
 
 impl Spelled for DecimalRate {
     const TYPE: &str = "rate of a data sheet, such as `6500MB/s` (10^6 bytes)";
+}
+
+impl Spelled for OtherDrive {
+    const TYPE: &str = "place and drive, such as `1:wd-960`";
 }
 
 impl Spelled for Percent {

@@ -54,6 +54,7 @@ const SOURCE: &str = "is a line of the program's source";
 
 const README: &str = "README.md";
 const SHEET: &str = "docs/data-sheet.md";
+const BLACK_BOX: &str = "docs/black-box.md";
 const DRIVES: &str = "docs/drives.md";
 const FIT: &str = "docs/fit.md";
 const FOUR: &str = "docs/four-drives.md";
@@ -176,6 +177,8 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     on(TODAY, "ioda compare azure --drive 7450-960", Read, LONG),
     on(SHEET, "[drive]\n", File("my-drive.toml"), OWN),
     on(SHEET, "[drive]  ", File("plain.toml"), OWN),
+    on(BLACK_BOX, "ioda reproduce black-box --results", Options("--quick"), LONG),
+    on(BLACK_BOX, "ioda reproduce black-box-wide", Options("--quick"), LONG),
     on(DRIVES, "ioda compare dtrs", Options("--requests 1000"), LONG),
     on(DRIVES, "ioda reproduce ttflash-5", Options("--quick"), LONG),
     on(DRIVES, "ioda reproduce figure-10h", Options("--quick"), LONG),

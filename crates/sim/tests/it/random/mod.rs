@@ -14,7 +14,7 @@ use ssd::{
     RetryConfig, Rotation, SchedulingConfig, ScrubConfig, SlcCacheConfig, SlcOverflow, Suspendable,
     SuspensionConfig, WriteBufferConfig, presets,
 };
-use units::{Duration, Ratio, Rng};
+use units::{DriveId, Duration, Ratio, Rng};
 
 /// A drive of a few hundred pages: small enough that every run overwrites it several times.
 fn tiny_drive(rng: &mut Rng) -> ssd::Config {
@@ -268,6 +268,19 @@ fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
     }
 }
 
+/// A random plan, one time in three with a drive of another model: twice as slow. Policies with
+/// windows have drives that are alike.
+pub(crate) fn random_mixed_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
+    let plan = random_plan(seed, level, policy);
+    if policy.uses_windows() || Rng::stream(seed, "other").below(3) > 0 {
+        return plan;
+    }
+    let mut other = plan.drive.clone();
+    other.timing.read = other.timing.read * 2;
+    other.timing.program = other.timing.program * 2;
+    Plan { other_drives: vec![(DriveId(0), other)], ..plan }
+}
+
 pub(crate) fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
     let mut rng = Rng::stream(seed, "plan");
     let mut drive = tiny_drive(&mut rng);
@@ -285,6 +298,7 @@ pub(crate) fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
         narrow.then(|| level.least_width() + stripes.below(u64::from(more) + 1) as u32);
     let chunk_pages = 1 + rng.below(4);
     Plan {
+        other_drives: Vec::new(),
         width,
         stripe_width,
         spare: Ratio::ZERO,

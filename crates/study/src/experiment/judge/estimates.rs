@@ -74,7 +74,7 @@ impl Case<'_> {
         }
         let runs = || self.results(of).zip(self.results(to)).zip(&self.indexes);
         let resampled = match self.over {
-            Over::Each | Over::Most | Over::AlmostAll | Over::Mean => collect(
+            Over::Each | Over::Most | Over::AlmostAll | Over::Median | Over::Mean => collect(
                 runs().map(|((of, to), index)| metric::quotient(metric, of, to, &stream(*index))),
             )?
             .map(|all| Resampled::mean(&all)),
@@ -124,7 +124,9 @@ impl Case<'_> {
         let runs = self.results(of).zip(&self.indexes);
         let all = collect(runs.map(|(run, index)| metric.resampled(run, &stream(*index))))?;
         let resampled = all.map(|all| match self.over {
-            Over::Each | Over::Most | Over::AlmostAll | Over::Mean => Resampled::mean(&all),
+            Over::Each | Over::Most | Over::AlmostAll | Over::Median | Over::Mean => {
+                Resampled::mean(&all)
+            }
             Over::Total => Resampled::sum(&all),
         });
         Some(estimate(String::new(), resampled, figure, limits))
