@@ -75,8 +75,7 @@ pub enum Source {
 impl Series {
     /// The variant whose series under a policy this is; empty where there are no variants.
     pub(super) fn variant_under(&self, policy: &str) -> Option<&str> {
-        let variant = self.name.split_once('/').map_or("", |(variant, _)| variant);
-        let own = self.name.split_once('/').map_or(self.name.as_str(), |(_, own)| own);
+        let (variant, own) = self.name.split_once('/').unwrap_or(("", &self.name));
         own.eq_ignore_ascii_case(policy).then_some(variant)
     }
 
