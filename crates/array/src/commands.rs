@@ -98,6 +98,11 @@ impl Commands {
         *record
     }
 
+    /// Remembers how a command that waits at the host is to go out.
+    pub(crate) fn keep_flag(&mut self, id: CommandId, pl: PlFlag) {
+        self.records.get_mut(id.0).flag = ReadFlag { pl, ahead: 0 };
+    }
+
     /// Remembers how a read is about to go out.
     pub(crate) fn note_flag(&mut self, id: CommandId, pl: PlFlag) -> ReadFlag {
         let record = self.records.get_mut(id.0);

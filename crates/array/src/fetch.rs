@@ -151,7 +151,7 @@ impl Fetch {
     /// operation waits for a write: then it only makes sure that it will be able to go on.
     pub(crate) fn decide(&self, shape: &StripeShape, goes_on: bool) -> Decision {
         if let Review::TooMany { .. } = self.review {
-            if self.to_reconstruct().len() > shape.parities
+            if self.missing().len() > shape.parities
                 && let Some(resend) = self.resend()
             {
                 return Decision::Resend(resend);
@@ -201,6 +201,18 @@ impl Fetch {
         self.to_reconstruct()
     }
 
+    /// Members that will not come by themselves. In a race most of those to reconstruct will: their
+    /// reads are out.
+    fn missing(&self) -> MemberSet {
+        match &self.detour {
+            Some(detour) if detour.races => {
+                let lost = failed_members(&detour.failures) | detour.unreadable | detour.shunned;
+                lost - self.known - self.outstanding
+            }
+            _ => self.to_reconstruct(),
+        }
+    }
+
     /// Which member can be read instead of reconstructed, if any.
     fn resend(&self) -> Option<Resend> {
         if !self.failures().is_empty() {
@@ -211,10 +223,11 @@ impl Fetch {
     }
 
     /// What must be read for the reconstruction: the rest of the data, and a parity for each data
-    /// member to reconstruct, those first that are known or on their way.
+    /// member to reconstruct, those first that are known or on their way. A read that was failed
+    /// fast is not sent again for it.
     fn survivors(&self, shape: &StripeShape) -> MemberSet {
         let coming = self.known | self.outstanding;
-        let to_reconstruct = self.to_reconstruct();
+        let to_reconstruct = self.to_reconstruct() | failed_members(self.failures());
         let mut needed = shape.data - to_reconstruct;
         let mut parities = (to_reconstruct & shape.data).len();
         let usable = shape.parity - to_reconstruct;
@@ -282,7 +295,8 @@ impl Fetch {
 
     /// Members that could be read, and are not because their drives answer late.
     pub(crate) fn shunned_readable(&self) -> MemberSet {
-        (self.shunned() & self.to_reconstruct()) - self.unreadable() - self.known
+        let readable = (self.shunned() & self.missing()) - self.unreadable();
+        readable - self.known
     }
 
     pub(crate) fn commits(&self) -> u32 {

@@ -117,16 +117,16 @@ impl<O: Observe> Sending<O> {
             (Opcode::Read, PlFlag::Off | PlFlag::Patient, Why::Parity) => Kind::ParityRead,
             _ => return false,
         };
-        let ahead_blocks = backlogs.waiting_blocks(record.drive, kind);
         let waits = backlogs.holds(record.drive, kind, id, record.blocks);
         if let (true, &Purpose::Member { op, member, .. }) = (waits, &record.purpose) {
+            self.commands.keep_flag(id, pl);
             let (drive, opcode) = (record.drive, record.opcode);
             self.out.emit_event(now, || Event::WaitsAtHost {
                 command: id,
                 op,
                 drive,
                 opcode,
-                ahead_blocks,
+                ahead_blocks: backlogs.waiting_blocks(drive, kind) - record.blocks,
             });
             if kind == Kind::Write {
                 let command = record.command(id, pl);
@@ -140,7 +140,7 @@ impl<O: Observe> Sending<O> {
     fn send_waiting(&mut self, now: Instant, id: CommandId) {
         let record = self.commands.sent_at(id, now);
         self.out.emit_event(now, || Event::LeftHost { command: id });
-        self.send(now, id, &record, PlFlag::Off);
+        self.send(now, id, &record, record.flag.pl);
     }
 
     /// Sends all writes that wait at the host. Returns whether there are any.
@@ -315,7 +315,7 @@ impl<O: Observe> Sending<O> {
                 let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent, flag };
                 let id = self.commands.insert(record);
                 self.tell_dispatched(now, id, &record, PlFlag::Off, Why::Drain);
-                self.send(now, id, &record, PlFlag::Off);
+                self.send(now, id, &record, record.flag.pl);
             }
         }
     }
@@ -330,7 +330,7 @@ impl<O: Observe> Sending<O> {
         let ready = self.cache.as_mut().map_or(Vec::new(), |cache| cache.take_behind_drains());
         for id in ready {
             let record = *self.commands.get(id);
-            self.send(now, id, &record, PlFlag::Off);
+            self.send(now, id, &record, record.flag.pl);
         }
         self.drain_cache(now);
     }

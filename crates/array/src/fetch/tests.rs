@@ -215,3 +215,57 @@ fn what_it_met_is_told() {
     let told = (fetch.blocked(), fetch.busy_members(), fetch.hedge_reads());
     assert_eq!(told, (Blocked::Collection, 2, 3));
 }
+
+/// Three data members and a parity.
+fn narrow() -> StripeShape {
+    let (data, parity) = (set(&[0, 1, 2]), set(&[3]));
+    StripeShape { data, parity, parities: 1, may_reconstruct: true }
+}
+
+/// A fetch of member 0 in a race with its reconstruction, all members of which are out.
+fn raced() -> Fetch {
+    let mut fetch = begun(&[0]);
+    fetch.reconstruct_late(set(&[0]), 7);
+    assert_eq!(fetch.decide(&narrow(), true), Decision::Read(set(&[1, 2, 3])));
+    [1, 2, 3].into_iter().for_each(|member| fetch.read_sent(member));
+    fetch.reviewed(&narrow(), true);
+    fetch
+}
+
+fn come(fetch: &mut Fetch, member: u8) {
+    fetch.read_ended(member, false);
+    assert_eq!(fetch.read_succeeded(member, Blocked::No), Kept::New);
+}
+
+#[test]
+fn a_race_that_both_sides_lose_asks_again() {
+    for order in [[0, 3], [3, 0], [2, 0], [0, 1]] {
+        let mut fetch = raced();
+        fail(&mut fetch, order[0], BUSY);
+        // The stripe stands still, and all is asked for.
+        while let Decision::Settle = fetch.decide(&narrow(), true) {
+            fetch.settled(true);
+        }
+        assert_eq!(fetch.decide(&narrow(), true), Decision::Wait, "{order:?}: one is on its way");
+        fetch.reviewed(&narrow(), true);
+        for other in (0..4).filter(|other| !order.contains(other)) {
+            come(&mut fetch, other);
+            assert_eq!(fetch.decide(&narrow(), true), Decision::Wait, "{order:?}");
+        }
+        fail(&mut fetch, order[1], BUSY);
+        let decision = fetch.decide(&narrow(), true);
+        assert_eq!(decision, Decision::Resend(Resend::OneOfTheFailed), "{order:?}");
+    }
+}
+
+#[test]
+fn a_race_does_not_count_on_what_comes_twice() {
+    // The drive of member 1 answers late, and is probed by the race.
+    let mut fetch = raced();
+    fetch.shun(set(&[1]));
+    fail(&mut fetch, 0, BUSY);
+    assert!(fetch.shunned_readable().is_empty(), "it is out");
+    fail(&mut fetch, 2, BUSY);
+    let decision = fetch.decide(&narrow(), true);
+    assert_eq!(decision, Decision::Resend(Resend::OneOfTheFailed));
+}

@@ -4,8 +4,8 @@
 use array::Level;
 use array::WindowChange;
 use array::policy::{
-    AllocationConfig, BaseRule, HedgeSettings, PlmLightSettings, PolicyKind, PolicySettings,
-    SitOutSettings, TrainedOn, WriteCacheSettings,
+    AllocationConfig, AttentiveSettings, BaseRule, HedgeSettings, PlmLightSettings, PolicyKind,
+    PolicySettings, SitOutSettings, TrainedOn, WriteCacheSettings,
 };
 use ioda_sim::{Coordinate, Plan, Preparation, WindowPlan};
 use ssd::{
@@ -264,6 +264,11 @@ fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
             ..PlmLightSettings::default()
         },
         predictor: TrainedOn::ALL[rng.below(TrainedOn::ALL.len() as u64) as usize],
+        attentive: AttentiveSettings {
+            extra_reads: Ratio::from_percent(rng.below(101) as u32),
+            most_in_flight: 1 + rng.below(64) as u32,
+            oracle: rng.below(2) == 0,
+        },
         ..PolicySettings::default()
     }
 }
