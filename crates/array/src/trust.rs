@@ -432,9 +432,7 @@ impl Trust {
     /// A probe of a drive that promises nothing was answered.
     #[cold]
     fn probe_answered(&mut self, now: Instant, answer: &ReadAnswer) {
-        let peers = self.members.iter().filter(|peer| peer.since().is_none());
-        let is_late = peers::is_late(answer.latency, peers.map(|peer| &peer.usual));
-        if !is_late {
+        if !self.is_late_beside_peers(answer.drive, answer.latency) {
             return self.was_good(now, answer.drive);
         }
         self.late += 1;
@@ -452,6 +450,13 @@ impl Trust {
             member.good_since = now;
             member.next_probe = now + member.penance.unwrap_or(PENANCE) / 8;
         }
+    }
+
+    /// Whether a read of an idle drive that took this long is late beside the drives that are read.
+    fn is_late_beside_peers(&self, drive: DriveId, latency: Duration) -> bool {
+        let others = self.members.iter().zip(0..).filter(|&(_, other)| other != drive.0);
+        let peers = others.filter(|(peer, _)| peer.since().is_none());
+        peers::is_late(latency, peers.map(|(peer, _)| &peer.usual))
     }
 
     #[cold]
@@ -599,7 +604,11 @@ impl Trust {
             let peers = peers.filter(|&peer| self.members[peer].since().is_none());
             let peers = peers.map(|peer| self.typical_nanos(peer));
             let nanos = self.typical_nanos(drive);
-            let is_out = fence::is_beyond(nanos, peers) && nanos > self.alone().as_nanos() * MARGIN;
+            let is_slow = match self.measure {
+                Measure::Promise(times) => nanos > times.alone.as_nanos() * MARGIN,
+                Measure::Peers => self.is_late_beside_peers(id, Duration::from_nanos(nanos)),
+            };
+            let is_out = is_slow && fence::is_beyond(nanos, peers);
             let member = &mut self.members[drive];
             member.reads_since_look = 0;
             member.looks_out = if is_out { member.looks_out + 1 } else { 0 };

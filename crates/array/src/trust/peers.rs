@@ -2,8 +2,8 @@
 
 use units::{Duration, Instant};
 
-/// Part of a running quantile by which a latency above or below moves it.
-const STEP: u64 = 32;
+/// A running quantile moves by multiples of this part of itself.
+const STEP: u64 = 64;
 /// A read of an idle drive is late if it takes longer than this multiple of what its peers show, in
 /// halves. Drives of one make differ by less, and one that is three times as slow as its peers is
 /// beyond it.
@@ -20,9 +20,10 @@ const SILENT_LEAST: Duration = Duration::from_millis(100);
 /// What reads of a drive take, and since when it has answered none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usual {
-    /// Running median and lower quartile of latencies; 0 before the first.
+    /// Running quantiles of latencies (1/4, 1/2 and 7/8); 0 before the first.
+    lower_nanos: u64,
     median_nanos: u64,
-    quartile_nanos: u64,
+    upper_nanos: u64,
     /// Running median of lone reads, sent while no other read was at the drive; 0 before the first.
     lone_nanos: u64,
     /// Reads that are out.
@@ -43,8 +44,9 @@ pub(super) enum Silence {
 
 impl Usual {
     pub(super) const NEW: Self = Self {
+        lower_nanos: 0,
         median_nanos: 0,
-        quartile_nanos: 0,
+        upper_nanos: 0,
         lone_nanos: 0,
         out: 0,
         silent_reads: 0,
@@ -65,20 +67,17 @@ impl Usual {
             move_median(&mut self.lone_nanos, nanos);
         }
         if self.median_nanos == 0 {
-            (self.median_nanos, self.quartile_nanos) = (nanos, nanos);
+            (self.lower_nanos, self.median_nanos, self.upper_nanos) = (nanos, nanos, nanos);
             return;
         }
+        move_quantile(&mut self.lower_nanos, nanos, (2, 6));
         move_median(&mut self.median_nanos, nanos);
-        let step = self.quartile_nanos / STEP;
-        match nanos > self.quartile_nanos {
-            true => self.quartile_nanos += step,
-            false => self.quartile_nanos -= 3 * step,
-        }
+        move_quantile(&mut self.upper_nanos, nanos, (7, 1));
     }
 
     /// Forgets the latencies, but not the reads that are out.
     pub(super) fn forget(&mut self) {
-        (self.median_nanos, self.quartile_nanos, self.lone_nanos) = (0, 0, 0);
+        (self.lower_nanos, self.median_nanos, self.upper_nanos, self.lone_nanos) = (0, 0, 0, 0);
     }
 
     #[inline]
@@ -120,23 +119,30 @@ impl Usual {
 /// A running median takes a latency; 0 is before the first.
 #[inline]
 fn move_median(median_nanos: &mut u64, nanos: u64) {
-    let step = *median_nanos / (STEP / 2);
-    if *median_nanos == 0 {
-        *median_nanos = nanos;
-    } else if nanos > *median_nanos {
-        *median_nanos += step;
-    } else {
-        *median_nanos -= step;
+    match *median_nanos {
+        0 => *median_nanos = nanos,
+        _ => move_quantile(median_nanos, nanos, (4, 4)),
+    }
+}
+
+/// A running quantile takes a latency: it moves up or down by these numbers of steps. Their ratio
+/// says which quantile.
+#[inline]
+fn move_quantile(quantile_nanos: &mut u64, nanos: u64, (up, down): (u64, u64)) {
+    match nanos > *quantile_nanos {
+        true => *quantile_nanos += *quantile_nanos * up / STEP,
+        false => *quantile_nanos -= *quantile_nanos * down / STEP,
     }
 }
 
 /// Whether a read of an idle drive is late beside its `peers`. A late read takes a multiple of their
-/// fastest quarter and of their lone reads, and longer than half of their reads. On a busy host lone
-/// reads are slow, because each has to wake the host up.
+/// fastest quarter and of their lone reads, and longer than seven in eight of their reads. On a
+/// busy host lone reads are slow, because each has to wake the host up. Where all drives stall often,
+/// a stall says nothing against one of them.
 pub(super) fn is_late<'a>(latency: Duration, peers: impl Iterator<Item = &'a Usual>) -> bool {
     let in_time = |peer: &Usual| {
-        let alone = peer.quartile_nanos.max(peer.lone_nanos);
-        (alone * LATE_HALVES / 2).max(peer.median_nanos)
+        let alone = peer.lower_nanos.max(peer.lone_nanos);
+        (alone * LATE_HALVES / 2).max(peer.upper_nanos)
     };
     let slowest = peers.map(in_time).max().unwrap_or(0);
     slowest > 0 && latency.as_nanos() > slowest
@@ -162,8 +168,10 @@ mod tests {
             }
             let median = usual.median_nanos / factor;
             assert!((120_000..200_000).contains(&median), "{factor}: {median}");
-            let quartile = usual.quartile_nanos / factor;
+            let quartile = usual.lower_nanos / factor;
             assert!((100_000..155_000).contains(&quartile), "{factor}: {quartile}");
+            let upper = usual.upper_nanos / factor;
+            assert!((160_000..900_000).contains(&upper), "{factor}: {upper}");
         }
     }
 
@@ -222,8 +230,8 @@ mod tests {
         peers[2].add(Duration::from_micros(900), true);
         assert!(!is_late(Duration::from_micros(2_250), peers.iter()));
         assert!(is_late(Duration::from_micros(2_251), peers.iter()));
-        // Half of the reads of a peer take longer than any of this.
-        peers[0].median_nanos = 3_000_000;
+        // One in eight reads of a peer takes longer than any of this.
+        peers[0].upper_nanos = 3_000_000;
         assert!(!is_late(Duration::from_micros(3_000), peers.iter()));
         assert!(is_late(Duration::from_micros(3_001), peers.iter()));
     }
