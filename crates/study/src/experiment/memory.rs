@@ -3,11 +3,14 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Memory of the drives of one thread, in bytes: twice four drives of 16 GiB with pages of 4 KiB.
-const EACH_BYTES: u64 = 320 << 20;
+pub(super) const EACH_BYTES: u64 = 320 << 20;
+/// The same for experiments that are run only when they are named: four fitted drives of 2 TB.
+pub(super) const EACH_ON_REQUEST_BYTES: u64 = 1280 << 20;
 
 /// The memory that runs side by side may take for their drives. A run that needs all of it, or more,
 /// is made alone.
 pub(super) struct Memory {
+    each_bytes: u64,
     all_bytes: u64,
     free_bytes: Mutex<u64>,
     freed: Condvar,
@@ -20,15 +23,15 @@ pub(super) struct Part<'a> {
 }
 
 impl Memory {
-    /// The memory of `threads` threads.
-    pub(super) fn of(threads: usize) -> Self {
-        let all_bytes = EACH_BYTES * threads as u64;
-        Self { all_bytes, free_bytes: Mutex::new(all_bytes), freed: Condvar::new() }
+    /// The memory of `threads` threads, `each_bytes` for each.
+    pub(super) fn of(threads: usize, each_bytes: u64) -> Self {
+        let all_bytes = each_bytes * threads as u64;
+        Self { each_bytes, all_bytes, free_bytes: Mutex::new(all_bytes), freed: Condvar::new() }
     }
 
     /// Whether a run that needs `bytes` is too large to have another one beside it.
     pub(super) fn is_alone(&self, bytes: u64) -> bool {
-        bytes + EACH_BYTES > self.all_bytes
+        bytes + self.each_bytes > self.all_bytes
     }
 
     /// Takes `bytes`, or all of it if it has fewer; waits until they are free.
@@ -58,13 +61,13 @@ mod tests {
 
     #[test]
     fn large_runs_are_alone() {
-        let memory = Memory::of(2);
+        let memory = Memory::of(2, EACH_BYTES);
         assert!(memory.is_alone(EACH_BYTES + 1) && !memory.is_alone(EACH_BYTES));
     }
 
     #[test]
     fn what_needs_all_of_it_is_alone() {
-        let (memory, most) = (Memory::of(2), AtomicUsize::new(0));
+        let (memory, most) = (Memory::of(2, EACH_BYTES), AtomicUsize::new(0));
         let under_way = AtomicUsize::new(0);
         thread::scope(|scope| {
             for bytes in [EACH_BYTES, 1, 5 * EACH_BYTES, 2 * EACH_BYTES, EACH_BYTES] {

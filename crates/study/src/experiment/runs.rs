@@ -7,7 +7,7 @@ use super::number::Number;
 use super::plan::{Plan, Planned};
 use super::series::{Series, Source, Wanted};
 use crate::failure::Failure;
-use crate::settings::Settings;
+use crate::settings::{Settings, shrink};
 use crate::setup::{self, Setup};
 use crate::simulate::{self, Listeners, Outcome, Told};
 use crate::watch::{self, Watch};
@@ -220,7 +220,7 @@ fn shrunk(settings: &Settings, quick: bool) -> Settings {
         let workload = &mut settings.workload;
         workload.requests = Some(QUICK_REQUESTS);
         (workload.number_ios, workload.size, workload.offset) = (None, None, None);
-        settings.drive.shrink(QUICK_BLOCKS);
+        shrink(&mut settings.drive, QUICK_BLOCKS);
     }
     settings
 }
@@ -283,10 +283,11 @@ pub struct How<'a> {
 /// Runs what was gathered, N groups side by side on N threads: most groups are of one policy, and
 /// alone would leave cores idle. Each group is handed with its index to `take`, on the calling
 /// thread and in the order in which they end. No group begins after the first failure, which is
-/// returned.
+/// returned. The drives of each thread may take `each_bytes`.
 pub(super) fn run(
     orders: &[Order],
     how: How<'_>,
+    each_bytes: u64,
     mut take: impl FnMut(usize, Group) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let How { threads, kept, watch } = how;
@@ -301,7 +302,7 @@ pub(super) fn run(
     let told = watch::Told(watch);
     let watch = if workers > 1 { &told } else { watch };
     let inner = if workers > 1 { Some(1) } else { threads };
-    let memory = Memory::of(workers);
+    let memory = Memory::of(workers, each_bytes);
     // What runs alone comes first, while the heap is small: what is freed there is not given back.
     let mut sequence: Vec<usize> = (0..orders.len()).collect();
     sequence.sort_by_key(|&index| !memory.is_alone(orders[index].drives_bytes()));

@@ -4,7 +4,7 @@
 
 use super::packed::PackedGroup;
 use super::runs::{self, Group, How, Order, Results};
-use super::{Experiment, Judged, judge};
+use super::{Experiment, Judged, judge, memory};
 use crate::failure::Failure;
 use report::Claim;
 
@@ -66,7 +66,11 @@ pub fn run(
     };
     // Experiments about plans need no runs.
     judge_ready(&mut slots)?;
-    runs::run(orders, how, |index, group| {
+    let each_bytes = match experiments.iter().any(|experiment| experiment.on_request) {
+        true => memory::EACH_ON_REQUEST_BYTES,
+        false => memory::EACH_BYTES,
+    };
+    runs::run(orders, how, each_bytes, |index, group| {
         slots[index].group = Some(PackedGroup::new(group)?);
         judge_ready(&mut slots)
     })

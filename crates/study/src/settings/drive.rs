@@ -212,16 +212,6 @@ fn text<T: FromStr>(exact: &str) -> Option<Text<T>> {
 }
 
 impl DriveSettings {
-    /// At most so many blocks in each plane, unless the drive needs more, for its watermarks for
-    /// example.
-    pub fn shrink(&mut self, most_blocks: u32) {
-        let before = self.blocks_per_plane;
-        self.blocks_per_plane = Some(before.unwrap_or(most_blocks).min(most_blocks));
-        if !self.build().is_ok_and(|config| config.validate().is_ok()) {
-            self.blocks_per_plane = before;
-        }
-    }
-
     /// These settings as a configuration file with a drive and nothing else.
     ///
     /// # Errors

@@ -1,7 +1,9 @@
 //! A terminal in a folder of its own, in which the commands of a document are typed.
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::hash::{BuildHasher, RandomState};
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -147,13 +149,15 @@ impl Terminal {
 
     fn typed(&self, command: &str) -> Option<i32> {
         let mut shell = self.shell("exec >.printed 2>&1; eval \"$0\"", command);
-        let mut child = shell.spawn().unwrap();
+        // In a group of its own, so that nothing of it outlives its time.
+        let mut child = shell.process_group(0).spawn().unwrap();
         let until = Instant::now() + PATIENCE;
         loop {
             match child.try_wait().unwrap() {
                 Some(status) => return status.code(),
                 None if Instant::now() > until => {
-                    child.kill().unwrap();
+                    eprintln!("{command}: not done within {PATIENCE:?}");
+                    let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
                     return child.wait().unwrap().code();
                 }
                 None => std::thread::sleep(Duration::from_millis(5)),
