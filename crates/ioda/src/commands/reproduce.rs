@@ -185,16 +185,15 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
             )));
         }
     }
-    if args.experiments.is_empty() && args.filter.is_none() && !args.list {
+    let are_all_ours = args.folder.is_none() && args.experiments.is_empty() && args.filter.is_none();
+    if are_all_ours && !args.list {
         experiments.retain(|experiment| !experiment.on_request);
     }
     if let Some(seeds) = args.seeds.given()? {
         experiments = experiment::with_seeds(experiments, &seeds)?;
     }
     if args.list {
-        let with_others =
-            args.folder.is_none() && args.experiments.is_empty() && args.filter.is_none();
-        let others = match with_others {
+        let others = match are_all_ours {
             true => agreement::listed()? + experiment::lab::LISTED,
             false => String::new(),
         };
