@@ -185,7 +185,8 @@ pub(crate) fn run(args: &ReproduceArgs, talk: Talk) -> Result<Code, Failure> {
             )));
         }
     }
-    let are_all_ours = args.folder.is_none() && args.experiments.is_empty() && args.filter.is_none();
+    let are_all_ours =
+        args.folder.is_none() && args.experiments.is_empty() && args.filter.is_none();
     if are_all_ours && !args.list {
         experiments.retain(|experiment| !experiment.on_request);
     }
