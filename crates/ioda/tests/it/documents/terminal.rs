@@ -156,7 +156,6 @@ impl Terminal {
             match child.try_wait().unwrap() {
                 Some(status) => return status.code(),
                 None if Instant::now() > until => {
-                    eprintln!("{command}: not done within {PATIENCE:?}");
                     let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
                     return child.wait().unwrap().code();
                 }
