@@ -295,8 +295,7 @@ impl Fetch {
 
     /// Members that could be read, and are not because their drives answer late.
     pub(crate) fn shunned_readable(&self) -> MemberSet {
-        let readable = (self.shunned() & self.missing()) - self.unreadable();
-        readable - self.known
+        (self.shunned() & self.missing()) - self.unreadable() - self.known
     }
 
     pub(crate) fn commits(&self) -> u32 {

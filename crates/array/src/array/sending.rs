@@ -315,7 +315,7 @@ impl<O: Observe> Sending<O> {
                 let record = CommandRecord { purpose, drive, opcode, lba, blocks, sent, flag };
                 let id = self.commands.insert(record);
                 self.tell_dispatched(now, id, &record, PlFlag::Off, Why::Drain);
-                self.send(now, id, &record, record.flag.pl);
+                self.send(now, id, &record, PlFlag::Off);
             }
         }
     }
@@ -330,7 +330,7 @@ impl<O: Observe> Sending<O> {
         let ready = self.cache.as_mut().map_or(Vec::new(), |cache| cache.take_behind_drains());
         for id in ready {
             let record = *self.commands.get(id);
-            self.send(now, id, &record, record.flag.pl);
+            self.send(now, id, &record, PlFlag::Off);
         }
         self.drain_cache(now);
     }

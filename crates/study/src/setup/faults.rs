@@ -1,7 +1,7 @@
 //! Options for drives that fail, are replaced or misbehave in a simulated run.
 
 use crate::failure::Failure;
-use crate::values::quantity::Span;
+use crate::values::quantity::{Span, drive_number};
 use clap::Args;
 use sim::Fault;
 use ssd::SLOWEST;
@@ -47,9 +47,9 @@ impl FromStr for Moment {
     fn from_str(text: &str) -> Result<Self, String> {
         let (drive, at) =
             text.split_once('@').ok_or("write the drive and the time as in 2@10ms")?;
-        let drive = drive.parse().map_err(|_| format!("{drive} is no number of a drive"))?;
+        let drive = drive_number(drive)?;
         let Span(after) = at.parse().map_err(|error| format!("{error}"))?;
-        Ok(Self { drive: DriveId(drive), at: Instant::ZERO + after })
+        Ok(Self { drive, at: Instant::ZERO + after })
     }
 }
 

@@ -137,9 +137,13 @@ impl FromStr for OtherDrive {
     fn from_str(text: &str) -> Result<Self, String> {
         let (place, name) =
             text.split_once(':').ok_or("write the place and the drive as in 1:wd-960")?;
-        let place = place.parse().map_err(|_| format!("{place} is no number of a drive"))?;
-        Ok(Self { place: DriveId(place), name: name.to_owned() })
+        Ok(Self { place: drive_number(place)?, name: name.to_owned() })
     }
+}
+
+/// The drive with this place in the array.
+pub(crate) fn drive_number(text: &str) -> Result<DriveId, String> {
+    text.parse().map(DriveId).map_err(|_| format!("{text} is no number of a drive"))
 }
 
 /// `on` or `off`.
