@@ -17,7 +17,7 @@ use nvme::{
     CollectionReport, CollectionRight, Command, Completion, DriveStatus, Status, WindowSchedule,
     WindowScope,
 };
-use units::{Deadlines, DriveId, Duration, EventLog, Instant, Observe, Unobserved};
+use units::{Deadlines, DriveId, Duration, EventLog, Instant, Observe, Ratio, Unobserved};
 
 /// The outputs of an engine, for its driver.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -595,6 +595,15 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
             ssd.set_slowness(factor);
         }
         self.sources.set(drive.index(), self.drives[drive.index()].next_deadline());
+    }
+
+    /// From now on an emulated drive repeats `share` of its sensings on top of those that it is made
+    /// with, as on worn flash; 0 ends that. It tells nobody.
+    pub fn set_added_retries(&mut self, now: Instant, drive: DriveId, share: Ratio) {
+        self.drives[drive.index()].catch_up(now);
+        if let Some(ssd) = self.drives[drive.index()].ssd_mut() {
+            ssd.set_added_retries(share);
+        }
     }
 
     /// From now on an emulated drive ignores its windows, or keeps to them again. One that ignores

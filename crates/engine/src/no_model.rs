@@ -7,7 +7,7 @@ use core::convert::Infallible;
 use core::marker::PhantomData;
 use nvme::{CollectionReport, CollectionRight, Command, Completion, DriveStatus};
 use nvme::{Untimed, WindowScope};
-use units::{Instant, Observe, Unobserved};
+use units::{Instant, Observe, Ratio, Unobserved};
 
 /// A drive model in a build without one: no value of it exists.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +72,10 @@ impl<O: Observe> Ssd<O> {
     }
 
     pub(crate) fn set_slowness(&mut self, _: u32) {
+        match self.none {}
+    }
+
+    pub(crate) fn set_added_retries(&mut self, _: Ratio) {
         match self.none {}
     }
 

@@ -367,6 +367,7 @@ where
             },
             Some(Fault::Unreadable { drive, every }) => self.engine.set_read_errors(drive, every),
             Some(Fault::Slow { drive, factor }) => self.engine.set_slowness(now, drive, factor),
+            Some(Fault::Worn { drive, share }) => self.engine.set_added_retries(now, drive, share),
             Some(Fault::IgnoresWindows { drive, on }) => {
                 self.engine.set_ignores_windows(now, drive, on);
             }

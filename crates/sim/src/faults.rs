@@ -1,7 +1,7 @@
 //! Faults in a run: drives that fail, are replaced, cannot read, or do not behave as they say.
 
 use std::collections::VecDeque;
-use units::{DriveId, Duration, Instant};
+use units::{DriveId, Duration, Instant, Ratio};
 
 /// Something that goes wrong, or is put right.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +24,14 @@ pub enum Fault {
         drive: DriveId,
         /// How many times as long, 1 or more; 1 ends it.
         factor: u32,
+    },
+    /// From now on the drive repeats a share of its sensings, as on worn flash or of old data, on
+    /// top of those that it is made with.
+    Worn {
+        /// The drive.
+        drive: DriveId,
+        /// Share of the sensings, up to 1; 0 ends it.
+        share: Ratio,
     },
     /// From now on the drive collects and programs whenever it likes, fails no read fast and
     /// announces no busy time; or it keeps to its windows again.

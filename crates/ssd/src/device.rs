@@ -18,7 +18,7 @@ use nvme::{
     Advertised, ArrayDescription, CollectionReport, CollectionRight, Command, DriveStatus, Opcode,
     Untimed, WindowScope,
 };
-use units::{Instant, Lba, Observe, Unobserved};
+use units::{Instant, Lba, Observe, Ratio, Unobserved};
 
 /// One flash drive. `O` says whether its events are kept; see [`Ssd::drain_events`].
 ///
@@ -227,6 +227,12 @@ impl<O: Observe> Ssd<O> {
         self.link.set_times(self.flash.config());
         self.placement.set_latency(self.flash.config());
         self.next = self.earliest();
+    }
+
+    /// From now on `share` of the sensings for reads are repeated, on top of those that the drive
+    /// is made with: worn flash, or old data. 0 ends that. At most 1.
+    pub fn set_added_retries(&mut self, share: Ratio) {
+        self.flash.set_added_retries(share);
     }
 
     /// When the drive may collect.

@@ -9,6 +9,9 @@ use alloc::format;
 use alloc::string::String;
 use units::{Ratio, Rng};
 
+/// Most repetitions of a read by a drive that is made without read retry and becomes worn.
+const MOST: u32 = 5;
+
 /// How often pages are sensed again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RetryConfig {
@@ -88,12 +91,34 @@ impl RetryConfig {
 #[derive(Clone, Debug)]
 pub(crate) struct Retry {
     config: RetryConfig,
+    /// Share on top of that of the configuration.
+    added: Ratio,
     rng: Rng,
 }
 
 impl Retry {
     pub(crate) fn new(config: RetryConfig) -> Self {
-        Self { config, rng: Rng::stream(0, "read retry") }
+        Self { config, added: Ratio::ZERO, rng: Rng::stream(0, "read retry") }
+    }
+
+    /// Read retry of a drive that is made without: all shares are 0.
+    pub(crate) fn none() -> Self {
+        Self::new(RetryConfig {
+            share: Ratio::ZERO,
+            wear_share: Ratio::ZERO,
+            rated_erases: 1,
+            worn_erases: 0,
+            age_share: Ratio::ZERO,
+            age_months: 0,
+            disturb_share: Ratio::ZERO,
+            rated_reads: 1,
+            most: MOST,
+        })
+    }
+
+    /// Sets the share of sensings that are repeated on top of those of the configuration.
+    pub(crate) fn set_added(&mut self, share: Ratio) {
+        self.added = share;
     }
 
     /// Drives with different seeds do not repeat the same reads.
@@ -104,7 +129,7 @@ impl Retry {
     /// Number of repetitions of a read in a block with `erases` erases in the run and `reads`
     /// sensings since the last.
     pub(crate) fn draw(&mut self, erases: u32, reads: u32) -> u32 {
-        let share = self.config.share_of(erases, reads);
+        let share = (self.config.share_of(erases, reads) + self.added.as_f64()).min(1.0);
         let mut retries = 0;
         while retries < self.config.most && self.rng.unit_f64() < share {
             retries += 1;
@@ -167,6 +192,20 @@ mod tests {
         for reads in 0..10_000 {
             assert_eq!(one.draw(reads, 0), other.draw(reads, reads * 1_000));
         }
+    }
+
+    #[test]
+    fn what_is_added_can_be_taken_back() {
+        let mut retry = Retry::none();
+        let mut repeated = |share| {
+            retry.set_added(share);
+            (0..100_000).map(|_| retry.draw(0, 0)).sum::<u32>()
+        };
+        assert_eq!(repeated(Ratio::ZERO), 0);
+        let mean = f64::from(repeated(Ratio::from_percent(20))) / 1e5;
+        assert!((mean - 0.25).abs() < 0.01, "{mean}");
+        assert_eq!(repeated(Ratio::ONE), 100_000 * MOST);
+        assert_eq!(repeated(Ratio::ZERO), 0);
     }
 
     #[test]

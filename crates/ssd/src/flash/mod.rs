@@ -44,7 +44,7 @@ use crate::media::Media;
 use crate::retry::Retry;
 use alloc::vec::Vec;
 use nvme::{CollectionRight, Untimed, WindowScope};
-use units::{Duration, Instant, Observe};
+use units::{Duration, Instant, Observe, Ratio};
 
 /// What the end of a step means to the front end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +86,8 @@ pub(crate) struct Flash<O: Observe> {
     idle: Option<IdleTimer>,
     /// How often pages are sensed again, if they are.
     retry: Option<Retry>,
+    /// Seed of that chance.
+    retry_seed: u64,
     /// Copies to check in idle time, if the drive does that.
     unchecked: Option<Unchecked>,
     journal: Journal<O>,
@@ -106,6 +108,7 @@ impl<O: Observe> Flash<O> {
             pace: Pace::new(&config),
             idle: IdleTimer::new(&config),
             retry: config.retry.map(Retry::new),
+            retry_seed: 0,
             unchecked: Unchecked::new(&config),
             journal: Journal::new(),
             freed: Vec::new(),
@@ -124,6 +127,7 @@ impl<O: Observe> Flash<O> {
             pace,
             idle,
             retry,
+            retry_seed,
             unchecked,
             journal,
             freed,
@@ -139,6 +143,7 @@ impl<O: Observe> Flash<O> {
             pace,
             idle,
             retry,
+            retry_seed,
             unchecked,
             journal,
             freed,
@@ -246,9 +251,21 @@ impl<O: Observe> Flash<O> {
 
     /// Reads are sensed again by a chance of their own for each seed.
     pub(crate) fn seed_retries(&mut self, seed: u64) {
+        self.retry_seed = seed;
         if let Some(retry) = &mut self.retry {
             retry.seed(seed);
         }
+    }
+
+    /// Sets the share of sensings that are repeated on top of those of the configuration.
+    pub(crate) fn set_added_retries(&mut self, share: Ratio) {
+        let seed = self.retry_seed;
+        let retry = self.retry.get_or_insert_with(|| {
+            let mut retry = Retry::none();
+            retry.seed(seed);
+            retry
+        });
+        retry.set_added(share);
     }
 
     /// The mapping is this one from now on.

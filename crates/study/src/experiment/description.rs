@@ -75,6 +75,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("black-box-loads.toml", include_str!("../../experiments/black-box-loads.toml")),
     ("black-box-mixed.toml", include_str!("../../experiments/black-box-mixed.toml")),
     ("black-box-doubles.toml", include_str!("../../experiments/black-box-doubles.toml")),
+    ("black-box-drift.toml", include_str!("../../experiments/black-box-drift.toml")),
     ("ttflash-1.toml", include_str!("../../experiments/ttflash-1.toml")),
     ("ttflash-3.toml", include_str!("../../experiments/ttflash-3.toml")),
     ("ttflash-5.toml", include_str!("../../experiments/ttflash-5.toml")),
@@ -558,7 +559,7 @@ mod tests {
         assert_eq!(names(&one), names(&chosen()));
         let runs: Vec<_> = one.iter().flat_map(|one| one.wanted().unwrap()).flatten().collect();
         assert!(runs.len() > 1);
-        assert!(runs.iter().all(|run| run.settings.run.seed == "7".parse().ok()));
+        assert!(runs.iter().all(|run| run.asked.settings.run.seed == "7".parse().ok()));
         let two = with_seeds(chosen(), &[1, 2]).unwrap();
         assert_eq!(names(&two), ["table-2", "degraded-5, seed 1", "degraded-5, seed 2"]);
         let claims = |seed: usize| two[seed].claims.iter().map(|claim| claim.id.as_str());

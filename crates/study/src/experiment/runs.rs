@@ -5,9 +5,9 @@ use super::kept::KeptResults;
 use super::memory::Memory;
 use super::number::Number;
 use super::plan::{Plan, Planned};
-use super::series::{Series, Source, Wanted};
+use super::series::{Asked, Series, Source, Wanted};
 use crate::failure::Failure;
-use crate::settings::{Settings, shrink};
+use crate::settings::shrink;
 use crate::setup::{self, Setup};
 use crate::simulate::{self, Listeners, Outcome, Told};
 use crate::watch::{self, Watch};
@@ -20,10 +20,10 @@ use std::sync::{Mutex, PoisonError};
 const QUICK_REQUESTS: u64 = 3_000;
 const QUICK_BLOCKS: u32 = 48;
 
-/// What is to be run: settings, and the policies that some experiment needs.
+/// What is to be run: a setup, and the policies that some experiment needs.
 pub struct Order {
     name: String,
-    settings: Settings,
+    asked: Asked,
     policies: Vec<PolicyKind>,
     /// Whether some experiment is about the reads of single drives.
     sub_reads: bool,
@@ -34,8 +34,8 @@ pub struct Order {
 /// The runs of one workload in one setup.
 #[derive(Clone)]
 pub struct Group {
-    /// The settings that were asked for.
-    settings: Settings,
+    /// The setup that was asked for.
+    asked: Asked,
     /// The name of the workload, and what else tells it from the other groups.
     pub name: String,
     /// What was run.
@@ -99,14 +99,14 @@ impl<'a> Results<'a> {
         experiment: &Experiment,
         quick: bool,
     ) -> Result<Self, Failure> {
-        let find = |settings: &Settings| {
-            let wanted = shrunk(settings, quick);
-            groups.clone().find(|group| group.settings == wanted).ok_or_else(|| {
+        let find = |asked: &Asked| {
+            let wanted = shrunk(asked, quick);
+            groups.clone().find(|group| group.asked == wanted).ok_or_else(|| {
                 Failure::internal(format!("a run of {} was not made", experiment.id))
             })
         };
         let one = |wanted: &Wanted| {
-            let groups = experiment.seeds().map(|seed| find(&wanted.under(seed).settings));
+            let groups = experiment.seeds().map(|seed| find(&wanted.under(seed).asked));
             groups.collect::<Result<Vec<_>, _>>().map(Seeded::new)
         };
         let of = |wanted: &Vec<Wanted>| wanted.iter().map(one).collect();
@@ -213,16 +213,17 @@ impl<'a> Results<'a> {
     }
 }
 
-/// `settings`; for a smoke with few requests, small drives, and a footprint that fits them.
-fn shrunk(settings: &Settings, quick: bool) -> Settings {
-    let mut settings = settings.clone();
+/// `asked`; for a smoke with few requests, small drives, and a footprint that fits them.
+fn shrunk(asked: &Asked, quick: bool) -> Asked {
+    let mut asked = asked.clone();
     if quick {
+        let settings = &mut asked.settings;
         let workload = &mut settings.workload;
         workload.requests = Some(QUICK_REQUESTS);
         (workload.number_ios, workload.size, workload.offset) = (None, None, None);
         shrink(&mut settings.drive, QUICK_BLOCKS);
     }
-    settings
+    asked
 }
 
 /// What `experiments` need, each workload once in each setup.
@@ -234,10 +235,10 @@ pub fn gather(experiments: &[Experiment], quick: bool) -> Result<Vec<Order>, Fai
             experiment.seeds().map(|seed| wanted.under(seed)).collect()
         };
         for wanted in wanted.flat_map(under_seeds) {
-            let settings = shrunk(&wanted.settings, quick);
+            let asked = shrunk(&wanted.asked, quick);
             let Wanted { name, policies, .. } = wanted;
             let sub_reads = experiment.numbers().any(Number::needs_sub_reads);
-            match orders.iter_mut().find(|order| order.settings == settings) {
+            match orders.iter_mut().find(|order| order.asked == asked) {
                 Some(order) => {
                     order.policies.extend(policies);
                     order.sub_reads |= sub_reads;
@@ -246,7 +247,7 @@ pub fn gather(experiments: &[Experiment], quick: bool) -> Result<Vec<Order>, Fai
                 None => {
                     let name = unlike(&orders, &name, &experiment.id);
                     let experiments = vec![index];
-                    orders.push(Order { name, settings, policies, sub_reads, experiments });
+                    orders.push(Order { name, asked, policies, sub_reads, experiments });
                 }
             }
         }
@@ -319,19 +320,21 @@ pub(super) fn run(
 impl Order {
     /// Memory of its drives in bytes, once; 0 if they are refused, which its run says.
     fn drives_bytes(&self) -> u64 {
-        let drives = u64::from(self.settings.array.drives.unwrap_or(setup::DRIVES));
-        self.settings.drive.build().map_or(0, |drive| drives * drive.memory_bytes())
+        let settings = &self.asked.settings;
+        let drives = u64::from(settings.array.drives.unwrap_or(setup::DRIVES));
+        settings.drive.build().map_or(0, |drive| drives * drive.memory_bytes())
     }
 
     /// What is to be run on `threads` threads.
     fn setup(&self, threads: Option<usize>, watch: &dyn Watch) -> Result<Setup, Failure> {
-        let mut settings = self.settings.clone();
+        let Asked { mut settings, faults } = self.asked.clone();
         settings.run.threads = threads;
         // Claims of different length are judged on drives in the same state.
         if settings.run.precondition.is_none() {
             settings.run.precondition = "aged".parse().ok();
         }
         let mut setup = Setup::new(&settings, &self.policies, watch)?;
+        setup.faults = faults.faults(setup.plan().width)?;
         let measured =
             Measured { intervals: true, sub_reads: self.sub_reads, ..Measured::default() };
         setup.plans.iter_mut().for_each(|plan| plan.measured = measured);
@@ -353,7 +356,7 @@ fn run_one(order: &Order, title: &str, how: How<'_>, memory: &Memory) -> Result<
         several => format!("{several} policies"),
     };
     how.watch.remark(&format!("{title}: {policies}, {seconds:.1} s of processor time"));
-    Ok(Group { settings: order.settings.clone(), name: order.name.clone(), setup, outcome })
+    Ok(Group { asked: order.asked.clone(), name: order.name.clone(), setup, outcome })
 }
 
 /// Runs the plans of `setup` whose results are not kept, and keeps theirs.
@@ -399,6 +402,7 @@ fn run_missing(
 mod tests {
     use super::super::description::parse;
     use super::*;
+    use crate::setup::faults::FaultArgs;
 
     #[test]
     fn experiments_share_the_runs_that_are_equal() {
@@ -457,17 +461,18 @@ mod tests {
 
     #[test]
     fn a_smoke_is_small_whatever_was_asked_for() {
-        let settings: Settings = crate::settings::parse(
+        let settings = crate::settings::parse(
             "workload={name='synthetic', number_ios=1000000, size='100g', phases='burst:1h'}\n\
              drive.blocks_per_plane=32\n",
             "a.toml",
         )
         .unwrap();
-        assert_eq!(shrunk(&settings, false), settings);
-        let small = shrunk(&settings, true);
+        let asked = Asked { settings, faults: FaultArgs::default() };
+        assert!(shrunk(&asked, false) == asked);
+        let small = shrunk(&asked, true).settings;
         assert_eq!(small.workload.requests, Some(QUICK_REQUESTS));
         assert_eq!((small.workload.number_ios, small.workload.size), (None, None));
         assert_eq!(small.drive.blocks_per_plane, Some(32));
-        assert_eq!(small.workload.phases, settings.workload.phases);
+        assert_eq!(small.workload.phases, asked.settings.workload.phases);
     }
 }

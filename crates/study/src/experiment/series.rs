@@ -4,6 +4,7 @@ use super::Experiment;
 use super::plan::Plan;
 use crate::failure::Failure;
 use crate::settings::{Settings, WorkloadSettings};
+use crate::setup::faults::FaultArgs;
 use crate::values::quantity::{PolicyName, Text};
 use array::policy::PolicyKind;
 use report::seeds::SEED;
@@ -25,6 +26,9 @@ pub struct Variant {
     /// What is different about each workload.
     #[serde(default)]
     workload: WorkloadSettings,
+    /// What goes wrong with its drives.
+    #[serde(default)]
+    faults: FaultArgs,
 }
 
 impl Variant {
@@ -85,25 +89,34 @@ impl Series {
     }
 }
 
-/// What an experiment needs to be run.
+/// A workload in one setup of an experiment.
+#[derive(Clone, PartialEq)]
+pub struct Asked {
+    /// Array, drives, workload and run.
+    pub settings: Settings,
+    /// Faults of the drives during the run.
+    pub faults: FaultArgs,
+}
+
+/// A workload in one setup, with its policies.
 pub struct Wanted {
     /// The workload, and the variant if there are any.
     pub name: String,
-    /// How it is set up.
-    pub settings: Settings,
-    /// Under which policies.
+    /// The setup.
+    pub asked: Asked,
+    /// The policies that are run.
     pub policies: Vec<PolicyKind>,
 }
 
 impl Wanted {
     /// The same under this seed, if there is one.
     pub(super) fn under(&self, seed: Option<&Text<u64>>) -> Self {
-        let (mut name, mut settings) = (self.name.clone(), self.settings.clone());
+        let (mut name, mut asked) = (self.name.clone(), self.asked.clone());
         if let Some(seed) = seed {
             name += &format!("{SEED}{}", seed.value);
-            settings.run.seed = Some(seed.clone());
+            asked.settings.run.seed = Some(seed.clone());
         }
-        Self { name, settings, policies: self.policies.clone() }
+        Self { name, asked, policies: self.policies.clone() }
     }
 }
 
@@ -161,14 +174,18 @@ impl Experiment {
             let name = workload.name.clone().unwrap_or_default();
             if self.variants.is_empty() {
                 let policies = policies.concat();
-                return Ok(vec![Wanted { name, settings: plain, policies }]);
+                let asked = Asked { settings: plain, faults: FaultArgs::default() };
+                return Ok(vec![Wanted { name, asked, policies }]);
             }
             let with = |(variant, policies): (&Variant, &Vec<PolicyKind>)| {
                 let above =
                     Settings { workload: variant.workload.clone(), ..variant.setup.clone() };
                 Ok(Wanted {
                     name: format!("{name}, {}", variant.name),
-                    settings: plain.overlaid(&above)?,
+                    asked: Asked {
+                        settings: plain.overlaid(&above)?,
+                        faults: variant.faults.clone(),
+                    },
                     policies: policies.clone(),
                 })
             };
@@ -222,7 +239,8 @@ mod tests {
         limit={from='ours',because='none'}\n";
     const VARIANTS: &str = "[[variants]]\nname='plain'\n\
         [[variants]]\nname='six'\npolicies=['ioda']\n\
-        setup.array={raid=6}\nsetup.drive={read='50us'}\nworkload={rerate='20dwpd'}\n";
+        setup.array={raid=6}\nsetup.drive={read='50us'}\nworkload={rerate='20dwpd'}\n\
+        faults={slow=['1@2s:10'], worn=['5@1s:20%']}\n";
 
     fn refused(text: &str) -> String {
         parse(text, "x.toml").unwrap_err().to_string()
@@ -250,15 +268,17 @@ mod tests {
         assert_eq!((plain.name.as_str(), six.name.as_str()), ("tpcc, plain", "tpcc, six"));
         assert_eq!(plain.policies, [PolicyKind::BASE, PolicyKind::IODA]);
         assert_eq!(six.policies, [PolicyKind::IODA]);
-        let array = &six.settings.array;
+        assert!(plain.asked.faults == FaultArgs::default());
+        assert_eq!(six.asked.faults.faults(6).unwrap().len(), 2);
+        let array = &six.asked.settings.array;
         assert_eq!((array.drives, array.raid.as_ref().unwrap().value.0), (Some(6), Level::Raid6));
-        assert_eq!(array.chunk, plain.settings.array.chunk);
-        assert_eq!(six.settings.run, plain.settings.run);
-        assert!(six.settings.drive.read.is_some() && plain.settings.drive.read.is_none());
-        let workload = &six.settings.workload;
+        assert_eq!(array.chunk, plain.asked.settings.array.chunk);
+        assert_eq!(six.asked.settings.run, plain.asked.settings.run);
+        assert!(six.asked.settings.drive.read.is_some() && plain.asked.settings.drive.read.is_none());
+        let workload = &six.asked.settings.workload;
         assert_eq!((workload.name.as_deref(), workload.requests), (Some("tpcc"), Some(5)));
-        assert!(workload.rerate.is_some() && plain.settings.workload.rerate.is_none());
-        assert_eq!(wanted[1][1].settings.workload.name.as_deref(), Some("azure"));
+        assert!(workload.rerate.is_some() && plain.asked.settings.workload.rerate.is_none());
+        assert_eq!(wanted[1][1].asked.settings.workload.name.as_deref(), Some("azure"));
     }
 
     #[test]
