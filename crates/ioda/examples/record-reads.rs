@@ -7,7 +7,7 @@
 //! The options are those of `ioda run`, such as `drive=7450-960`. SHADOW is `none` or a policy. It
 //! is asked and told as if it ran the array, and every read is sent whatever it answers.
 //!
-//! FILE gets a row for each read that was answered: eight numbers of 64 bits, little-endian.
+//! FILE gets a row for each read that was answered: nine numbers of 64 bits, little-endian.
 //!
 //! 1. The drive.
 //! 2. The place of its sending in the order of all commands.
@@ -17,6 +17,7 @@
 //! 6. Its own blocks.
 //! 7. 1 for a read of the host, and 0 for others.
 //! 8. 1 for a read that the shadow avoids.
+//! 9. Its first block on the drive.
 
 use array::policy::{
     About, Answered, Attempt, DriveChanges, Hooks, Needs, Policy, PolicyKind, Sent, View, WindowUse,
@@ -31,7 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use units::{DriveId, Instant, Lba};
 
 /// Numbers of a read, in the order of the file.
-type Row = [u64; 8];
+type Row = [u64; 9];
 
 /// Rows of the reads that were answered.
 type Rows = Arc<Mutex<Vec<Row>>>;
@@ -84,7 +85,7 @@ impl Policy for Recorder {
         if command.opcode == Opcode::Read {
             let (drive, blocks) = (u64::from(command.drive.0), u64::from(command.blocks));
             let (host, avoided) = (u64::from(asked.is_some()), u64::from(asked == Some(true)));
-            let row = [drive, self.events, 0, 0, *out_blocks, blocks, host, avoided];
+            let row = [drive, self.events, 0, 0, *out_blocks, blocks, host, avoided, command.lba.0];
             self.out.entry((command.drive, command.lba)).or_default().push(row);
         }
         *out_blocks += u64::from(command.blocks);
