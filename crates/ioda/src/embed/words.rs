@@ -91,6 +91,11 @@ impl Words {
         Ok(())
     }
 
+    /// Adds words as somebody would type them behind the command.
+    pub fn extend(&mut self, words: impl IntoIterator<Item = OsString>) {
+        self.words.extend(words);
+    }
+
     /// The words, with the name of the program in front.
     #[must_use]
     pub fn words(&self) -> Vec<OsString> {

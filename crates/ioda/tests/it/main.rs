@@ -47,6 +47,7 @@ mod serve;
 mod starting;
 mod survey;
 mod sweep;
+mod template;
 mod torture;
 mod traces;
 mod wire;

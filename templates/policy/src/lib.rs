@@ -1,0 +1,4 @@
+//! The policy, and its comparison with policies of `ioda`.
+
+pub mod comparison;
+pub mod policy;
