@@ -49,6 +49,10 @@ const MOST_ANSWERS: usize = 16;
 /// what the one before it does.
 const DELAYS: usize = 3;
 
+/// Blocks of reads from which on a drive has more than it reads at once. Drives of today have 16 to 64
+/// dies, and a read of a hedge waits behind the others.
+const DEEP_BLOCKS: u32 = 64;
+
 /// Most reads of a hedge: one of each drive.
 const MOST_MEMBERS: u32 = 64;
 /// Bits of a share of reads.
@@ -194,6 +198,15 @@ impl Attentive {
     }
 }
 
+/// Drives of the stripe whose reads do not queue.
+fn shallow_drives(view: &View<'_>) -> u32 {
+    let holds = |place: usize| view.stripe >> place & 1 == 1;
+    let queues = view.queues.all().iter().enumerate();
+    let shallow =
+        queues.filter(|&(place, queue)| holds(place) && queue.read_blocks < DEEP_BLOCKS);
+    shallow.count() as u32
+}
+
 impl Policy for Attentive {
     fn hooks(&self) -> Hooks {
         let hooks = Hooks::HEDGE_AFTER | Hooks::ANSWERED;
@@ -243,8 +256,9 @@ impl Policy for Attentive {
         Some(delay.max(awaited.waited))
     }
 
-    fn may_hedge(&mut self, _: Instant, _: u64, reads: u32, _: &View<'_>) -> bool {
-        self.budget.spend(reads)
+    fn may_hedge(&mut self, _: Instant, _: u64, reads: u32, view: &View<'_>) -> bool {
+        // Where reads come faster than drives answer, a hedge only delays those behind it.
+        shallow_drives(view) >= reads && self.budget.spend(reads)
     }
 
     fn hedge_ended(&mut self, reads: u32, won: bool) {

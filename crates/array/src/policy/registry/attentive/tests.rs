@@ -1,7 +1,10 @@
 //! Tests of delays and budgets.
 
 use super::*;
+use crate::coordinate::Coordinator;
+use crate::drive_queues::Queues;
 use crate::learnt::Stall;
+use crate::members::MemberSet;
 use crate::policy::{PolicySettings, Sent};
 use nvme::Status;
 use units::{DriveId, Lba};
@@ -96,6 +99,31 @@ fn hedges_are_few_while_drives_do_not_keep_up() {
     let behind = Awaited { writes_waiting_blocks: policy.behind_blocks + 1, ..SINGLE };
     let (usual, thrifty) = (delay(&mut policy, &keeps_up), delay(&mut policy, &behind));
     assert!(thrifty > 900 && usual < 400, "{usual}, {thrifty}");
+}
+
+/// Whether a hedge of `reads` reads is sent while these commands are out.
+fn may_hedge(policy: &mut Attentive, out: &[(u8, Opcode, u32)], reads: u32) -> bool {
+    let mut queues = Queues::new(4);
+    for &(drive, opcode, blocks) in out {
+        queues.add(DriveId(drive), opcode, blocks);
+    }
+    let (coordinator, missing) = (&Coordinator::Free, MemberSet::EMPTY);
+    let view = View { coordinator, queues: &queues, stripe: 0b1111, missing };
+    policy.may_hedge(Instant::ZERO, 1, reads, &view)
+}
+
+#[test]
+fn a_hedge_reads_no_drive_whose_reads_queue() {
+    let mut policy = policy();
+    learn(&mut policy, &SINGLE, 5_000);
+    let deep = |drive| (drive, Opcode::Read, DEEP_BLOCKS);
+    assert!(may_hedge(&mut policy, &[deep(0)], 3), "three drives are left");
+    let saved = policy.budget.saved_reads();
+    assert!(!may_hedge(&mut policy, &[deep(0), deep(1)], 3), "two are left");
+    assert_eq!(policy.budget.saved_reads(), saved, "what is not sent costs nothing");
+    assert!(may_hedge(&mut policy, &[deep(0), deep(1)], 2));
+    let writes = [0, 1, 2, 3].map(|drive| (drive, Opcode::Write, 10 * DEEP_BLOCKS));
+    assert!(may_hedge(&mut policy, &writes, 3), "reads pass writes");
 }
 
 #[test]
