@@ -1,11 +1,10 @@
-//! Which drives are absent and which members unreadable: pure queries, and the few events that
-//! change the answers.
+//! Absent drives and unreadable members: pure queries, and the few events that change the answers.
 //!
-//! Of a stripe a member may be *unreadable*: its drive is absent, or was replaced and this stripe
-//! is not rebuilt yet, or it is a parity that may not match its data since a crash. It is
-//! *unwritable* in the first two cases only: a parity that may not match is computed from all data
-//! with every write, and written.
-//!
+//! A member of a stripe is *unreadable* if its drive is absent, if its drive was replaced and this
+//! A member of a stripe is *unreadable* in three cases: its drive is absent, its drive was replaced
+//! and this stripe is not rebuilt yet, or it is a parity that may not match its data since a crash.
+//! It is *unwritable* in the first two cases only: a parity that may not match is computed from all
+//! data with every write, and written.
 //! * An unreadable member is never read; it is reconstructed, as after a read that failed fast. The
 //!   policy is not asked about it. Only stripes without unreadable members are hedged or raced.
 //! * A read that ends with a media error is not sent again: the member is unreadable for that
@@ -30,10 +29,10 @@ use units::DriveId;
 /// The absent drives, and the stripes that are to be rebuilt or resynced.
 #[derive(Clone, Debug)]
 pub(crate) struct Availability {
-    /// Whether every member of every stripe can be read: the only field that every request reads.
+    /// Whether every member of every stripe can be read; kept, because every request reads it.
     optimal: bool,
     absent: MemberSet,
-    /// How often drives have failed so far.
+    /// Number of drive failures so far.
     drive_failures: u32,
     /// Drives that were replaced, and the stripes that are not rebuilt.
     to_rebuild: Vec<(DriveId, StripeSet)>,
@@ -58,13 +57,13 @@ impl Availability {
         self.optimal
     }
 
-    /// Drives that are missing. One that was replaced is not.
+    /// Missing drives. A replaced drive is not missing.
     #[inline]
     pub(crate) fn absent(&self) -> MemberSet {
         self.absent
     }
 
-    /// Drives that are missing or lack stripes.
+    /// Drives that are missing or not rebuilt.
     pub(crate) fn incomplete(&self) -> MemberSet {
         self.to_rebuild.iter().fold(self.absent, |all, (drive, _)| all | MemberSet::of(drive.0))
     }
@@ -84,7 +83,7 @@ impl Availability {
             self.absent.is_empty() && self.to_rebuild.is_empty() && self.to_resync.is_empty();
     }
 
-    /// A drive is given up. Returns whether it was there.
+    /// Marks a drive as failed. Returns whether it was there.
     pub(crate) fn drive_failed(&mut self, drive: DriveId) -> bool {
         if self.is_absent(drive) {
             return false;
@@ -96,7 +95,7 @@ impl Availability {
         true
     }
 
-    /// A drive is in the place of an absent one, and lacks these stripes. Returns how many.
+    /// Puts a drive in the place of an absent one, with `stripes` to rebuild. Returns their number.
     pub(crate) fn drive_replaced(
         &mut self,
         drive: DriveId,
@@ -111,9 +110,9 @@ impl Availability {
         stripes
     }
 
-    /// The parity of these stripes may not match their data, or copies may differ. If data of a
-    /// stripe is missing, its parity cannot be computed again and is assumed to match. Returns how
-    /// many stripes are left.
+    /// Marks stripes whose parity may not match their data, or whose copies may differ. A stripe
+    /// with missing data is left out: its parity cannot be computed again and is assumed to match.
+    /// Returns the number of stripes to resync.
     pub(crate) fn begin_resync(
         &mut self,
         layout: &Layout,
@@ -142,7 +141,7 @@ impl Availability {
         stripes
     }
 
-    /// Stripes that a drive has yet to get back; none if it holds all its data or is absent.
+    /// Number of stripes to rebuild on a drive; 0 if it holds all its data or is absent.
     pub(crate) fn stripes_to_rebuild(&self, drive: DriveId) -> u64 {
         let mut behind = self.to_rebuild.iter().filter(|(other, _)| *other == drive);
         behind.next().map_or(0, |(_, stripes)| stripes.len())
