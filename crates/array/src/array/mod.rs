@@ -225,7 +225,7 @@ impl<O: Observe> Array<O> {
         self.sending.rules.correspondence()
     }
 
-    /// Average duration of a collection as the policy took it; `None` if it took none into account.
+    /// Mean of the durations that the policy estimated for collections; `None` if it estimated none.
     #[must_use]
     pub fn expected_collection(&self) -> Option<Duration> {
         self.sending.rules.view().expected_collection()
@@ -684,8 +684,9 @@ impl<O: Observe> Array<O> {
     }
 
     /// Scrubs: has the parity of each stripe compared with its data ([`Action::Check`]). Pages that
-    /// cannot be read are repaired ([`Config::read_repair`]). Parity that does not fit is reported
-    /// ([`Happening::ParityMismatch`]), and with `rewrites` written again. [`Happening::JobEnded`] ends it.
+    /// cannot be read are repaired ([`Config::read_repair`]). Parity that does not match is
+    /// reported ([`Happening::ParityMismatch`]), and with `rewrites` written again.
+    /// [`Happening::JobEnded`] ends it.
     pub fn scrub(&mut self, now: Instant, rewrites: bool) {
         let job = if rewrites { JobKind::ScrubRepair } else { JobKind::Scrub };
         self.add_job(now, job, self.stripes.places.layout.stripes());

@@ -43,8 +43,8 @@ pub struct WindowConfig {
 pub struct WindowChange {
     /// Length of the busy window.
     pub busy_time_window: Duration,
-    /// Turns of a cycle, at least one for each drive (arrayWidth, IODA §4.4). Turns beyond the drives
-    /// belong to no drive. None if the number of turns stays.
+    /// Turns of a cycle, at least one for each drive (arrayWidth, IODA §4.4). Turns beyond the
+    /// drives belong to no drive. `None` if the number of turns stays.
     pub array_width: Option<u32>,
 }
 

@@ -66,7 +66,7 @@ pub(crate) enum Next {
     Write(MemberSet),
     /// Writes these members with the content of another, to stable storage.
     Copy {
-        /// The other.
+        /// The other member.
         from: u8,
         /// The members.
         members: MemberSet,

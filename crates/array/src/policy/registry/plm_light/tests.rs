@@ -14,8 +14,9 @@ fn policy(settings: PlmLightSettings) -> PlmLight {
     PlmLight::new(&PolicySetup { drives, parities, reconstruct_compute, settings: &settings })
 }
 
-/// Random requests of three hosts for some hundred windows, some of them large writes: which were
-/// admitted, and when windows ended. `talk` is called after each step.
+/// Plays random requests of three hosts for some hundred windows, some of them large writes.
+/// Returns for each request the end of its window, and whether it was admitted. `talk` is called
+/// after each step.
 fn play(policy: &mut PlmLight, seed: u64, mut talk: impl FnMut(&mut PlmLight)) -> Vec<(u64, bool)> {
     let mut rng = Rng::new(seed);
     let (mut now, mut told) = (Instant::ZERO, Vec::new());
