@@ -225,7 +225,7 @@ impl<O: Observe> Array<O> {
         self.sending.rules.correspondence()
     }
 
-    /// Mean of the durations that the policy estimated for collections; `None` if it estimated none.
+    /// Mean of the durations that the policy estimated for collections; `None` without an estimate.
     #[must_use]
     pub fn expected_collection(&self) -> Option<Duration> {
         self.sending.rules.view().expected_collection()
@@ -699,8 +699,9 @@ impl<O: Observe> Array<O> {
         self.sending.end_input();
     }
 
-    /// Prepares a switch of the policy: the write cache takes nothing in and drains, and jobs begin
-    /// no stripe. Requests are served. [`Array::set_policy`] or [`Array::stay_with_policy`] ends it.
+    /// Prepares a change of the policy: the write cache takes nothing in and drains, and jobs begin
+    /// no stripe. Requests are served. [`Array::set_policy`] or [`Array::stay_with_policy`] ends
+    /// it.
     pub fn prepare_to_switch(&mut self, now: Instant) {
         self.jobs.set_paused(true);
         if let Some(cache) = &mut self.sending.cache {

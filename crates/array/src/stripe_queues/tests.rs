@@ -138,7 +138,7 @@ impl Both {
         Stands::Reads { shares }
     }
 
-    /// One that is at work goes a step on.
+    /// Steps a random operation, unless it waits.
     fn work(&mut self, rng: &mut Rng) {
         let at = rng.below(self.model.len() as u64) as usize;
         let Modelled { op, stripe, has_data, stands, .. } = self.model[at].clone();

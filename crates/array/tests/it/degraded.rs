@@ -14,7 +14,7 @@ const WRITE: RequestKind = RequestKind::Write;
 
 const DEALLOCATE: RequestKind = RequestKind::Deallocate;
 
-/// RAID-5 on four drives: of stripe 0 the pages 0, 1, 2 are on drives 0, 1, 2 and parity on drive 3.
+/// RAID-5 on four drives: pages 0, 1, 2 of stripe 0 are on drives 0, 1, 2, and parity on drive 3.
 fn raid5(policy: &str) -> Script {
     let mut s = Script::new(Level::Raid5, 4, named(policy));
     s.log.clear();

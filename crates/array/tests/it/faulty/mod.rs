@@ -39,7 +39,7 @@ struct Out {
 /// Rates of faults, in percent of the commands.
 #[derive(Clone, Copy)]
 pub(crate) struct Faults {
-    /// Drives on which anything may, as bits.
+    /// Drives on which faults may occur, as bits.
     pub(crate) drives: u64,
     pub(crate) unreadable: u64,
     pub(crate) unwritable: u64,
