@@ -108,7 +108,7 @@ pub enum DataAction {
     Open {
         /// The operation.
         op: OpId,
-        /// The request it belongs to; `None` for a background job.
+        /// The request it belongs to; `None` for a background job or a read repair.
         request: Option<RequestId>,
         /// Rows of pages in each of its buffers.
         rows: u32,

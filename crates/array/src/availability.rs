@@ -1,10 +1,10 @@
 //! Absent drives and unreadable members: pure queries, and the few events that change the answers.
 //!
-//! A member of a stripe is *unreadable* if its drive is absent, if its drive was replaced and this
 //! A member of a stripe is *unreadable* in three cases: its drive is absent, its drive was replaced
 //! and this stripe is not rebuilt yet, or it is a parity that may not match its data since a crash.
 //! It is *unwritable* in the first two cases only: a parity that may not match is computed from all
 //! data with every write, and written.
+//!
 //! * An unreadable member is never read; it is reconstructed, as after a read that failed fast. The
 //!   policy is not asked about it. Only stripes without unreadable members are hedged or raced.
 //! * A read that ends with a media error is not sent again: the member is unreadable for that
@@ -153,12 +153,13 @@ impl Availability {
         stripes.first_from(next)
     }
 
-    /// The first stripe from `next` on whose parity is to be computed anew.
+    /// The first stripe from `next` on that is to be resynced.
     pub(crate) fn next_to_resync(&self, next: u64) -> Option<u64> {
         self.to_resync.first_from(next)
     }
 
-    /// These members of a stripe were written: all that could not be read and is not absent.
+    /// Notes that a repair has written members of a stripe: all unreadable ones whose drive is
+    /// present.
     pub(crate) fn restored(
         &mut self,
         layout: &Layout,
@@ -178,7 +179,7 @@ impl Availability {
         self.update_optimal();
     }
 
-    /// The copies of a stripe are equal.
+    /// Notes that the copies of a stripe are equal.
     pub(crate) fn settled(&mut self, stripe: u64) {
         self.to_resync.remove(stripe);
         self.update_optimal();
@@ -189,7 +190,7 @@ impl Availability {
         self.to_resync.contains(stripe)
     }
 
-    /// Members of `stripe` whose drive is absent or has not got this stripe back.
+    /// Members of `stripe` whose drive is absent, or not rebuilt at this stripe.
     pub(crate) fn unwritable(
         &self,
         layout: &Layout,
@@ -204,8 +205,8 @@ impl Availability {
         relocation.members_on(layout, stripe, drives)
     }
 
-    /// Members of `stripe` that cannot be read. Copies that may differ can be, once their rows are
-    /// settled.
+    /// Members of `stripe` that cannot be read. Copies that may differ can be read once their rows
+    /// are settled.
     pub(crate) fn unreadable(
         &self,
         layout: &Layout,
@@ -218,7 +219,7 @@ impl Availability {
         self.unwritable(layout, relocation, stripe) | self.unsynced(layout, stripe)
     }
 
-    /// Parities of `stripe` that may not fit its data. Copies are no parities.
+    /// Parities of `stripe` that may not match its data. Copies are no parities.
     pub(crate) fn unsynced(&self, layout: &Layout, stripe: u64) -> MemberSet {
         match self.to_resync.contains(stripe) && !layout.level().is_mirrored() {
             true => layout.parity_set(stripe),
@@ -226,7 +227,7 @@ impl Availability {
         }
     }
 
-    /// Whether more of `stripe` is unreadable than can be reconstructed.
+    /// Whether more members of `stripe` are unreadable than can be reconstructed.
     #[inline]
     pub(crate) fn is_beyond_repair(
         &self,
@@ -237,7 +238,7 @@ impl Availability {
         !self.optimal && self.unreadable(layout, relocation, stripe).len() > layout.parities()
     }
 
-    /// Panics if what is remembered does not follow from the rest.
+    /// Panics if a stored value does not follow from the others.
     pub(crate) fn check_invariants(&self) {
         let is_optimal =
             self.absent.is_empty() && self.to_rebuild.is_empty() && self.to_resync.is_empty();
@@ -248,42 +249,42 @@ impl Availability {
     }
 }
 
-/// What a drive holds of its data.
+/// State of the data of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DriveState {
-    /// All of it.
+    /// It holds all its data.
     Serving,
-    /// It was replaced, and is being filled or waits for that.
+    /// It was replaced, and its rebuild is in progress or waits.
     Rebuilding {
-        /// Stripes that it has yet to get back.
+        /// Stripes that are not rebuilt yet.
         stripes: u64,
     },
     /// It was replaced, and these stripes could not be rebuilt, because too many of their members
     /// are unreadable: their data is lost unless other drives come back.
     Incomplete {
-        /// How many.
+        /// Number of stripes.
         stripes: u64,
     },
     /// It has failed or is missing.
     Failed,
 }
 
-/// Why a drive cannot be replaced.
+/// Reason why a drive cannot be replaced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CannotReplace {
     /// There is no such drive.
     NoSuchDrive {
         /// The drive.
         drive: DriveId,
-        /// Drives of the array.
+        /// Number of drives of the array.
         width: u32,
     },
-    /// It serves, or is being rebuilt.
+    /// The drive serves, or is being rebuilt.
     Present {
         /// The drive.
         drive: DriveId,
     },
-    /// Commands that were sent to the one before it have not been answered.
+    /// Commands sent to the failed drive have not been answered.
     StillBusy {
         /// The drive.
         drive: DriveId,
@@ -322,7 +323,7 @@ mod tests {
     use core::iter::once;
     use units::Rng;
 
-    /// Stripe by stripe, what each drive lacks.
+    /// The stripes that each drive lacks, one by one.
     #[derive(Default)]
     struct Model {
         absent: BTreeSet<u8>,
@@ -394,7 +395,7 @@ mod tests {
                         let left = machine.begin_resync(&layout, &relocation, ranges.clone());
                         let ranges = ranges.into_iter().flatten().filter(|stripe| *stripe < all);
                         let mut doubtful: BTreeSet<u64> = ranges.collect();
-                        // Parity is all that tells of data that is missing.
+                        // Only parity still holds missing data, so it is not computed again.
                         if !level.is_mirrored() && !model.absent.is_empty() {
                             doubtful.retain(|&stripe| {
                                 let data = layout.member_set(stripe) - layout.parity_set(stripe);

@@ -31,7 +31,7 @@ pub struct Counters {
     pub resubmitted: u64,
     /// Chunks that writes relocated to another drive.
     pub relocated_chunks: u64,
-    /// Sub-I/Os not sent because their drive was in its busy window.
+    /// Sub-I/Os that the policy avoided, because it expected their drives to be busy or slow.
     pub avoided: u64,
     /// Requests that the policy held back.
     pub held_back: u64,

@@ -260,7 +260,7 @@ pub enum Event {
     },
     /// A page that a drive could not read was repaired, or could not be.
     PageRepaired(PageRepair),
-    /// A scrub found parities of a stripe that do not fit its data.
+    /// A scrub found parities of a stripe that do not match its data.
     ParityMismatch {
         /// The stripe.
         stripe: u64,
@@ -284,12 +284,12 @@ pub enum Event {
     },
     /// A background job was queued.
     JobStarted {
-        /// What it does.
+        /// Kind of the job.
         job: JobKind,
     },
     /// A background job has tried all its stripes.
     JobEnded {
-        /// What it did.
+        /// Kind of the job.
         job: JobKind,
         /// Stripes that it skipped.
         lost: u64,

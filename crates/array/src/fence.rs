@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-/// Most drives of an array.
+/// Maximum number of drives of an array.
 const MOST_DRIVES: usize = 64;
 /// Tukey's factor for values that are far out.
 const FENCE: u64 = 2;

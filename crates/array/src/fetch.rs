@@ -591,9 +591,9 @@ impl Fetch {
         };
     }
 
-    /// Takes the members that a write in flight has in memory, and marks the parities that it does
-    /// not write as `outdated`. Members known before are replaced: the rows of parity and data must
-    /// be of one moment.
+    /// Takes the members that a write in flight has in memory. The `outdated` parities, which it
+    /// does not write, become unreadable. Members known before are replaced: the rows of parity and
+    /// data must be of one moment.
     pub(crate) fn take_from_write(&mut self, in_memory: MemberSet, outdated: MemberSet) {
         self.known = (self.known | in_memory) - outdated;
         if self.detour.is_none() && outdated.is_empty() {

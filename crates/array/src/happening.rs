@@ -28,7 +28,7 @@ pub enum Happening {
     },
     /// A page that a drive could not read was repaired, or could not be.
     PageRepaired(PageRepair),
-    /// A scrub found parities of a stripe that do not fit its data.
+    /// A scrub found parities of a stripe that do not match its data.
     ParityMismatch {
         /// The stripe.
         stripe: u64,

@@ -88,7 +88,7 @@ impl Jobs {
         self.jobs.front().map(|job| job.progress)
     }
 
-    /// Whether a rebuild of the drive is under way or waits for its turn.
+    /// Whether a rebuild of the drive is in progress or waits for its turn.
     pub(crate) fn has_rebuild(&self, drive: DriveId) -> bool {
         self.jobs.iter().any(|job| job.progress.what == JobKind::Rebuild(drive))
     }

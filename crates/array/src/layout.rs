@@ -496,7 +496,7 @@ impl Layout {
         Lba(chunk * u64::from(self.chunk_pages) + u64::from(row))
     }
 
-    /// The stripe and the row in a block of `member`; `None` past the last stripe.
+    /// The stripe and the row that a block of `member` holds; `None` past the last stripe.
     #[must_use]
     pub fn row_of(&self, member: DriveId, block: Lba) -> Option<(u64, u32)> {
         let chunk_pages = u64::from(self.chunk_pages);

@@ -134,7 +134,7 @@ fn spread_percent(sorted: &[u64]) -> u64 {
 pub struct OperationClass {
     /// Number of operations; old ones count less.
     pub operations: u32,
-    /// Reads of a hedge.
+    /// Number of reads that a hedge takes.
     pub reads: u32,
 }
 

@@ -10,7 +10,8 @@ use units::{DriveId, EventLog, Instant, Observe};
 /// Place of one action in the order of all.
 #[derive(Clone, Copy, Debug)]
 enum Next {
-    /// [`Action::Submit`], stored apart: most actions are, and the largest is five times as large.
+    /// [`Action::Submit`], stored apart: most actions are such, and others are up to five times as
+    /// large.
     Submit { drive: DriveId, command: Command, op: OpId, member: u8 },
     /// The first action in `others`.
     Other,

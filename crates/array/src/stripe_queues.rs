@@ -489,7 +489,8 @@ impl StripeQueues {
         self.entry(op).first_row
     }
 
-    /// Removes an operation; its waiters may be ready now. Returns whether any operation is.
+    /// Removes an operation; its waiters may be ready now. Returns whether any operation of the
+    /// stripe is.
     pub(crate) fn leave(&mut self, op: OpId) -> bool {
         if let State::Reads(_) = self.entry(op).state {
             self.stop_reading(op, State::Away);

@@ -55,8 +55,8 @@ const GOOD_PROBES: u32 = 16;
 const LATE_PROBES: u32 = 12;
 /// Time needed to prove one there: a drive that collects is slow for tens of milliseconds.
 const PROOF_TIME: Duration = Duration::from_millis(250);
-/// On-time probes that a late one cancels there. A fitted drive with nothing else to read answers
-/// at most one in six late by the measure of its peers.
+/// On-time probes that a late one cancels there. A drive model fitted to a real drive, with nothing
+/// else to read, answers at most one in six late by the measure of its peers.
 const LATE_OUTWEIGHS: u32 = 3;
 /// Time for which a wrongly suspected drive is not suspected again, at first.
 const PEACE: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@
 //!   answered. Its other pages are on the drive, or are being written; a read beside a write may
 //!   return old or new data.
 //! * A drive has at most one write of a page in flight. Writes of the host take turns on a stripe
-//!   anyway; what remains is a drain against the write that follows it.
+//!   anyway; only a drain and the write that follows it could meet.
 
 use crate::cache_config::{WriteCacheConfig, WriteCacheCounters};
 use crate::cached_pages::CachedPages;

@@ -20,7 +20,7 @@ pub(super) struct Begun {
     pub(super) segment: Segment,
     pub(super) work: Work,
     pub(super) origin: Origin,
-    /// Whether an operation that has its turn lends it.
+    /// Whether it begins with a turn, which a waiting operation lends it.
     pub(super) has_turn: bool,
 }
 

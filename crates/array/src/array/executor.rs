@@ -459,8 +459,8 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// A read begins on a stripe whose chunks may be relocated: from now on no chunk is relocated
-    /// under it, and what a write is about to move it takes from there.
+    /// A read begins on a stripe whose chunks may be relocated. From now on no chunk is relocated
+    /// under it, and it takes members that a write is about to relocate from that write.
     pub(super) fn watch_for_moves(&mut self, now: Instant, op: OpId) {
         let target = &self.stripes.ops[op];
         let (stripe, rows) = (target.stripe, target.range());

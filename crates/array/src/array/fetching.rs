@@ -187,8 +187,7 @@ impl<O: Observe> Array<O> {
                 }
             };
             let pl = match attempt {
-                // Of more members than there are parities, some must be read, although to be
-                // avoided.
+                // With more members to avoid than there are parities, some must be read anyway.
                 Attempt::Avoid if avoided.len() < parities => {
                     avoided.insert(member);
                     if advice != Advice::Read {

@@ -147,7 +147,7 @@ impl<O: Observe> Array<O> {
         self.sending.tallies()
     }
 
-    /// Stalls of each drive as learnt by the policy, by drive; empty if it learns none.
+    /// Stalls of each drive as learnt by the policy, in order of drives; empty if it learns none.
     #[must_use]
     pub fn stalls(&self) -> Vec<Stalls> {
         self.sending.rules.view().stalls()
@@ -368,7 +368,7 @@ impl<O: Observe> Array<O> {
             size_bytes,
         });
         if kind == RequestKind::Deallocate {
-            // A policy cannot wish to delay it: it is no work for the drives.
+            // No policy delays it: it is no work for the drives.
             self.admit_deallocation(now, request);
         } else if self.sending.rules.admits(now, || Asked { host, kind, size_bytes }) {
             self.admit(now, now, request);
@@ -519,7 +519,8 @@ impl<O: Observe> Array<O> {
         self.take_answer(now, &record, completion, status);
     }
 
-    /// Notes a read or a write that its drive has answered. A drive that failed a write is failed.
+    /// Notes a read or write that its drive has answered. A drive that failed a write is declared
+    /// failed.
     #[inline]
     pub(super) fn answered(&mut self, now: Instant, record: &CommandRecord, status: Status) {
         self.sending.commands.answered_by_drive(record);

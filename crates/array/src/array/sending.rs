@@ -36,7 +36,7 @@ pub(super) struct Sending<O: Observe> {
 }
 
 impl<O: Observe> Sending<O> {
-    /// No command is in flight. `drives` is their number, and the bytes of a page.
+    /// Sending without commands in flight. `drives`: the number of drives, and the bytes of a page.
     pub(super) fn new(
         rules: Rules,
         permits: Permits,

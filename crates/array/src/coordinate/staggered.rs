@@ -361,7 +361,7 @@ mod tests {
             }
         }
 
-        /// The drive is a new one, which has been told nothing.
+        /// Replaces a drive; the new one has no permit yet.
         fn replace(&mut self, drive: u8) {
             self.rights[usize::from(drive)] = None;
             self.open_until[usize::from(drive)] = Instant::ZERO;

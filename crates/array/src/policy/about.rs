@@ -46,7 +46,7 @@ impl WindowUse {
 pub enum DriveChanges {
     /// Any drive will do.
     Nothing,
-    /// Any drive will do whose inside the host knows.
+    /// Any drive whose internals the host knows.
     KnownInside,
     /// Optional commands that drives on sale have.
     Usual(&'static str),

@@ -230,7 +230,7 @@ mod tests {
     use crate::request::RequestKind;
     use nvme::{Opcode, Status};
 
-    /// A policy that leaves a hook out has to give the default answer if it were asked.
+    /// A policy that leaves a hook out must give the default answer if it is asked nevertheless.
     #[test]
     fn what_is_not_asked_would_have_the_default_answer() {
         let settings = PolicySettings::default();

@@ -345,7 +345,7 @@ pub trait Policy: Send {
     /// Reports that another drive, of which nothing is known, is in the place of `drive`.
     fn drive_replaced(&mut self, _drive: DriveId) {}
 
-    /// Stalls of each drive as learnt, by drive; empty if the policy learns none.
+    /// Stalls of each drive as learnt, in order of drives; empty if the policy learns none.
     fn stalls(&self) -> Vec<Stalls> {
         Vec::new()
     }

@@ -89,8 +89,8 @@ pub struct AttentiveSettings {
     /// reads for parity; more of them wait at the host. A quarter of the writes that Linux's Kyber
     /// allows.
     pub most_in_flight: u32,
-    /// Whether drives tell reads what they would wait for, which no drive on sale does: the limit
-    /// of any prediction.
+    /// Whether drives tell reads what they would wait for, which no drive on sale does. Shows the
+    /// limit of any prediction.
     pub oracle: bool,
 }
 
@@ -211,8 +211,8 @@ pub struct DriveProfile {
     pub block_pages: u64,
     /// Number of pages that are worked on at the same time.
     pub dies: u32,
-    /// Whether a buffer that survives a loss of power acknowledges its writes. It holds the rated
-    /// writes between two of its windows.
+    /// Whether a buffer that survives a loss of power acknowledges writes, and holds the rated
+    /// writes between two windows of the drive.
     pub buffers_a_cycle: bool,
     /// Duration of a collection.
     pub collection: Duration,

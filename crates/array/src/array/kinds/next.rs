@@ -11,7 +11,7 @@ use units::Instant;
 /// Input of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Input {
-    /// It has its turn: nothing else that changes the stripe is ahead of it. A read has begun.
+    /// It has its turn: nothing else that changes the stripe is ahead of it. A read has it at once.
     Turn,
     /// All wanted members are known.
     Known,

@@ -2,8 +2,8 @@
 //! `fast_read`).
 //!
 //! As [`super::proactive`], with a number of spare reads that can be set; with one parity and one
-//! spare read it is the same. Needs nothing from the drives. Costs the spare reads. A read of one
-//! chunk also costs the reads of as many other members as make the whole stripe.
+//! spare read it is the same. Needs nothing from the drives. A read of one chunk costs as many
+//! reads as there are data chunks, plus the spare ones.
 
 use crate::policy::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;

@@ -58,9 +58,9 @@ impl Quiet {
             drain: TurnDrain::new(setup),
             promised_reads: (settings.finds_late_drives && times.alone > Duration::ZERO)
                 .then_some(times),
-            // A queued page delays one read in `dies`, by half a read on average. `dies / 2` pages
-            // delay a read by a quarter. An operation that a drive interrupts for a read takes as
-            // long.
+            // A queued page delays one read in `dies`, by half a read on average. So `dies / 2`
+            // pages delay a read by a quarter of a read. An operation interrupted for a read takes
+            // as long.
             most_queued: u64::from(profile.dies / 2),
         }
     }

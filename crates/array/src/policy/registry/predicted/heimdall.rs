@@ -33,7 +33,7 @@ pub(in super::super) const HEIMDALL: PolicyKind = PolicyKind::new(&About {
 
 const PAST: usize = 3;
 pub(super) const INPUTS: usize = 2 + 3 * PAST;
-/// Room for the inputs.
+/// Length of a row with room for the inputs.
 const ROW: usize = 16;
 const HIDDEN: usize = 128;
 const SECOND: usize = 16;

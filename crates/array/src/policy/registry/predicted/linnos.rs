@@ -35,7 +35,7 @@ const PAST: usize = 4;
 const QUEUE_DIGITS: usize = 3;
 const LATENCY_DIGITS: usize = 4;
 pub(super) const INPUTS: usize = (PAST + 1) * QUEUE_DIGITS + PAST * LATENCY_DIGITS;
-/// Room for the inputs.
+/// Length of a row with room for the inputs.
 const ROW: usize = 32;
 const HIDDEN: usize = 256;
 const BYTES: usize =

@@ -1,10 +1,11 @@
 //! Small networks in integers: weights of 16 bits, sums of 32.
 //!
 //! A model is a file beside the policy, written by `scripts/train-predictors`. All numbers are
-//! little-endian. It begins with `IODANN1` and the first letter of the policy. Heimdall's has the
-//! least value and the range of each input, 32 bits each. Each layer follows: the number of bits by
-//! which its sums are shifted right (32 bits), the weights (16 bits, all of the first unit first),
-//! and the biases (32 bits). The script scales each layer so that no sum leaves 32 bits.
+//! little-endian. A model begins with `IODANN1` and the first letter of the policy. In a model of
+//! Heimdall, the least value and the range of each input come next, 32 bits each. Each layer
+//! follows: the number of bits by which its sums are shifted right (32 bits), the weights (16 bits,
+//! all of the first unit first), and the biases (32 bits). The script scales each layer so that no
+//! sum leaves 32 bits.
 
 use alloc::vec::Vec;
 
