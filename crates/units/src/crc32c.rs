@@ -4,7 +4,7 @@
 /// Bytes per step: one table for each.
 const STEP_BYTES: usize = 16;
 
-/// `TABLES[n][byte]`: what `byte` contributes when `n` more bytes follow it in the same step.
+/// `TABLES[n][byte]`: contribution of `byte` when `n` more bytes follow it in the same step.
 static TABLES: [[u32; 256]; STEP_BYTES] = tables();
 
 const fn tables() -> [[u32; 256]; STEP_BYTES] {

@@ -41,7 +41,7 @@ impl Modelled {
     }
 }
 
-/// The queues, and their rules, which search all operations in order of arrival.
+/// The queues, and a model of their rules that searches all operations in order of arrival.
 struct Both {
     queues: StripeQueues,
     model: Vec<Modelled>,

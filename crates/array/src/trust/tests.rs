@@ -108,7 +108,7 @@ fn a_drive_ten_times_slower_is_found_within_a_hundred_reads_and_no_other() {
             true
         });
         let found = found.unwrap_or(u64::MAX);
-        // What is out when it becomes slow was answered as late.
+        // On average a hundred reads of each drive.
         assert!(found <= 400, "seed {seed}: after {found} reads {gap} apart");
         assert_eq!(trust.distrusted(), MemberSet::of(slow.0), "seed {seed}: for good");
     }

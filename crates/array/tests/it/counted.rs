@@ -145,7 +145,7 @@ fn an_outcome_says_that_collections_were_met() {
     assert_eq!(s.array.counters().busy_sub_ios, [1, 1, 0, 0, 0]);
 }
 
-/// The latency of a reconstructed read is the time of the other reads.
+/// For a reconstructed read, the time of the other reads counts as time of reconstruction.
 #[test]
 fn the_first_answers_of_a_race_that_reconstruct_count_as_that() {
     let mut s = Script::new(Level::Raid5, 4, named("first-k"));

@@ -312,7 +312,7 @@ fn stripes_that_cannot_be_restored_are_counted_and_the_others_are() {
     s.ok(0);
     assert_eq!(told(&mut s), "r1 r2 r1 r2 W0 not-restored");
     assert!(!s.array.is_optimal());
-    // Stripe 0 is still rebuilt when it is read, stripe 1 is not.
+    // Stripe 0 is still reconstructed when it is read, stripe 1 is not.
     s.request(READ, 0, 1);
     assert_eq!(told(&mut s), "r1 r2");
 }

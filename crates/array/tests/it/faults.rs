@@ -340,7 +340,7 @@ fn parity_that_a_crash_has_left_wrong_is_never_used_and_made_right() {
         // A read that cannot be served must not return data computed from wrong parity.
         host.may_fail = true;
         // On a mirror another copy replaces one that cannot be read. It is older or newer, but
-        // never garbage, as here.
+        // never garbage as in this test.
         let unreadable = if level.is_mirrored() { 0 } else { 3 };
         host.faults = Faults { drives: u64::MAX, unreadable, unwritable: 0, busy: 30 };
         run(&mut host, 200, 0);

@@ -233,7 +233,7 @@ fn a_scrub_passes_over_copies_that_are_in_doubt() {
     s.array.resync(s.now, core::iter::once(0..1));
     s.collect();
     for _ in 0..2 {
-        // The chunk, and each of its rows.
+        // First the chunk is read, then each of its rows.
         while let Some(&(drive, ..)) = s.out.first() {
             lost(&mut s, drive.0);
         }

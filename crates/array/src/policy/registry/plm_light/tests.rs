@@ -64,7 +64,7 @@ fn a_remote_coordinator_counts_out_as_one_of_its_own() {
         let settings = PlmLightSettings { coordinator, ..PlmLightSettings::default() };
         let mut plmlc = Plmlc::new(settings.allocation);
         let mut remote = policy(settings);
-        // Each message goes through its bytes.
+        // Each message is encoded and decoded.
         let told = play(&mut remote, seed, |policy| {
             while let Some(traffic) = policy.poll_traffic() {
                 let log = TrafficLog {
@@ -103,7 +103,7 @@ fn without_a_coordinator_there_is_no_limit() {
                 ended += 1;
             }
         }
-        // Into the next deterministic window.
+        // Passes into the next deterministic window.
         while policy.releases(now) {
             now = policy.next_deadline();
             policy.handle_deadline(now);
