@@ -1,4 +1,4 @@
-//! What the array asks its driver to do.
+//! Actions that the array asks its driver to carry out.
 
 use crate::happening::Happening;
 use crate::request::{RequestId, RequestKind};
@@ -7,7 +7,7 @@ use nvme::{Blocked, CollectionRight, Command, CommandId, Delays};
 use units::{DriveId, Instant, Lba};
 
 /// A stripe operation: the part of a request that lies in the same rows of one stripe. The number
-/// is used again after [`DataAction::Close`].
+/// is reused after [`DataAction::Close`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct OpId(pub u32);
 
@@ -20,12 +20,13 @@ pub enum Action {
         drive: DriveId,
         /// The command.
         command: Command,
-        /// The stripe operation it belongs to: its buffers are read into or written from.
+        /// The stripe operation whose buffers the command reads into or writes from.
         op: OpId,
-        /// The member of the stripe whose buffer that is.
+        /// The stripe member that owns the buffer.
         member: u8,
     },
-    /// Send this write to this drive, with what the write cache holds of its pages at this moment.
+    /// Send this write to this drive, with the contents of its pages in the write cache at this
+    /// moment.
     SubmitCached {
         /// The drive.
         drive: DriveId,
@@ -36,7 +37,7 @@ pub enum Action {
     Permit {
         /// The drive.
         drive: DriveId,
-        /// When, on the drive's clock.
+        /// The permit, with times on the drive's clock.
         right: CollectionRight,
     },
     /// Ask this drive how much room it has left; the answer goes to
@@ -45,47 +46,46 @@ pub enum Action {
         /// The drive.
         drive: DriveId,
     },
-    /// Move or combine data. Never given unless data actions are on.
+    /// Move or combine data. Only given with data actions on.
     Data(DataAction),
-    /// Compare `target` with `Σ terms`, and answer with [`crate::Array::handle_checked`]. Nothing
-    /// is changed. Never given unless data actions are on.
+    /// Compare `target` with `Σ terms`, without changing it, and answer with
+    /// [`crate::Array::handle_checked`]. Only given with data actions on.
     Check {
         /// The operation.
         op: OpId,
-        /// What is compared: a parity as it was read.
+        /// The parity as it was read.
         target: Slot,
-        /// The terms of the sum that it should be.
+        /// Terms of the sum that the parity should equal.
         terms: Vec<Term>,
     },
-    /// Compare two members of the operation as they were read, and answer with
-    /// [`crate::Array::handle_checked`] for `member`. Nothing is changed. Never given unless data
-    /// actions are on.
+    /// Compare two members of the operation as they were read, without changing them, and answer
+    /// with [`crate::Array::handle_checked`] for `member`. Only given with data actions on.
     Compare {
         /// The operation.
         op: OpId,
-        /// A copy.
+        /// The copy to compare.
         member: u8,
-        /// The copy that is right.
+        /// The copy taken as correct.
         with: u8,
     },
     /// A request is done.
     Complete(Outcome),
     /// Something has happened.
     Happened(Happening),
-    /// All stripes of a drive before this one hold their data. Comes now and then while it is
-    /// rebuilt.
+    /// A rebuild has restored all stripes of the drive before `stripe`. Given now and then during a
+    /// rebuild.
     RebuiltBefore {
         /// The drive.
         drive: DriveId,
-        /// The first stripe that may not.
+        /// First stripe that may still have to be rebuilt.
         stripe: u64,
     },
 }
 
-/// Where a page of a stripe operation is held in memory.
+/// Memory buffer of one member of a stripe operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
-    /// What was read from (or reconstructed for) the drive, or what will be written to it.
+    /// `true` for data to be written, `false` for data that was read or reconstructed.
     pub new: bool,
     /// The member of the stripe.
     pub member: u8,
@@ -96,25 +96,25 @@ pub struct Slot {
 pub struct Term {
     /// The factor; 1 is plain XOR.
     pub coefficient: u8,
-    /// What is multiplied.
+    /// The slot that is multiplied.
     pub slot: Slot,
 }
 
-/// What to do with data, row by row. A stripe operation has a buffer of `rows` pages for each
-/// member, twice: old (read) and new (to be written).
+/// An operation on data, row by row. A stripe operation has two buffers of `rows` pages for each
+/// member: old (read) and new (to be written).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DataAction {
     /// A stripe operation begins.
     Open {
         /// The operation.
         op: OpId,
-        /// The request it belongs to; none if it belongs to a background job.
+        /// The request it belongs to; `None` for a background job or a read repair.
         request: Option<RequestId>,
         /// Rows of pages in each of its buffers.
         rows: u32,
     },
-    /// What the read command has brought becomes the old rows of the member. Data of a read without
-    /// this action is dropped.
+    /// Store the data of a read as the old rows of the member. Data of a read without this action
+    /// is dropped.
     Keep {
         /// The operation.
         op: OpId,
@@ -127,22 +127,22 @@ pub enum DataAction {
     Combine {
         /// The operation.
         op: OpId,
-        /// What is computed.
+        /// The slot that gets the sum.
         target: Slot,
         /// The terms of the sum.
         terms: Vec<Term>,
     },
-    /// New data of a member: the host's data over what was read, where the host wrote part of a
-    /// page.
+    /// Fill the new rows of a member with the host's data. Where the host wrote part of a page, the
+    /// rest comes from the old rows.
     Merge {
         /// The operation.
         op: OpId,
         /// The member.
         member: u8,
-        /// Page of the array that row 0 is.
+        /// Array page of row 0.
         first_page: u64,
     },
-    /// The rows that another operation is about to write, as if they had been read.
+    /// Copy the rows that another operation is about to write, as if they had been read.
     Share {
         /// The writing operation.
         from: OpId,
@@ -150,21 +150,21 @@ pub enum DataAction {
         to: OpId,
         /// The member.
         member: u8,
-        /// Row of the writing operation that is row 0 of the reading one.
+        /// Row of the writing operation that corresponds to row 0 of the reading one.
         first_row: u32,
     },
-    /// What was read or reconstructed goes to the host.
+    /// Deliver the old rows of a member, read or reconstructed, to the host.
     Deliver {
         /// The operation.
         op: OpId,
         /// The member.
         member: u8,
-        /// Page of the array that row 0 is.
+        /// Array page of row 0.
         first_page: u64,
     },
-    /// This write waits at the host for its drive. [`Action::Submit`] sends it later, unless the
-    /// drive fails. All writes of an operation are submitted or prepared together: records of a
-    /// change have all of it, even if one drive gets its part later.
+    /// Announce a write that waits at the host for its drive. [`Action::Submit`] sends it later,
+    /// unless the drive fails. All writes of an operation are submitted or prepared together, so
+    /// that the records of a change cover all of it, even parts that a drive gets later.
     Prepare {
         /// The operation.
         op: OpId,
@@ -175,7 +175,7 @@ pub enum DataAction {
         /// The command.
         command: Command,
     },
-    /// What the operation writes from now on is on stable storage when its writes are answered.
+    /// Answer later writes of the operation only when they are on stable storage.
     Force {
         /// The operation.
         op: OpId,
@@ -189,11 +189,11 @@ pub enum DataAction {
         member: u8,
         /// The drive that holds its chunk.
         drive: DriveId,
-        /// Where row 0 lies on the drive.
+        /// Logical block of row 0 on the drive.
         lba: Lba,
     },
-    /// Some rows of a read come from the write cache, as it is now: what the drive brings for them
-    /// is older. If it is all of them, the command is not sent to the drive.
+    /// Take some rows of a read from the write cache as it is now; the drive's data for them is
+    /// older. A read with all rows cached is not sent to the drive.
     ReadCache {
         /// The command.
         command: CommandId,
@@ -201,12 +201,12 @@ pub enum DataAction {
         drive: DriveId,
         /// First logical block of the command.
         lba: Lba,
-        /// Its logical blocks.
+        /// Number of logical blocks of the command.
         blocks: u32,
-        /// Those that are cached, counted from the first.
+        /// Cached blocks, as offsets from `lba`.
         rows: Vec<u32>,
     },
-    /// Pages leave the write cache: its version is on the drive, or is older than the one there.
+    /// Remove pages from the write cache: the drive holds the same version or a newer one.
     Uncache {
         /// The drive.
         drive: DriveId,
@@ -220,39 +220,38 @@ pub enum DataAction {
     },
 }
 
-/// Whether a request got what it asked for.
+/// Result of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
-    /// All of it.
+    /// All of the request was done.
     Done,
-    /// Not all of it: more members of a stripe are missing than can be reconstructed. Of a read
-    /// nothing may be used. Of a write each page may hold what it held, or what was written; where
-    /// only drives that were missing before stood in the way, it holds what it held.
+    /// Part of the request was not done: more members of a stripe are missing than can be
+    /// reconstructed. No data of a failed read may be used. After a failed write each page holds
+    /// its old or its new data; its old data if all missing drives were missing before.
     Failed,
 }
 
-/// How a request ended.
+/// Result of a request, with its times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// The request.
     pub request: RequestId,
     /// The host that asked.
     pub host: u8,
-    /// What it asked for.
+    /// Read, write or deallocation.
     pub kind: RequestKind,
-    /// Whether it got it.
+    /// Success or failure.
     pub ended: Ended,
-    /// When it came.
+    /// Arrival time.
     pub arrived: Instant,
-    /// When it was begun: later than it came if the policy held it back.
+    /// Time when it began: later than `arrived` if the policy held it back.
     pub admitted: Instant,
-    /// When it was done.
+    /// Completion time.
     pub completed: Instant,
-    /// Where the time of a read went; the parts sum to `completed − arrived`. Zero for
-    /// all others.
+    /// Latency of a read by cause; the parts sum to `completed − arrived`. Zero for other requests.
     pub delays: Delays,
     /// Stripe operations of the request that used reconstructed pages.
     pub reconstructions: u32,
-    /// What collections did to a read, the worst of its parts.
+    /// Worst effect of collections on any part of a read.
     pub blocked: Blocked,
 }

@@ -1,10 +1,9 @@
-//! Which drives are absent and which members unreadable: pure queries, and the few events that
-//! change the answers.
+//! Absent drives and unreadable members: pure queries, and the few events that change the answers.
 //!
-//! Of a stripe a member may be *unreadable*: its drive is absent, or was replaced and this stripe
-//! is not rebuilt yet, or it is a parity that may not match its data since a crash. It is
-//! *unwritable* in the first two cases only: a parity that may not match is computed from all data
-//! with every write, and written.
+//! A member of a stripe is *unreadable* in three cases: its drive is absent, its drive was replaced
+//! and this stripe is not rebuilt yet, or it is a parity that may not match its data since a crash.
+//! It is *unwritable* in the first two cases only: a parity that may not match is computed from all
+//! data with every write, and written.
 //!
 //! * An unreadable member is never read; it is reconstructed, as after a read that failed fast. The
 //!   policy is not asked about it. Only stripes without unreadable members are hedged or raced.
@@ -30,10 +29,10 @@ use units::DriveId;
 /// The absent drives, and the stripes that are to be rebuilt or resynced.
 #[derive(Clone, Debug)]
 pub(crate) struct Availability {
-    /// Whether every member of every stripe can be read: the only field that every request reads.
+    /// Whether every member of every stripe can be read; kept, because every request reads it.
     optimal: bool,
     absent: MemberSet,
-    /// How often drives have failed so far.
+    /// Number of drive failures so far.
     drive_failures: u32,
     /// Drives that were replaced, and the stripes that are not rebuilt.
     to_rebuild: Vec<(DriveId, StripeSet)>,
@@ -58,13 +57,13 @@ impl Availability {
         self.optimal
     }
 
-    /// Drives that are missing. One that was replaced is not.
+    /// Missing drives. A replaced drive is not missing.
     #[inline]
     pub(crate) fn absent(&self) -> MemberSet {
         self.absent
     }
 
-    /// Drives that are missing or lack stripes.
+    /// Drives that are missing or not rebuilt.
     pub(crate) fn incomplete(&self) -> MemberSet {
         self.to_rebuild.iter().fold(self.absent, |all, (drive, _)| all | MemberSet::of(drive.0))
     }
@@ -84,7 +83,7 @@ impl Availability {
             self.absent.is_empty() && self.to_rebuild.is_empty() && self.to_resync.is_empty();
     }
 
-    /// A drive is given up. Returns whether it was there.
+    /// Marks a drive as failed. Returns whether it was there.
     pub(crate) fn drive_failed(&mut self, drive: DriveId) -> bool {
         if self.is_absent(drive) {
             return false;
@@ -96,7 +95,7 @@ impl Availability {
         true
     }
 
-    /// A drive is in the place of an absent one, and lacks these stripes. Returns how many.
+    /// Puts a drive in the place of an absent one, with `stripes` to rebuild. Returns their number.
     pub(crate) fn drive_replaced(
         &mut self,
         drive: DriveId,
@@ -111,9 +110,9 @@ impl Availability {
         stripes
     }
 
-    /// The parity of these stripes may not match their data, or copies may differ. If data of a
-    /// stripe is missing, its parity cannot be computed again and is assumed to match. Returns how
-    /// many stripes are left.
+    /// Marks stripes whose parity may not match their data, or whose copies may differ. A stripe
+    /// with missing data is left out: its parity cannot be computed again and is assumed to match.
+    /// Returns the number of stripes to resync.
     pub(crate) fn begin_resync(
         &mut self,
         layout: &Layout,
@@ -142,7 +141,7 @@ impl Availability {
         stripes
     }
 
-    /// Stripes that a drive has yet to get back; none if it holds all its data or is absent.
+    /// Number of stripes to rebuild on a drive; 0 if it holds all its data or is absent.
     pub(crate) fn stripes_to_rebuild(&self, drive: DriveId) -> u64 {
         let mut behind = self.to_rebuild.iter().filter(|(other, _)| *other == drive);
         behind.next().map_or(0, |(_, stripes)| stripes.len())
@@ -154,12 +153,13 @@ impl Availability {
         stripes.first_from(next)
     }
 
-    /// The first stripe from `next` on whose parity is to be computed anew.
+    /// The first stripe from `next` on that is to be resynced.
     pub(crate) fn next_to_resync(&self, next: u64) -> Option<u64> {
         self.to_resync.first_from(next)
     }
 
-    /// These members of a stripe were written: all that could not be read and is not absent.
+    /// Notes that a repair has written members of a stripe: all unreadable ones whose drive is
+    /// present.
     pub(crate) fn restored(
         &mut self,
         layout: &Layout,
@@ -179,7 +179,7 @@ impl Availability {
         self.update_optimal();
     }
 
-    /// The copies of a stripe are equal.
+    /// Notes that the copies of a stripe are equal.
     pub(crate) fn settled(&mut self, stripe: u64) {
         self.to_resync.remove(stripe);
         self.update_optimal();
@@ -190,7 +190,7 @@ impl Availability {
         self.to_resync.contains(stripe)
     }
 
-    /// Members of `stripe` whose drive is absent or has not got this stripe back.
+    /// Members of `stripe` whose drive is absent, or not rebuilt at this stripe.
     pub(crate) fn unwritable(
         &self,
         layout: &Layout,
@@ -205,8 +205,8 @@ impl Availability {
         relocation.members_on(layout, stripe, drives)
     }
 
-    /// Members of `stripe` that cannot be read. Copies that may differ can be, once their rows are
-    /// settled.
+    /// Members of `stripe` that cannot be read. Copies that may differ can be read once their rows
+    /// are settled.
     pub(crate) fn unreadable(
         &self,
         layout: &Layout,
@@ -219,7 +219,7 @@ impl Availability {
         self.unwritable(layout, relocation, stripe) | self.unsynced(layout, stripe)
     }
 
-    /// Parities of `stripe` that may not fit its data. Copies are no parities.
+    /// Parities of `stripe` that may not match its data. Copies are no parities.
     pub(crate) fn unsynced(&self, layout: &Layout, stripe: u64) -> MemberSet {
         match self.to_resync.contains(stripe) && !layout.level().is_mirrored() {
             true => layout.parity_set(stripe),
@@ -227,7 +227,7 @@ impl Availability {
         }
     }
 
-    /// Whether more of `stripe` is unreadable than can be reconstructed.
+    /// Whether more members of `stripe` are unreadable than can be reconstructed.
     #[inline]
     pub(crate) fn is_beyond_repair(
         &self,
@@ -238,7 +238,7 @@ impl Availability {
         !self.optimal && self.unreadable(layout, relocation, stripe).len() > layout.parities()
     }
 
-    /// Panics if what is remembered does not follow from the rest.
+    /// Panics if a stored value does not follow from the others.
     pub(crate) fn check_invariants(&self) {
         let is_optimal =
             self.absent.is_empty() && self.to_rebuild.is_empty() && self.to_resync.is_empty();
@@ -249,42 +249,42 @@ impl Availability {
     }
 }
 
-/// What a drive holds of its data.
+/// State of the data of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DriveState {
-    /// All of it.
+    /// It holds all its data.
     Serving,
-    /// It was replaced, and is being filled or waits for that.
+    /// It was replaced, and its rebuild is in progress or waits.
     Rebuilding {
-        /// Stripes that it has yet to get back.
+        /// Stripes that are not rebuilt yet.
         stripes: u64,
     },
     /// It was replaced, and these stripes could not be rebuilt, because too many of their members
     /// are unreadable: their data is lost unless other drives come back.
     Incomplete {
-        /// How many.
+        /// Number of stripes.
         stripes: u64,
     },
     /// It has failed or is missing.
     Failed,
 }
 
-/// Why a drive cannot be replaced.
+/// Reason why a drive cannot be replaced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CannotReplace {
     /// There is no such drive.
     NoSuchDrive {
         /// The drive.
         drive: DriveId,
-        /// Drives of the array.
+        /// Number of drives of the array.
         width: u32,
     },
-    /// It serves, or is being rebuilt.
+    /// The drive serves, or is being rebuilt.
     Present {
         /// The drive.
         drive: DriveId,
     },
-    /// Commands that were sent to the one before it have not been answered.
+    /// Commands sent to the failed drive have not been answered.
     StillBusy {
         /// The drive.
         drive: DriveId,
@@ -323,7 +323,7 @@ mod tests {
     use core::iter::once;
     use units::Rng;
 
-    /// Stripe by stripe, what each drive lacks.
+    /// The stripes that each drive lacks, one by one.
     #[derive(Default)]
     struct Model {
         absent: BTreeSet<u8>,
@@ -395,7 +395,7 @@ mod tests {
                         let left = machine.begin_resync(&layout, &relocation, ranges.clone());
                         let ranges = ranges.into_iter().flatten().filter(|stripe| *stripe < all);
                         let mut doubtful: BTreeSet<u64> = ranges.collect();
-                        // Parity is all that tells of data that is missing.
+                        // Only parity still holds missing data, so it is not computed again.
                         if !level.is_mirrored() && !model.absent.is_empty() {
                             doubtful.retain(|&stripe| {
                                 let data = layout.member_set(stripe) - layout.parity_set(stripe);

@@ -1,16 +1,17 @@
-//! Writes and reads for parity that wait at the host, and not in a drive.
+//! Writes and reads for parity that wait at the host instead of in a drive.
 //!
 //! A drive works on a limited number of commands at once. Writes that wait for room in its buffer
-//! keep their places, and reads of the host wait behind them. So a drive gets a limited number of
-//! blocks at a time. The others wait here, in the order of their coming, and reads of the host pass
-//! them. Linux limits writes for the same reason (writeback throttling, Kyber).
+//! occupy that number, and reads of the host wait behind them. So a drive gets a limited number of
+//! blocks at a time. The others wait here, in order of arrival, and reads of the host pass them.
+//! Linux limits writes for the same reason (writeback throttling, Kyber).
 //!
-//! That holds for drives with a write buffer, which lose little: from the buffer they keep all
-//! their dies busy. A drive without one is as busy as what it was sent, and is sent all at once. A
-//! write that takes less time than flash needs for a program has shown a buffer.
+//! The limit applies to drives with a write buffer, which lose little: the buffer keeps all their
+//! dies busy. A drive without a buffer works only on the commands that it has, so it is sent all at
+//! once. A write that takes less time than a flash program reveals a buffer.
 //!
-//! A drive does not wait for another: writes of one stripe operation go out when each has its turn.
-//! The data plane knows all of them before ([`DataAction::Prepare`](crate::DataAction::Prepare)).
+//! Drives do not wait for each other: each write of a stripe operation is sent when its drive has
+//! room. The data plane knows all of them before
+//! ([`DataAction::Prepare`](crate::DataAction::Prepare)).
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -18,15 +19,15 @@ use alloc::vec::Vec;
 use nvme::{CommandId, Opcode};
 use units::{DriveId, Duration};
 
-/// Less than any flash takes for a program: Z-NAND, the fastest kind, needs 100 µs (Cheong et al.,
+/// Less time than any flash program takes: Z-NAND, the fastest kind, needs 100 µs (Cheong et al.,
 /// ISSCC 2018).
 const PROGRAM: Duration = Duration::from_micros(50);
 
-/// Multiple of the limit that a drive gets at most: one that does not keep up has to work at its best,
-/// and gets as much as waits for it.
+/// Maximum multiple of the limit. A drive that does not keep up gets as many blocks as wait for it,
+/// up to this multiple, to reach its full throughput.
 const MOST_TIMES: u32 = 12;
 
-/// What waits in a line of its own.
+/// Kinds of commands that wait in separate lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Write,
@@ -38,19 +39,19 @@ pub(crate) enum Kind {
 struct Line {
     waiting: VecDeque<(CommandId, u32)>,
     waiting_blocks: u32,
-    /// Blocks that the drive has.
+    /// Blocks in flight at the drive.
     out_blocks: u32,
 }
 
 impl Line {
-    /// All that waits, in the order of its coming; nothing waits any more.
+    /// Removes all waiting commands, in order of arrival.
     fn clear(&mut self) -> VecDeque<(CommandId, u32)> {
         self.waiting_blocks = 0;
         core::mem::take(&mut self.waiting)
     }
 }
 
-/// What waits for one drive.
+/// Commands that wait for one drive.
 #[derive(Clone, Debug, Default)]
 struct Backlog {
     lines: [Line; 2],
@@ -68,13 +69,13 @@ impl Backlog {
     }
 }
 
-/// What waits at the host for each drive.
+/// Commands that wait at the host, by drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Backlogs {
-    /// Blocks of a kind that a drive with a buffer has at most.
+    /// Limit of blocks of one kind in flight at a drive with a buffer.
     most_blocks: u32,
     drives: Vec<Backlog>,
-    /// Kinds of the commands that are out, by their ids.
+    /// Kinds of the commands in flight, by command id.
     kinds: Vec<Option<Kind>>,
     waited: u64,
 }
@@ -90,7 +91,7 @@ impl Backlogs {
         self.waited
     }
 
-    /// Blocks of writes that wait, for all drives together; 0 where nothing waits at the host.
+    /// Blocks of waiting writes, for all drives together; 0 without a backlog.
     pub(crate) fn writes_waiting_blocks(backlogs: Option<&Self>) -> u64 {
         let drives = backlogs.into_iter().flat_map(|backlogs| &backlogs.drives);
         drives.map(|drive| u64::from(drive.lines[Kind::Write as usize].waiting_blocks)).sum()
@@ -126,7 +127,8 @@ impl Backlogs {
         self.kinds[index] = Some(kind);
     }
 
-    /// The drive has answered a command. Returns its kind, if it is of one that may have to wait.
+    /// Notes that the drive has answered a command. Returns its kind; `None` if it is not limited
+    /// here.
     pub(crate) fn answered(
         &mut self,
         drive: DriveId,
@@ -142,7 +144,7 @@ impl Backlogs {
         Some(kind)
     }
 
-    /// The next command of a kind for which the drive has room; it goes out now.
+    /// Removes the next command of a kind for which the drive has room, to be sent now.
     pub(crate) fn next(&mut self, drive: DriveId, kind: Kind) -> Option<CommandId> {
         let backlog = &mut self.drives[drive.index()];
         let &(id, blocks) = backlog.lines[kind as usize].waiting.front()?;
@@ -156,7 +158,7 @@ impl Backlogs {
         Some(id)
     }
 
-    /// All writes that wait, drive by drive in the order of their coming; they go out now.
+    /// Removes all waiting writes, drive by drive in order of arrival, to be sent now.
     pub(crate) fn let_writes_go(&mut self) -> Vec<CommandId> {
         let mut going = Vec::new();
         for drive in (0..).map(DriveId).take(self.drives.len()) {
@@ -168,15 +170,15 @@ impl Backlogs {
         going
     }
 
-    /// All that waits for a drive, which is gone: first writes, then reads, in the order of their
-    /// coming. What is known of it is forgotten.
+    /// Removes all commands that wait for a failed drive: first writes, then reads, in order of
+    /// arrival. Forgets what is known of the drive.
     pub(crate) fn abandon(&mut self, drive: DriveId) -> Vec<CommandId> {
         let backlog = &mut self.drives[drive.index()];
         backlog.has_buffer = false;
         backlog.lines.iter_mut().flat_map(Line::clear).map(|(id, _)| id).collect()
     }
 
-    /// Panics if something waits for a drive that has nothing to do.
+    /// Panics if commands wait for a drive that has none in flight.
     pub(crate) fn check_invariants(&self) {
         for line in self.drives.iter().flat_map(|backlog| &backlog.lines) {
             assert!(line.waiting.is_empty() || line.out_blocks > 0, "{line:?}");

@@ -1,45 +1,45 @@
-//! What a write cache is made of, and what it counts.
+//! Settings and counters of a write cache.
 
 use units::Duration;
 
 /// A fast memory of the host, such as NVRAM or an Optane drive, in front of the drives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WriteCacheConfig {
-    /// Bytes that it holds; at least a page.
+    /// Capacity in bytes; at least a page.
     pub capacity_bytes: u64,
-    /// From a read to its answer, of any size.
+    /// Time from a read of any size to its answer.
     pub read_latency: Duration,
-    /// From a write to its answer, of any size.
+    /// Time from a write of any size to its answer.
     pub write_latency: Duration,
-    /// Largest request whose writes are cached; all of a larger one, its parity included, goes
-    /// straight to the drives, however small the piece of each (PLM-light §III-C.2: 64 KiB).
+    /// Largest request whose writes are cached. Writes of a larger one, parity included, go
+    /// straight to the drives, however small each drive's part (PLM-light §III-C.2: 64 KiB).
     pub largest_write_bytes: u64,
-    /// Most drain commands that a drive has at once; at least 1.
+    /// Maximum number of drain commands in flight at one drive; at least 1.
     pub drain_depth: u32,
 }
 
-/// What a write cache has done.
+/// Counters of a write cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WriteCacheCounters {
-    /// Pages written into it, those that replaced an older version included.
+    /// Pages written into the cache, including those that replaced an older version.
     pub cached_pages: u64,
-    /// Pages among them that replaced a version which had not been drained.
+    /// Pages that replaced a version which had not been drained; included in `cached_pages`.
     pub replaced_pages: u64,
-    /// Most bytes that it held at once.
+    /// Most bytes held at once.
     pub peak_bytes: u64,
-    /// Writes that waited for room in it.
+    /// Writes that waited for room in the cache.
     pub waits: u64,
-    /// Pages written from it to drives.
+    /// Pages written from the cache to drives.
     pub drained_pages: u64,
-    /// Pages of reads that it answered.
+    /// Pages that reads took from the cache.
     pub read_pages: u64,
-    /// Pages of requests that were too large for it and went straight to their drive.
+    /// Pages of requests too large for the cache, which went straight to their drives.
     pub bypassed_pages: u64,
 }
 
 impl WriteCacheCounters {
-    /// Adds what another cache has done; of the peaks the higher one is kept.
+    /// Adds the counters of another cache; keeps the higher peak.
     pub fn add(&mut self, other: &Self) {
         self.cached_pages += other.cached_pages;
         self.replaced_pages += other.replaced_pages;

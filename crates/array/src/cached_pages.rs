@@ -1,41 +1,41 @@
-//! The pages in a write cache: which are held for which drive, and in which order they leave.
+//! The pages in a write cache: the ones held for each drive, and the order in which they leave.
 
 use crate::cache_config::{WriteCacheConfig, WriteCacheCounters};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use units::{DriveId, Lba};
 
-/// Most pages of one drain command. A drive takes the pages of a command one by one, so this bounds
-/// what one command holds up, and nothing else.
+/// Maximum number of pages of one drain command. A drive takes the pages of a command one by one,
+/// so this bounds only what one command holds up.
 const MOST_BLOCKS: u32 = 16;
 
-/// Pages that may wait for a drive before its rebuild waits for them: enough to keep the drive at
-/// work.
+/// Maximum number of pages that wait for a drive before its rebuild pauses: enough to keep the
+/// drive busy.
 const REBUILD_PAGES: usize = 1024;
 
-/// A page that is held.
+/// A page in the cache.
 #[derive(Clone, Copy, Debug)]
 struct Page {
-    /// Grows with every write.
+    /// Version, which grows with every write.
     version: u64,
-    /// The version that is on its way to the drive; 0 for none.
+    /// The version that is being drained to the drive; 0 for none.
     draining: u64,
-    /// A large write that went past the cache replaces it when it is done.
+    /// Whether a large write that bypasses the cache replaces it on completion.
     superseded: bool,
 }
 
-/// What is held for one drive.
+/// Pages held for one drive.
 #[derive(Clone, Debug, Default)]
 struct Held {
     pages: BTreeMap<u64, Page>,
-    /// Pages in the order in which they leave. Each page that waits is in it at least once; what is
-    /// in it and does not wait any more is passed over.
+    /// Pages in the order in which they leave. Each page that waits is in it at least once; entries
+    /// that do not wait any more are skipped.
     order: VecDeque<u64>,
-    /// Drain commands that are out.
+    /// Drain commands in flight.
     draining: u32,
 }
 
-/// All pages that are held.
+/// All pages in the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedPages {
     config: WriteCacheConfig,
@@ -49,7 +49,7 @@ pub(crate) struct CachedPages {
 }
 
 impl CachedPages {
-    /// No pages, in front of `width` drives.
+    /// An empty cache in front of `width` drives.
     pub(crate) fn new(config: WriteCacheConfig, width: u32, page_bytes: u64) -> Self {
         Self {
             config,
@@ -67,30 +67,30 @@ impl CachedPages {
         &self.counters
     }
 
-    /// Whether no page is held, and none on its way to a drive.
+    /// Whether no page is held, and no drain is in flight.
     pub(crate) fn is_idle(&self) -> bool {
         self.held_pages == 0 && self.drives.iter().all(|held| held.draining == 0)
     }
 
-    /// A read found all its pages.
+    /// Counts the pages of a read that found all of them.
     pub(crate) fn note_read(&mut self, pages: u32) {
         self.counters.read_pages += u64::from(pages);
     }
 
-    /// A write waits for room.
+    /// Counts a write that waits for room.
     pub(crate) fn note_wait(&mut self) {
         self.counters.waits += 1;
     }
 
-    /// Panics if the pages are not as many as are counted.
+    /// Panics if the number of pages held is not the one counted.
     pub(crate) fn check_invariants(&self) {
         let held: usize = self.drives.iter().map(|held| held.pages.len()).sum();
         assert_eq!(held as u64, self.held_pages);
     }
 
-    /// Whether a command of so many pages is cached, rather than sent to its drive. The request
-    /// that it serves writes `requested_bytes`, to this drive and others; none for a command that
-    /// serves none, which counts by itself.
+    /// Whether a command of `blocks` pages is cached, rather than sent to its drive. The request
+    /// that it serves writes `requested_bytes`, to this drive and others; `None` for a command
+    /// without a request, which counts by its own size.
     pub(crate) fn takes(&self, blocks: u32, requested_bytes: Option<u64>) -> bool {
         let pages = u64::from(blocks);
         let size_bytes = requested_bytes.unwrap_or(pages * self.page_bytes);
@@ -99,24 +99,24 @@ impl CachedPages {
             && size_bytes <= self.config.largest_write_bytes
     }
 
-    /// Pages that are held for all drives.
+    /// Number of pages held for all drives.
     pub(crate) fn held_pages(&self) -> u64 {
         self.held_pages
     }
 
-    /// Whether something waits to be drained to `drive`.
+    /// Whether another drain to `drive` may begin.
     pub(crate) fn may_drain(&self, drive: DriveId) -> bool {
         let held = &self.drives[drive.index()];
         !held.order.is_empty() && held.draining < self.config.drain_depth
     }
 
-    /// Whether a rebuild fills the cache faster than the drive takes it.
+    /// Whether a rebuild fills the cache faster than the drive is drained.
     pub(crate) fn is_behind(&self, drive: DriveId) -> bool {
         let held = &self.drives[drive.index()];
         held.draining > 0 && held.pages.len() >= REBUILD_PAGES
     }
 
-    /// Which of the pages from `lba` on are held, counted from the first.
+    /// Cached pages among `blocks` from `lba` on, as offsets from `lba`.
     pub(crate) fn rows(&self, drive: DriveId, lba: Lba, blocks: u32) -> Vec<u32> {
         let pages = &self.drives[drive.index()].pages;
         pages
@@ -125,14 +125,14 @@ impl CachedPages {
             .collect()
     }
 
-    /// Whether there is room for a write of these pages. Those that replace others need none.
+    /// Whether there is room for a write of these pages. Pages that replace held ones need none.
     pub(crate) fn has_room(&self, drive: DriveId, lba: Lba, blocks: u32) -> bool {
         let pages = &self.drives[drive.index()].pages;
         let replaced = pages.range(lba.0..lba.0 + u64::from(blocks)).count() as u64;
         self.held_pages + u64::from(blocks) - replaced <= self.capacity_pages
     }
 
-    /// Takes a write for which there is room.
+    /// Stores a write for which there is room.
     pub(crate) fn put(&mut self, drive: DriveId, lba: Lba, blocks: u32) {
         debug_assert!(self.has_room(drive, lba, blocks), "a write is put where there is room");
         self.versions += 1;
@@ -154,8 +154,8 @@ impl CachedPages {
         self.counters.peak_bytes = self.counters.peak_bytes.max(held_bytes);
     }
 
-    /// The pages that are drained to `drive` next: the oldest, and those behind it on the drive
-    /// that wait as well. Their drain begins.
+    /// Begins a drain to `drive`. Returns its pages: the oldest that waits, and those after it on
+    /// the drive that wait as well.
     pub(crate) fn begin_drain(&mut self, drive: DriveId) -> Option<(Lba, u32)> {
         let held = &mut self.drives[drive.index()];
         if held.draining >= self.config.drain_depth {
@@ -183,7 +183,7 @@ impl CachedPages {
         None
     }
 
-    /// A drain is done: what was not written again meanwhile leaves. Returns the pages that left.
+    /// Ends a drain: removes pages that were not written again meanwhile, and returns them.
     pub(crate) fn end_drain(&mut self, drive: DriveId, lba: Lba, blocks: u32) -> Vec<Lba> {
         let held = &mut self.drives[drive.index()];
         held.draining -= 1;
@@ -202,8 +202,7 @@ impl CachedPages {
         left
     }
 
-    /// The drive has failed: nothing is held for it any more. Drains that are out still end.
-    /// Returns the pages that left.
+    /// Removes all pages of a drive that has failed, and returns them. Drains in flight still end.
     pub(crate) fn abandon(&mut self, drive: DriveId) -> Vec<Lba> {
         let held = &mut self.drives[drive.index()];
         held.order.clear();
@@ -212,17 +211,17 @@ impl CachedPages {
         left
     }
 
-    /// Lets all that is cached out, and nothing in, until told otherwise.
+    /// Closes or opens the cache. A closed cache takes nothing in, and drains what it holds.
     pub(crate) fn set_closed(&mut self, closed: bool) {
         self.closed = closed;
     }
 
-    /// Whether it takes nothing in.
+    /// Whether the cache takes nothing in.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// A write of these pages goes past the cache: what is held of them is not drained any more.
+    /// Marks pages that a write past the cache is to replace; they are not drained any more.
     pub(crate) fn supersede(&mut self, drive: DriveId, lba: Lba, blocks: u32) {
         let pages = &mut self.drives[drive.index()].pages;
         for (_, page) in pages.range_mut(lba.0..lba.0 + u64::from(blocks)) {
@@ -231,15 +230,14 @@ impl CachedPages {
         self.counters.bypassed_pages += u64::from(blocks);
     }
 
-    /// Whether some of these pages are on their way to the drive. Two writes of one page at once
-    /// could end in either order.
+    /// Whether some of these pages are being drained. Two writes of one page at once could end in
+    /// either order.
     pub(crate) fn is_draining(&self, drive: DriveId, lba: Lba, blocks: u32) -> bool {
         let pages = &self.drives[drive.index()].pages;
         pages.range(lba.0..lba.0 + u64::from(blocks)).any(|(_, page)| page.draining != 0)
     }
 
-    /// The write that went past the cache is done: older versions leave. Returns the pages that
-    /// left.
+    /// Ends a write past the cache: removes older versions of its pages, and returns these pages.
     pub(crate) fn end_supersede(&mut self, drive: DriveId, lba: Lba, blocks: u32) -> Vec<Lba> {
         let pages = &mut self.drives[drive.index()].pages;
         let range = lba.0..lba.0 + u64::from(blocks);
@@ -302,14 +300,14 @@ mod tests {
         let cache = cache(8);
         assert!(cache.takes(4, None) && !cache.takes(5, None));
         assert!(cache.takes(1, Some(4 * 4096)) && !cache.takes(1, Some(4 * 4096 + 1)));
-        // Four pages at any byte touch five.
+        // Four pages from any byte on touch five.
         assert!(
             cache.takes(5, Some(4 * 4096)) && !cache.takes(9, Some(4 * 4096)),
             "it has room for eight"
         );
     }
 
-    /// Against a model that knows of every page its newest value and what is on the drive.
+    /// Compares with a model that knows the newest value of every page, and the value on the drive.
     #[test]
     fn agrees_with_a_map_of_values() {
         let (mut replaced_in_all, mut full_in_all) = (0, 0);
@@ -395,7 +393,7 @@ mod tests {
         assert!(replaced_in_all > 500 && full_in_all > 500, "{replaced_in_all} {full_in_all}");
     }
 
-    /// Two caches in one: each drive has its pages, and the bounds are what the configuration says.
+    /// Two drives: each has its pages, and the limits are those of the configuration.
     #[test]
     fn drains_and_room_are_bounded_and_what_has_left_is_not_counted() {
         let config = WriteCacheConfig { drain_depth: 2, ..cache(1).config };
@@ -410,7 +408,7 @@ mod tests {
         cache.put(DRIVE, Lba(40), 1);
         cache.put(other, Lba(0), 4);
         assert!(!cache.is_idle() && cache.may_drain(DRIVE) && cache.may_drain(other));
-        // Pages that follow each other leave together, so many at most.
+        // Adjacent pages are drained together, up to a maximum.
         assert_eq!(cache.begin_drain(DRIVE), Some((Lba(0), MOST_BLOCKS)));
         assert_eq!(cache.begin_drain(DRIVE), Some((Lba(16), 4)));
         assert!(!cache.may_drain(DRIVE), "as many are out as may be");

@@ -1,4 +1,4 @@
-//! The commands that are out: what each was sent for, and what is queued at every drive.
+//! Commands that are not completed: the purpose of each, and the queue of every drive.
 
 use crate::action::OpId;
 use crate::drive_queues::Queues;
@@ -6,17 +6,17 @@ use crate::policy::Sent;
 use nvme::{Command, CommandId, Opcode, PlFlag};
 use units::{DriveId, Instant, Lba, Slab};
 
-/// What a command is for.
+/// Purpose of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
-    /// A member of a stripe operation. Of a read, the round of its fetch, and whether it serves
-    /// only to reconstruct others.
+    /// A member of a stripe operation. For a read: `round` of its fetch, and whether it serves only
+    /// to reconstruct other members.
     Member { op: OpId, member: u8, round: u8, for_others: bool },
-    /// Pages that leave the write cache.
+    /// A drain of pages from the write cache.
     Drain,
 }
 
-/// A command that is out.
+/// A command that is not completed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommandRecord {
     pub(crate) purpose: Purpose,
@@ -25,36 +25,35 @@ pub(crate) struct CommandRecord {
     pub(crate) lba: Lba,
     pub(crate) blocks: u32,
     pub(crate) sent: Instant,
-    /// Of a read, as its drive got it: only if somebody judges drives.
+    /// Flag of a read and reads ahead of it, as sent to its drive; only set if drives are judged.
     pub(crate) flag: ReadFlag,
 }
 
-/// Blocks out at a drive up to which what is in front of a read can be counted.
+/// Maximum number of blocks in flight at a drive for which the reads ahead are counted.
 const CALM_BLOCKS: u32 = 32;
 
-/// How a read has gone out to its drive.
+/// Flag and queue of a read when it was sent to its drive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadFlag {
     pub(crate) pl: PlFlag,
-    /// Blocks that were to be read from the drive before it; `u8::MAX` if they are too many to be
-    /// counted.
+    /// Blocks to be read from the drive ahead of it; `u8::MAX` if the queue is too deep to count.
     pub(crate) ahead: u8,
 }
 
 impl ReadFlag {
-    /// Of what has not gone out yet.
+    /// Value before the command is sent.
     pub(crate) const NONE: Self = Self { pl: PlFlag::Off, ahead: 0 };
 }
 
 impl CommandRecord {
-    /// What a policy sees of it.
+    /// The command as a policy sees it.
     #[inline]
     pub(crate) fn as_sent(&self) -> Sent {
         let Self { drive, opcode, lba, blocks, .. } = *self;
         Sent { drive, opcode, lba, blocks }
     }
 
-    /// What its drive is sent.
+    /// The command as its drive gets it.
     #[inline]
     pub(crate) fn command(&self, id: CommandId, pl: PlFlag) -> Command {
         let Self { opcode, lba, blocks, .. } = *self;
@@ -62,7 +61,7 @@ impl CommandRecord {
     }
 }
 
-/// All commands that are out.
+/// All commands that are not completed.
 #[derive(Clone, Debug)]
 pub(crate) struct Commands {
     records: Slab<CommandRecord>,
@@ -84,31 +83,31 @@ impl Commands {
         self.records.get(id.0)
     }
 
-    /// A command is answered.
+    /// Removes a completed command.
     #[inline]
     pub(crate) fn take(&mut self, id: CommandId) -> CommandRecord {
         self.records.release(id.0);
         *self.records.get(id.0)
     }
 
-    /// A command that had to wait goes out now.
+    /// Notes the time when a command that had to wait is sent.
     pub(crate) fn sent_at(&mut self, id: CommandId, now: Instant) -> CommandRecord {
         let record = self.records.get_mut(id.0);
         record.sent = now;
         *record
     }
 
-    /// Remembers how a command that waits at the host is to go out.
+    /// Remembers the flag of a command that waits at the host.
     pub(crate) fn keep_flag(&mut self, id: CommandId, pl: PlFlag) {
         self.records.get_mut(id.0).flag = ReadFlag { pl, ahead: 0 };
     }
 
-    /// Remembers how a read is about to go out.
+    /// Remembers the flag and the queue of a read that is about to be sent.
     pub(crate) fn note_flag(&mut self, id: CommandId, pl: PlFlag) -> ReadFlag {
         let record = self.records.get_mut(id.0);
         let queue = self.queues.of(record.drive);
         let ahead = match queue.read_blocks {
-            // Reads that wait for each other meet all that a saturated drive does meanwhile.
+            // In a saturated drive a queued read also waits for all that the drive does meanwhile.
             1.. if queue.blocks() > CALM_BLOCKS => u8::MAX,
             reads => u8::try_from(reads).unwrap_or(u8::MAX),
         };
@@ -116,7 +115,7 @@ impl Commands {
         record.flag
     }
 
-    /// A command goes out to its drive. Deallocations are no work, and queue for nothing.
+    /// Counts a command sent to its drive. Deallocations do no work and are not counted.
     #[inline]
     pub(crate) fn sent_to_drive(&mut self, record: &CommandRecord) {
         if record.opcode != Opcode::Deallocate {
@@ -124,7 +123,7 @@ impl Commands {
         }
     }
 
-    /// Its drive has answered.
+    /// Removes an answered command from its drive's queue.
     #[inline]
     pub(crate) fn answered_by_drive(&mut self, record: &CommandRecord) {
         if record.opcode != Opcode::Deallocate {
@@ -132,13 +131,13 @@ impl Commands {
         }
     }
 
-    /// What is queued at every drive.
+    /// Blocks queued at every drive.
     #[inline]
     pub(crate) fn queues(&self) -> &Queues {
         &self.queues
     }
 
-    /// Panics if more is queued at the drives than is out.
+    /// Panics if a drive has queued blocks although no command is in flight.
     pub(crate) fn check_invariants(&self) {
         if self.records.is_empty() {
             assert!(self.queues.all().iter().all(|queue| queue.blocks() == 0));

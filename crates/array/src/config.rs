@@ -1,4 +1,4 @@
-//! What an array is made of.
+//! Configuration of an array.
 
 use crate::coordinate::Coordination;
 use crate::layout::Layout;
@@ -6,19 +6,17 @@ use crate::policy::{PolicyKind, PolicySettings};
 use core::ops::Range;
 use units::Duration;
 
-/// Stripes that a background job works on at a time, unless another number is chosen: enough to
-/// keep the drives of a small array at work, few enough that requests of the host wait for no more
-/// than one chunk each.
+/// Default number of stripes that a background job works on at once. It keeps the drives of a small
+/// array busy, and lets a host request wait for at most one chunk.
 pub const JOB_DEPTH: u32 = 16;
 
-/// Pages of each drive that a rebuild has in progress, where nothing else is chosen; see
-/// [`job_depth`].
+/// Default number of pages of each drive that a rebuild has in progress; see [`job_depth`].
 const REBUILD_PAGES: u32 = 32;
 
-/// Stripes to work on at a time on drives whose buffer or host takes in writes: 32 pages of each
-/// drive, and at least two stripes. A stripe is done in about three reads, so a drive of today is
-/// written at more than half the rate of its dies, and a read of the host finds two pages at a die
-/// of sixteen (`docs/quiet.md` has the curve).
+/// Number of stripes that a job works on at once, on drives whose buffer or host takes in writes:
+/// 32 pages of each drive, and at least two stripes. A stripe takes about three reads, so a current
+/// drive is written at more than half the rate of its dies. With sixteen dies, a host read finds
+/// two pages at its die (`docs/quiet.md` has the curve).
 #[must_use]
 pub const fn job_depth(chunk_pages: u32) -> u32 {
     match REBUILD_PAGES / chunk_pages {
@@ -27,7 +25,7 @@ pub const fn job_depth(chunk_pages: u32) -> u32 {
     }
 }
 
-/// What an array is made of.
+/// Configuration of an array.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Level, width, chunk and size.
@@ -36,31 +34,31 @@ pub struct Config {
     pub page_bytes: u32,
     /// The policy.
     pub policy: PolicyKind,
-    /// What is set about policies.
+    /// Settings of policies.
     pub policy_settings: PolicySettings,
-    /// When each drive may collect; without effect under policies that have no windows.
+    /// Times when each drive may collect; ignored by policies without windows.
     pub coordination: Coordination,
-    /// Time to compute a reconstructed page. The articles give less than 10 µs (IODA §4.2.1) and
-    /// less than 3 µs (TTFLASH §4.2).
+    /// Time to compute a reconstructed page. The papers give less than 10 µs (IODA §4.2.1) and less
+    /// than 3 µs (TTFLASH §4.2).
     pub reconstruct_compute: Duration,
-    /// Say what to do with the data.
+    /// Whether the array emits data actions.
     pub data_actions: bool,
-    /// Blocks at the end of every drive that the layout leaves free for chunks to move to, under
-    /// policies that move any; only for chunks of one page.
+    /// Spare blocks at the end of every drive, outside the layout, for policies that relocate
+    /// chunks; only for chunks of one page.
     pub spare: Range<u64>,
     /// Drives that are missing at the start, as bits.
     pub absent: u64,
     /// Stripes that a background job works on at a time; at least 1. See [`JOB_DEPTH`].
     pub job_depth: u32,
-    /// Write pages again that a drive could not read. Without it they are reconstructed at each
-    /// read.
+    /// Whether pages that a drive could not read are repaired by writing them again. Otherwise they
+    /// are reconstructed at each read.
     pub read_repair: bool,
 }
 
 impl Config {
-    /// A whole array under `policy` with the usual values. Drives collect whenever they like,
-    /// computing takes no time and no block is spare. Background jobs have [`JOB_DEPTH`]. Pages
-    /// that a drive could not read are written again. There are no data actions.
+    /// An optimal array under `policy` with default values: drives collect at any time, computing
+    /// takes no time, no block is spare, background jobs have [`JOB_DEPTH`], read repair is on, and
+    /// data actions are off.
     #[must_use]
     pub fn new(layout: Layout, page_bytes: u32, policy: PolicyKind) -> Self {
         Self {

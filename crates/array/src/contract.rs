@@ -1,47 +1,46 @@
-//! What an array promises its reads while drives take turns, and what reads of drives are held
-//! against.
+//! The contract of an array whose drives take turns, and the reference for the latency of reads.
 
 use units::Duration;
 
-/// What reads can count on as far as windows go.
+/// Guarantee that busy windows give to reads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Contract {
-    /// Nothing: drives take no turns.
+    /// No guarantee: drives take no turns.
     None,
-    /// The whole contract: so many drives are busy at once at most, and every stripe can do without
-    /// them.
+    /// The whole contract: at most `busy_drives` drives are busy at once, and every stripe can do
+    /// without them.
     Whole {
-        /// How many.
+        /// Maximum number of busy drives.
         busy_drives: u32,
     },
-    /// The same with fewer drives, because others have failed or are being rebuilt.
+    /// The contract with fewer busy drives, because others have failed or are being rebuilt.
     Reduced {
-        /// How many.
+        /// Maximum number of busy drives.
         busy_drives: u32,
     },
-    /// Nothing for stripes that miss a member: so many drives are busy at once at most, and a read
-    /// that needs one of them waits for it.
+    /// No contract for stripes that miss a member: at most `busy_drives` drives are busy at once,
+    /// but a read that needs one of them waits for it.
     Suspended {
-        /// How many.
+        /// Maximum number of busy drives.
         busy_drives: u32,
     },
 }
 
-/// What reads can take at most, if nothing that changes flash is in their way.
+/// Maximum times of reads, with no program, erase or collection in the way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadTimes {
-    /// From sending the read of a page to an idle drive to the answer.
+    /// Time from submitting a read of one page to an idle drive to its completion.
     pub alone: Duration,
-    /// What each page more in front of it, or of its own, adds at most.
+    /// Maximum time that each further page adds, ahead of the read or part of it.
     pub each: Duration,
 }
 
-/// What reads are held against, to find drives that are slow.
+/// Reference for the latency of reads, to find slow drives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Measure {
-    /// What drives promise reads that carry the flag.
+    /// Times that drives guarantee to reads that carry the flag.
     Promise(ReadTimes),
-    /// Reads of the other drives: nothing is promised.
+    /// Latencies of the other drives, because drives guarantee nothing.
     Peers,
 }

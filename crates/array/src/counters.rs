@@ -1,4 +1,4 @@
-//! What an array has done.
+//! Counters of an array.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 pub struct Counters {
     /// Reads of (part of) a stripe that the host asked for.
     pub stripe_reads: u64,
-    /// How many of their sub-I/Os met a collection, including those of a reconstruction: index 0 to
-    /// the array's width.
+    /// Stripe reads by the number of their sub-I/Os that met a collection, including sub-I/Os of a
+    /// reconstruction: index 0 to the array's width.
     pub busy_sub_ios: Vec<u64>,
     /// Pages that the host read.
     pub host_read_pages: u64,
@@ -27,19 +27,19 @@ pub struct Counters {
     pub fail_fasts: u64,
     /// Stripe operations that used reconstructed pages.
     pub reconstructions: u64,
-    /// Failed sub-I/Os sent again to wait.
+    /// Sub-I/Os that failed fast and were sent again to wait.
     pub resubmitted: u64,
-    /// Chunks that writes took to another drive.
+    /// Chunks that writes relocated to another drive.
     pub relocated_chunks: u64,
-    /// Sub-I/Os not sent because their drive was in its busy window.
+    /// Sub-I/Os that the policy avoided, because it expected their drives to be busy or slow.
     pub avoided: u64,
     /// Requests that the policy held back.
     pub held_back: u64,
-    /// Stripe operations that read more because answers were late.
+    /// Stripe operations that sent additional reads because answers were late.
     pub hedges: u64,
-    /// Those of them that were known by rebuilding before the late answer came.
+    /// Hedged stripe operations that were reconstructed before the late answer came.
     pub hedges_won: u64,
-    /// Late stripe operations that the policy did not let read more.
+    /// Late stripe operations that the policy did not let hedge.
     pub hedges_denied: u64,
     /// Reconstructions that took pages from a write in flight.
     pub shared_with_write: u64,
@@ -51,13 +51,13 @@ pub struct Counters {
     pub read_modify_writes: u64,
     /// Stripe writes that read the data they did not touch.
     pub reconstruct_writes: u64,
-    /// Reads of a drive that it could not do, or had not done when it was given up.
+    /// Reads that a drive failed, or had not answered when it was declared failed.
     pub unrecovered_reads: u64,
-    /// Writes that a drive could not do, for which it was given up.
+    /// Writes that a drive failed, after which it was declared failed.
     pub unrecovered_writes: u64,
     /// Requests that failed.
     pub failed_requests: u64,
-    /// Stripes of which a reconstruction or a resync wrote members.
+    /// Stripes of which a rebuild or a resync wrote members.
     pub repaired_stripes: u64,
 }
 
@@ -92,9 +92,9 @@ impl Counters {
         }
     }
 
-    /// Adds what was counted elsewhere, on an array of the same width.
+    /// Adds the counters of an array of the same width.
     pub fn add(&mut self, other: &Self) {
-        // Taken apart, so that no field is forgotten.
+        // Destructured, so that no field is forgotten.
         let Self {
             busy_sub_ios,
             stripe_reads,

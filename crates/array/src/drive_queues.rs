@@ -1,17 +1,17 @@
-//! Commands that are out, drive by drive.
+//! Commands in flight, by drive.
 
 use alloc::vec;
 use alloc::vec::Vec;
 use nvme::Opcode;
 use units::DriveId;
 
-/// Blocks that drives were asked to read and write and have not answered yet.
+/// Blocks that each drive was asked to read or write and has not answered yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Queues {
     drives: Vec<Queue>,
 }
 
-/// What is out at one drive.
+/// Blocks in flight at one drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Queue {
@@ -21,12 +21,12 @@ pub struct Queue {
     pub write_blocks: u32,
     /// Commands sent since the start.
     pub commands: u64,
-    /// Blocks that were out when they were sent, added up over the commands.
+    /// Sum over all commands of the blocks in flight when the command was sent.
     pub blocks_ahead: u64,
 }
 
 impl Queue {
-    /// All blocks that are out.
+    /// All blocks in flight.
     #[must_use]
     pub const fn blocks(&self) -> u32 {
         self.read_blocks + self.write_blocks
@@ -43,19 +43,19 @@ impl Queue {
 }
 
 impl Queues {
-    /// Empty queues of so many drives.
+    /// Empty queues of `drives` drives.
     #[must_use]
     pub fn new(drives: u32) -> Self {
         Self { drives: vec![Queue::default(); drives as usize] }
     }
 
-    /// What is out at `drive`.
+    /// The queue of `drive`.
     #[must_use]
     pub fn of(&self, drive: DriveId) -> Queue {
         self.drives[drive.index()]
     }
 
-    /// What is out at each drive, in order.
+    /// The queues of all drives, in order.
     #[must_use]
     pub fn all(&self) -> &[Queue] {
         &self.drives

@@ -1,7 +1,7 @@
 //! The events of an array: one closed list, emitted by the router only.
 //!
-//! Events explain, actions order: nothing may depend on an event. An array without an observer
-//! ([`units::Unobserved`]) makes none of them.
+//! Events only explain; no behaviour may depend on them. An array without an observer
+//! ([`units::Unobserved`]) emits none.
 
 use crate::action::{Ended, OpId};
 use crate::happening::{JobKind, PageRepair};
@@ -10,18 +10,18 @@ use crate::request::{RequestId, RequestKind};
 use nvme::{CollectionRight, CommandId, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Lba};
 
-/// Whom a stripe operation works for.
+/// Origin of a stripe operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// A request of a host.
     Request(RequestId),
-    /// A job of the array, by its number since the start.
+    /// A background job, by its number since the start.
     Job(u32),
-    /// Pages that a drive could not read.
+    /// The repair of pages that a drive could not read.
     ReadRepair,
 }
 
-/// What a stripe operation does.
+/// Kind of a stripe operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OperationKind {
     /// Part of a read.
@@ -30,16 +30,15 @@ pub enum OperationKind {
     Write,
     /// Part of a deallocation.
     Deallocate,
-    /// A stripe of a rebuild or a resync: writes members that were lost, or parity that may be
-    /// wrong.
+    /// A stripe of a rebuild or a resync: writes lost members, or parity that may not match.
     Repair,
     /// A stripe of a scrub: compares parity with data.
     Check,
-    /// A row of a stripe: writes members again that could not be read.
+    /// A row of a stripe: rewrites members that could not be read.
     Rewrite,
 }
 
-/// Why a command was sent.
+/// Reason for a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
     /// A read of pages that the host wants.
@@ -48,26 +47,26 @@ pub enum Why {
     Parity,
     /// A read from which other members are reconstructed.
     Reconstruct,
-    /// A read beyond what is wanted, to see whether it is faster.
+    /// A read beyond what is wanted, which may be faster.
     Hedge,
     /// Data or parity of a write or of a deallocation.
     Commit,
     /// A command of a background job, or of a repair after a media error.
     Job,
-    /// A block that a chunk has left.
+    /// Deallocation of a block that a relocated chunk has left.
     Relocate,
-    /// Pages that leave the write cache.
+    /// A drain of pages from the write cache.
     Drain,
 }
 
 /// One step of an array. Members are those of the operation's stripe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A request came.
+    /// A request arrived.
     RequestArrived {
         /// The request.
         request: RequestId,
-        /// What it asks for.
+        /// Read, write or deallocation.
         kind: RequestKind,
         /// Its first byte.
         offset_bytes: u64,
@@ -83,16 +82,16 @@ pub enum Event {
     RequestCompleted {
         /// The request.
         request: RequestId,
-        /// Whether it got what it asked for.
+        /// Success or failure.
         ended: Ended,
     },
     /// A stripe operation began.
     OperationOpened {
         /// The operation.
         op: OpId,
-        /// Whom it works for.
+        /// Its origin.
         origin: Origin,
-        /// What it does.
+        /// Its kind.
         kind: OperationKind,
         /// The stripe.
         stripe: u64,
@@ -101,7 +100,7 @@ pub enum Event {
         /// Number of rows.
         rows: u32,
     },
-    /// A stripe operation is over, and no command of it is out.
+    /// A stripe operation is over, and all its commands are completed.
     OperationClosed {
         /// The operation.
         op: OpId,
@@ -110,22 +109,22 @@ pub enum Event {
     Dispatched {
         /// The command.
         command: CommandId,
-        /// The operation and its member; none of a drain.
+        /// The operation and its member; `None` for a drain.
         target: Option<(OpId, u8)>,
         /// The drive.
         drive: DriveId,
-        /// What it does.
+        /// Read, write or deallocation.
         opcode: Opcode,
         /// First logical block.
         lba: Lba,
         /// Number of logical blocks.
         blocks: u32,
-        /// Whether it may be failed fast.
+        /// The PL flag: whether the drive may fail it fast.
         pl: PlFlag,
         /// Why it was sent.
         why: Why,
     },
-    /// The write cache took a command: no drive is needed for it now.
+    /// The write cache took a command, which needs no drive now.
     Cached {
         /// The command.
         command: CommandId,
@@ -136,7 +135,7 @@ pub enum Event {
         command: CommandId,
         /// The drive.
         drive: DriveId,
-        /// How it ended.
+        /// Completion status.
         status: Status,
     },
     /// A drive failed a read fast.
@@ -147,10 +146,10 @@ pub enum Event {
         op: OpId,
         /// Its member.
         member: u8,
-        /// How long the read would have waited.
+        /// Time that the read would have waited.
         busy_remaining: Duration,
     },
-    /// A command waits at the host, because its drive has enough to do.
+    /// A command waits at the host, because its drive has its limit of blocks in flight.
     WaitsAtHost {
         /// The command.
         command: CommandId,
@@ -158,9 +157,9 @@ pub enum Event {
         op: OpId,
         /// The drive.
         drive: DriveId,
-        /// What it does.
+        /// Read, write or deallocation.
         opcode: Opcode,
-        /// Blocks that wait for the drive before it.
+        /// Blocks that wait for the same drive ahead of it.
         ahead_blocks: u32,
     },
     /// A command that has waited at the host goes to its drive.
@@ -174,26 +173,27 @@ pub enum Event {
         op: OpId,
         /// The members.
         members: MemberSet,
-        /// Members whose drives have answered late. The policy predicts it of the others.
+        /// Members avoided because their drives answered late; the policy predicts the others to be
+        /// slow.
         late: MemberSet,
     },
-    /// More members failed than can be reconstructed: one is read again and waited for.
+    /// More members failed fast than can be reconstructed; one is read again and waited for.
     Resent {
         /// The operation.
         op: OpId,
         /// The member.
         member: u8,
     },
-    /// Members are to be reconstructed.
+    /// Reconstruction of members begins.
     ReconstructBegun {
         /// The operation.
         op: OpId,
         /// The members that are missing.
         members: MemberSet,
-        /// The members that are read for it now; others are known or on their way.
+        /// The members that are read for it now; others are known or in flight.
         from: MemberSet,
     },
-    /// All that reconstruction needs is known: it is computed.
+    /// All members that a reconstruction needs are known; its result is computed.
     Reconstructed {
         /// The operation.
         op: OpId,
@@ -202,16 +202,16 @@ pub enum Event {
         /// The members that were known.
         from: MemberSet,
     },
-    /// An answer is late: its member is reconstructed as well.
+    /// An answer is late: other members are read to reconstruct the late one.
     HedgeFired {
         /// The operation.
         op: OpId,
         /// The members that are late.
         late: MemberSet,
-        /// Reads more than without.
+        /// Number of additional reads.
         reads: u32,
     },
-    /// An answer is late, and the policy does not let the operation read more, or it cannot.
+    /// An answer is late, but the policy denies a hedge, or the stripe allows none.
     HedgeDenied {
         /// The operation.
         op: OpId,
@@ -222,7 +222,7 @@ pub enum Event {
     LockWaited {
         /// The operation that waits.
         op: OpId,
-        /// One that it waits for.
+        /// An operation that it waits for; `None` if it waits for readers.
         behind: Option<OpId>,
     },
     /// An operation that waited goes on.
@@ -255,43 +255,43 @@ pub enum Event {
     Permitted {
         /// The drive.
         drive: DriveId,
-        /// When, on the drive's clock.
+        /// The permit, with times on the drive's clock.
         right: CollectionRight,
     },
     /// A page that a drive could not read was repaired, or could not be.
     PageRepaired(PageRepair),
-    /// A scrub found parities of a stripe that do not fit its data.
+    /// A scrub found parities of a stripe that do not match its data.
     ParityMismatch {
         /// The stripe.
         stripe: u64,
         /// The parities.
         members: MemberSet,
     },
-    /// A drive was given up.
+    /// A drive was declared failed.
     DriveFailed {
         /// The drive.
         drive: DriveId,
     },
-    /// A drive answers too late, by its promise or beside its peers, and is not read any more.
+    /// A drive answers later than it guarantees or than its peers, and is not read any more.
     DriveDistrusted {
         /// The drive.
         drive: DriveId,
     },
-    /// It answers in time again, or the array cannot do without it, and it is read.
+    /// A distrusted drive is read again: it answers in time, or the array cannot do without it.
     DriveTrusted {
         /// The drive.
         drive: DriveId,
     },
-    /// A background job was added to those to do.
+    /// A background job was queued.
     JobStarted {
-        /// What it does.
+        /// Kind of the job.
         job: JobKind,
     },
     /// A background job has tried all its stripes.
     JobEnded {
-        /// What it did.
+        /// Kind of the job.
         job: JobKind,
-        /// Stripes that it could not do.
+        /// Stripes that it skipped.
         lost: u64,
     },
 }

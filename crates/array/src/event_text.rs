@@ -1,4 +1,4 @@
-//! Events of an array as lines of a trace. Operations, commands and requests have their numbers.
+//! Events of an array as lines of a trace. Operations, commands and requests are named by number.
 
 use crate::action::OpId;
 use crate::event::{Event, OperationKind, Origin, Why};
@@ -187,7 +187,7 @@ impl fmt::Display for Event {
 }
 
 impl Event {
-    /// What an operation does, of events with no more than that.
+    /// Verb of an event that names only an operation, or an operation and members.
     const fn verb(&self) -> &'static str {
         match self {
             Self::Avoided { .. } => "avoids",
@@ -201,7 +201,7 @@ impl Event {
         }
     }
 
-    /// The operation that it is about, if it is about one.
+    /// The operation that the event concerns; `None` if it concerns none.
     #[must_use]
     pub const fn operation(&self) -> Option<OpId> {
         match *self {

@@ -2,13 +2,13 @@
 
 use units::Duration;
 
-/// Most drives of an array.
+/// Maximum number of drives of an array.
 const MOST_DRIVES: usize = 64;
 /// Tukey's factor for values that are far out.
 const FENCE: u64 = 2;
 
-/// A running mean of latencies with another one in it: each new one is an eighth of it. The first
-/// is taken as it is; a mean of 0 is none.
+/// Running mean with `latency` added at a weight of an eighth. A mean of 0 has no samples; the
+/// first sample becomes the mean.
 pub(crate) const fn mean_with_first(mean_nanos: u64, latency: Duration) -> u64 {
     match mean_nanos {
         0 => latency.as_nanos(),
@@ -16,14 +16,14 @@ pub(crate) const fn mean_with_first(mean_nanos: u64, latency: Duration) -> u64 {
     }
 }
 
-/// The same of what is no beginning.
+/// Running mean with `latency` added, for a mean that has samples.
 pub(crate) const fn mean_with(mean_nanos: u64, latency: Duration) -> u64 {
     mean_nanos - mean_nanos / 8 + latency.as_nanos() / 8
 }
 
-/// Whether the mean latency of one drive lies beyond the fence of its `peers`, of which those that
-/// have none do not count: the highest quartile and twice the range between the quartiles more, and
-/// at least twice their highest quartile.
+/// Whether the mean latency of one drive lies beyond the fence of its `peers`: their upper quartile
+/// plus twice the interquartile range, and at least twice the upper quartile. Peers with a mean of
+/// 0 do not count; with fewer than two peers the answer is `false`.
 pub(crate) fn is_beyond(mean_nanos: u64, peers: impl Iterator<Item = u64>) -> bool {
     let mut means = [0; MOST_DRIVES];
     let mut count = 0;

@@ -1,15 +1,14 @@
-//! What is known of a stripe by one operation, what is on its way, and what to do next.
+//! A fetch: what one operation knows of a stripe, its reads in flight, and what to do next.
 //!
 //! A fetch gets the members that its operation *wants*: each is read, or reconstructed from the
-//! others. Its state changes by what happens (a read was sent, came back, was failed fast, could
-//! not be done), and [`Fetch::decide`] says what follows from the state, for every policy alike: a
-//! pure function. The router carries the decision out, reports the result to the fetch, and asks
-//! again.
+//! others. Its state changes with events: a read was sent, succeeded, was failed fast, or failed.
+//! [`Fetch::decide`] is a pure function of the state, the same for every policy. The router carries
+//! the decision out, reports the result to the fetch, and asks again.
 //!
 //! Members that cannot be read in time are of three kinds. Those *to reconstruct*: their drives
-//! failed the read fast (IODA §4.2), or the policy avoided them. *Unreadable* ones among them,
-//! which cannot be read at all. And in a *race* all members that have not answered yet are to be
-//! reconstructed: whichever comes first, the answer or the reconstruction, is taken.
+//! failed the read fast (IODA §4.2), or the policy avoided them. *Unreadable* ones among them
+//! cannot be read at all. In a *race*, all members that have not answered yet are to be
+//! reconstructed: the first to come, answer or reconstruction, is taken.
 
 use crate::members::MemberSet;
 use crate::policy::{Awaited, Failure};
@@ -23,18 +22,18 @@ use units::{DriveId, Duration, Instant};
 pub(crate) struct StripeShape {
     pub(crate) data: MemberSet,
     pub(crate) parity: MemberSet,
-    /// How many members can be reconstructed.
+    /// Number of members that can be reconstructed.
     pub(crate) parities: u32,
-    /// Whether it would help if they were: a scrub compares what the drives hold.
+    /// Whether reconstruction is allowed: a scrub compares what the drives hold.
     pub(crate) may_reconstruct: bool,
 }
 
-/// What to do for a fetch.
+/// Next action for a fetch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Decision {
-    /// All that is wanted is known.
+    /// All wanted members are known.
     Done,
-    /// What is on its way suffices.
+    /// The reads in flight suffice.
     Wait,
     /// Make sure that nothing changes the stripe while its members are computed with.
     Settle,
@@ -42,25 +41,25 @@ pub(crate) enum Decision {
     Read(MemberSet),
     /// Compute the members that are to be reconstructed.
     Reconstruct,
-    /// More have failed than can be reconstructed: read one again, without the flag, so that it
-    /// cannot fail again (IODA §4.2.2).
+    /// Read one again, without the flag, so that it cannot fail fast again: more have failed than
+    /// can be reconstructed (IODA §4.2.2).
     Resend(Resend),
-    /// What is wanted cannot be had.
+    /// Wanted members can be neither read nor reconstructed.
     Fail,
 }
 
-/// Which member to read again.
+/// Member to read again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Resend {
-    /// One of those that failed, whichever the policy says: IODA waits for the one with the
+    /// One of those that failed fast, which the policy chooses: IODA waits for the one with the
     /// shortest busy remaining time.
     OneOfTheFailed,
-    /// This one, which the policy had avoided.
+    /// This member, which the policy had avoided.
     Avoided(u8),
 }
 
-/// What has changed since [`Fetch::decide`] was last called. A read that succeeds changes only
-/// what is known; all other changes are reviewed in this order.
+/// Changes since the last call of [`Fetch::decide`], reviewed in this order. A read that succeeds
+/// changes only the known members, and needs no review.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Review {
     /// Nothing.
@@ -73,14 +72,14 @@ enum Review {
     Survivors,
 }
 
-/// How the data of a read that succeeded is used.
+/// Use of the data of a read that succeeded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kept {
     /// The member is known now.
     New,
     /// The member was known before.
     Already,
-    /// It may be older than the other members: read it again.
+    /// The data may be older than the other members: read it again.
     Outdated,
 }
 
@@ -89,43 +88,42 @@ pub(crate) enum Kept {
 pub(crate) struct Fetch {
     wanted: MemberSet,
     known: MemberSet,
-    /// Reads that are out.
+    /// Members whose reads are in flight.
     outstanding: MemberSet,
     /// Members whose read met a collection.
     met_collection: MemberSet,
-    /// The count of commits on the stripe at which the known members were consistent.
+    /// Count of commits on the stripe when the known members were consistent.
     commits: u32,
     review: Review,
     blocked: Blocked,
     reconstructed: bool,
-    /// Only if it does more than read what it wants.
+    /// `None` if the fetch only reads the wanted members.
     detour: Option<Box<Detour>>,
 }
 
-/// The state that a fetch needs only if it does more than read what it wants.
+/// State that a fetch needs only if it does more than read the wanted members.
 #[derive(Clone, Debug, Default)]
 struct Detour {
     to_reconstruct: MemberSet,
     /// Members that cannot be read.
     unreadable: MemberSet,
-    /// Those of them that a read of this fetch has shown to be unreadable.
+    /// Unreadable members whose read by this fetch failed.
     broken: MemberSet,
-    /// Parities of a stripe to be resynced, which are unreadable until then.
+    /// Parities of a stripe to be resynced, unreadable until then.
     unsynced: MemberSet,
-    /// Members that are read only if there is no other way: their drives answer late.
+    /// Members that are read only as a last resort: their drives answer late.
     shunned: MemberSet,
-    /// All members whose reads are still out are to be reconstructed as well; whatever comes first
+    /// Whether members with reads in flight are to be reconstructed as well; whatever comes first
     /// is taken.
     races: bool,
     /// Reads that were sent before the stripe was stable: their data may be older than the other
     /// members.
     to_discard: MemberSet,
-    /// Reads that were failed fast, in the order of failing.
+    /// Reads that were failed fast, in order of failure.
     failures: Vec<Failure>,
-    /// The delays up to the moment at which each round of reads was sent; none for the first round.
+    /// Delays up to the sending of each round of reads, except the first.
     rounds: Vec<Delays>,
-    /// The round that the reads of a reconstruction belong to that waits for a write, and since
-    /// when.
+    /// The round of a reconstruction that waits for a write, and the start of the wait.
     parked: Option<(u8, Instant)>,
     /// Reads that a hedge sent.
     hedge_reads: u32,
@@ -147,8 +145,8 @@ impl Fetch {
         }
     }
 
-    /// What follows from the state, on a stripe of this shape. `goes_on` is false while the
-    /// operation waits for a write: then it only makes sure that it will be able to go on.
+    /// Decides what to do next, on a stripe of this shape. `goes_on` is false while the operation
+    /// waits for a write: then the fetch only ensures that the operation will be able to go on.
     pub(crate) fn decide(&self, shape: &StripeShape, goes_on: bool) -> Decision {
         if let Review::TooMany { .. } = self.review {
             if self.missing().len() > shape.parities
@@ -166,7 +164,7 @@ impl Fetch {
             return Decision::Wait;
         }
         let unknown = self.unknown();
-        // What cannot be read, or is not to be, needs no reconstruction unless it is wanted.
+        // Unreadable and shunned members need no reconstruction unless they are wanted.
         let needed = self.to_reconstruct() - ((self.unreadable() | self.shunned()) - self.wanted);
         match self.review {
             Review::TooMany { is_settled: false } | Review::Stripe
@@ -193,7 +191,7 @@ impl Fetch {
         if is_solvable { Decision::Reconstruct } else { Decision::Wait }
     }
 
-    /// What is to be reconstructed: in a race all members that have not come.
+    /// The members to reconstruct; in a race, all members that have not come.
     fn to_reconstruct_now(&self, shape: &StripeShape) -> MemberSet {
         if self.races() && !self.unknown().is_empty() {
             return (shape.data - self.known) | self.unknown();
@@ -201,8 +199,8 @@ impl Fetch {
         self.to_reconstruct()
     }
 
-    /// Members that will not come by themselves. In a race most of those to reconstruct will: their
-    /// reads are out.
+    /// Members that no read in flight will bring. In a race most members to reconstruct have reads
+    /// in flight.
     fn missing(&self) -> MemberSet {
         match &self.detour {
             Some(detour) if detour.races => {
@@ -213,7 +211,7 @@ impl Fetch {
         }
     }
 
-    /// Which member can be read instead of reconstructed, if any.
+    /// The member that can be read instead of reconstructed, if any.
     fn resend(&self) -> Option<Resend> {
         if !self.failures().is_empty() {
             return Some(Resend::OneOfTheFailed);
@@ -222,9 +220,9 @@ impl Fetch {
         readable.first().map(Resend::Avoided)
     }
 
-    /// What must be read for the reconstruction: the rest of the data, and a parity for each data
-    /// member to reconstruct, those first that are known or on their way. A read that was failed
-    /// fast is not sent again for it.
+    /// Members that must be read for the reconstruction: the rest of the data, and a parity for
+    /// each data member to reconstruct. Parities that are known or being read go first. A read that
+    /// was failed fast is not sent again for it.
     fn survivors(&self, shape: &StripeShape) -> MemberSet {
         let coming = self.known | self.outstanding;
         let to_reconstruct = self.to_reconstruct() | failed_members(self.failures());
@@ -240,7 +238,7 @@ impl Fetch {
         needed - coming
     }
 
-    /// Reads that were failed fast, in the order of failing.
+    /// Reads that were failed fast, in order of failure.
     pub(crate) fn failures(&self) -> &[Failure] {
         self.detour.as_ref().map_or(&[], |detour| &detour.failures)
     }
@@ -249,20 +247,20 @@ impl Fetch {
         self.detour.get_or_insert_default()
     }
 
-    /// Members that are wanted and not known.
+    /// Wanted members that are not known.
     #[inline]
     pub(crate) fn unknown(&self) -> MemberSet {
         self.wanted - self.known
     }
 
-    /// Whether it does nothing but read what it wants, so that [`Fetch::decide`] could only say
-    /// that it is done, or has to wait.
+    /// Whether it only reads the wanted members, so that [`Fetch::decide`] could only return `Done`
+    /// or `Wait`.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.detour.is_none() && self.review == Review::Nothing
     }
 
-    /// Members that have been asked for and are awaited.
+    /// Members whose reads are in flight.
     #[inline]
     pub(crate) fn outstanding(&self) -> MemberSet {
         self.outstanding
@@ -284,7 +282,7 @@ impl Fetch {
         self.detour.as_ref().map_or(MemberSet::EMPTY, |detour| detour.unreadable)
     }
 
-    /// Members that a read of this fetch has shown to be unreadable.
+    /// Unreadable members whose read by this fetch failed.
     pub(crate) fn broken(&self) -> MemberSet {
         self.detour.as_ref().map_or(MemberSet::EMPTY, |detour| detour.broken)
     }
@@ -293,7 +291,7 @@ impl Fetch {
         self.detour.as_ref().map_or(MemberSet::EMPTY, |detour| detour.shunned)
     }
 
-    /// Members that could be read, and are not because their drives answer late.
+    /// Members that could be read, but are avoided because their drives answer late.
     pub(crate) fn shunned_readable(&self) -> MemberSet {
         (self.shunned() & self.missing()) - self.unreadable() - self.known
     }
@@ -302,31 +300,31 @@ impl Fetch {
         self.commits
     }
 
-    /// What collections did to the reads that were waited for.
+    /// Effect of collections on the reads that were waited for.
     #[inline]
     pub(crate) fn blocked(&self) -> Blocked {
         self.blocked
     }
 
-    /// Members whose reads met a collection.
+    /// Number of members whose reads met a collection.
     #[inline]
     pub(crate) fn busy_members(&self) -> u32 {
         self.met_collection.len()
     }
 
-    /// Whether all that is wanted is known or was computed.
+    /// Whether all wanted members are known or computed.
     #[inline]
     pub(crate) fn is_complete(&self) -> bool {
         self.reconstructed || self.unknown().is_empty()
     }
 
-    /// Whether something was reconstructed.
+    /// Whether any member was reconstructed.
     #[inline]
     pub(crate) fn is_reconstructed(&self) -> bool {
         self.reconstructed
     }
 
-    /// Reads that a hedge sent; 0 if there was none.
+    /// Number of reads that a hedge sent.
     #[inline]
     pub(crate) fn hedge_reads(&self) -> u32 {
         self.detour.as_ref().map_or(0, |detour| detour.hedge_reads)
@@ -336,7 +334,7 @@ impl Fetch {
         self.detour.as_ref().is_some_and(|detour| detour.races)
     }
 
-    /// Begins to get these members.
+    /// Begins to get the `wanted` members.
     #[inline]
     pub(crate) fn begin(&mut self, wanted: MemberSet) {
         let before = self.wanted;
@@ -344,8 +342,8 @@ impl Fetch {
         self.wanted = wanted;
     }
 
-    /// Begins to get members all of which are unreadable, on a stripe of which so much is. The
-    /// members of `spared` are not read either.
+    /// Begins to get `wanted` members that are all unreadable, on a stripe with these `unreadable`
+    /// members. The members of `spared` are not read either.
     pub(crate) fn begin_lost(
         &mut self,
         unreadable: MemberSet,
@@ -358,19 +356,19 @@ impl Fetch {
         self.review = Review::TooMany { is_settled: false };
     }
 
-    /// These members are not read, but reconstructed.
+    /// Has these members reconstructed instead of read.
     pub(crate) fn avoid(&mut self, members: MemberSet) {
         self.detour().to_reconstruct = members;
         self.review = Review::Stripe;
         self.go_without_shunned();
     }
 
-    /// Members that are to be read only if there is no other way.
+    /// Has these members read only as a last resort.
     pub(crate) fn shun(&mut self, members: MemberSet) {
         self.detour().shunned = members;
     }
 
-    /// Something is to be reconstructed, not from what is not to be read.
+    /// Excludes the shunned members from the sources of a reconstruction.
     fn go_without_shunned(&mut self) {
         let more = self.shunned() - self.known - self.outstanding - self.to_reconstruct();
         if !more.is_empty() {
@@ -379,12 +377,12 @@ impl Fetch {
         }
     }
 
-    /// All members are asked that a race needs.
+    /// Begins a race: all members that it needs are being read.
     pub(crate) fn begin_race(&mut self) {
         self.detour().races = true;
     }
 
-    /// The members are late: they are to be reconstructed, and whatever comes first is taken.
+    /// Has the late members reconstructed, and takes whatever comes first.
     pub(crate) fn reconstruct_late(&mut self, late: MemberSet, commits: u32) {
         self.commits = commits;
         let detour = self.detour();
@@ -396,12 +394,12 @@ impl Fetch {
         self.detour().hedge_reads = reads;
     }
 
-    /// How many reads it takes to reconstruct the `late` members while they are still awaited.
+    /// Number of reads needed to reconstruct the `late` members while they are still awaited.
     pub(crate) fn reads_to_hedge(&self, shape: &StripeShape, late: MemberSet) -> u32 {
         shape.data.len().saturating_sub(self.coming_without(late).len())
     }
 
-    /// Describes the reads that are out to a policy.
+    /// Describes the reads in flight to a policy.
     pub(crate) fn awaited(
         &self,
         shape: &StripeShape,
@@ -415,7 +413,7 @@ impl Fetch {
         Awaited { host_waits, answers, reads, waited, writes_waiting_blocks }
     }
 
-    /// What is known, or awaited and not late.
+    /// Members that are known, or awaited and not late.
     pub(crate) fn coming_without(&self, late: MemberSet) -> MemberSet {
         self.known | (self.outstanding - late)
     }
@@ -426,7 +424,7 @@ impl Fetch {
         self.outstanding.insert(member);
     }
 
-    /// A read is answered, one way or another.
+    /// Notes that a read is answered, successfully or not.
     #[inline]
     pub(crate) fn read_ended(&mut self, member: u8, met_collection: bool) {
         assert!(self.outstanding.contains(member), "member {member} has come, and was not asked");
@@ -436,7 +434,7 @@ impl Fetch {
         }
     }
 
-    /// A read that was waited for has brought its member.
+    /// Notes that a read that was waited for has brought its member.
     #[inline]
     pub(crate) fn read_succeeded(&mut self, member: u8, blocked: Blocked) -> Kept {
         self.blocked = self.blocked.max(blocked);
@@ -446,7 +444,7 @@ impl Fetch {
             detour.to_discard.remove(member);
             return Kept::Outdated;
         }
-        // What a write in flight has in memory is newer than anything that arrives now.
+        // A write in flight has newer data in memory than anything that arrives now.
         if self.known.contains(member) {
             return Kept::Already;
         }
@@ -454,14 +452,14 @@ impl Fetch {
         if let Some(detour) = &mut self.detour
             && detour.shunned.contains(member)
         {
-            // A probe was faster than the way around it.
+            // A probe was faster than the reconstruction.
             detour.to_reconstruct.remove(member);
         }
         Kept::New
     }
 
-    /// A read was failed fast, or could not be done (`busy_remaining` is none). Returns whether the
-    /// member is to be reconstructed from now on: not if a write in flight has brought it
+    /// Notes that a read was failed fast, or failed (`busy_remaining` is `None`). Returns whether
+    /// the member is to be reconstructed from now on: not if a write in flight has brought it
     /// meanwhile.
     pub(crate) fn read_failed(
         &mut self,
@@ -482,8 +480,7 @@ impl Fetch {
         true
     }
 
-    /// A read of a member has brought nothing. It is to be reconstructed from now on, unless it is
-    /// known.
+    /// Has a member reconstructed whose read has brought nothing; `None` if the member is known.
     fn go_without(&mut self, member: u8) -> Option<&mut Detour> {
         let is_known = self.known.contains(member);
         if !is_known {
@@ -499,13 +496,13 @@ impl Fetch {
         Some(self.detour())
     }
 
-    /// A read of a fetch that is given up could not be done.
+    /// Notes a failed read of a fetch that is given up.
     pub(crate) fn note_broken(&mut self, member: u8) {
         self.detour().broken.insert(member);
     }
 
-    /// Members of the stripe cannot be read, as far as they are not known. Those in `unsynced` are
-    /// parities that can as soon as the stripe is resynced.
+    /// Marks members of the stripe as unreadable unless they are known. Those in `unsynced` are
+    /// parities that become readable when the stripe is resynced.
     pub(crate) fn note_unreadable(&mut self, unreadable: MemberSet, unsynced: MemberSet) {
         if let Some(detour) = &mut self.detour {
             let synced = detour.unsynced - unsynced;
@@ -522,36 +519,36 @@ impl Fetch {
         }
     }
 
-    /// Whether it does without parities that did not fit when it looked last.
+    /// Whether it excludes parities that did not match the data when last checked.
     #[inline]
     pub(crate) fn has_unsynced(&self) -> bool {
         self.detour.as_ref().is_some_and(|detour| !detour.unsynced.is_empty())
     }
 
-    /// Decides again what to read of a stripe of which a member is unreadable.
+    /// Updates the members to reconstruct on a stripe with an unreadable member; ends a race.
     pub(crate) fn count_unreadable(&mut self) {
         let Some(detour) = &mut self.detour else { return };
         if detour.unreadable.is_empty() {
             return;
         }
-        // A race may have asked again what had failed.
+        // A race may have read again what had failed.
         let settled = detour.unreadable | self.outstanding;
         detour.failures.retain(|failure| !settled.contains(failure.member));
         if core::mem::take(&mut detour.races) {
-            // From here on it is asked for what is needed, member by member.
+            // From here on members are read as they are needed.
             detour.to_reconstruct = failed_members(&detour.failures);
         }
         detour.to_reconstruct |= detour.unreadable - self.known;
     }
 
-    /// A member is read again after all.
+    /// Notes that a member is read again.
     pub(crate) fn resent(&mut self, member: u8) {
         let detour = self.detour();
         detour.to_reconstruct.remove(member);
         // A probe of it may have been failed fast.
         detour.failures.retain(|failure| failure.member != member);
         if self.unreadable().is_empty() {
-            // One has failed, so one is enough.
+            // Only one more has failed than can be reconstructed, so one resend is enough.
             self.review = match self.review {
                 Review::TooMany { is_settled: true } => Review::Survivors,
                 _ => Review::Stripe,
@@ -559,15 +556,15 @@ impl Fetch {
         }
     }
 
-    /// Takes a failure out, which is waited for.
+    /// Removes a failure, because its member is waited for.
     pub(crate) fn take_failure(&mut self, failure: Failure) -> u8 {
         self.detour().failures.retain(|&other| other != failure);
         failure.member
     }
 
-    /// The stripe stands still for this fetch from now on. If it moved since the fetch began, what
-    /// was read before may not fit what is read now: parity needs all members of one moment.
-    /// Returns whether it moved.
+    /// Fixes the stripe for this fetch from now on. If the stripe changed since the fetch began,
+    /// members read before may not match those read now: parity needs all members of one moment.
+    /// Returns whether it changed.
     pub(crate) fn settle(&mut self, commits: u32) -> bool {
         if self.commits == commits {
             return false;
@@ -578,15 +575,14 @@ impl Fetch {
         let detour = self.detour();
         detour.to_discard = outstanding;
         if core::mem::take(&mut detour.races) {
-            // What a race has brought is of no use any more: all is asked for again that did not
-            // fail.
+            // The members of a race are discarded: all that did not fail are read again.
             let failed = failed_members(&detour.failures);
             detour.to_reconstruct = (failed - outstanding) | detour.unreadable;
         }
         true
     }
 
-    /// The fetch may compute with the stripe. `is_intact` says that nothing of the stripe is
+    /// Lets the fetch compute with the stripe. `is_intact` says that no member of the stripe is
     /// unreadable.
     pub(crate) fn settled(&mut self, is_intact: bool) {
         self.review = match is_intact && self.unreadable().is_empty() {
@@ -595,9 +591,9 @@ impl Fetch {
         };
     }
 
-    /// A write in flight has these members in memory, and makes those parities `outdated` that it
-    /// does not write. All of it counts, known or not: the rows of parity and data must be of one
-    /// moment.
+    /// Takes the members that a write in flight has in memory. The `outdated` parities, which it
+    /// does not write, become unreadable. Members known before are replaced: the rows of parity and
+    /// data must be of one moment.
     pub(crate) fn take_from_write(&mut self, in_memory: MemberSet, outdated: MemberSet) {
         self.known = (self.known | in_memory) - outdated;
         if self.detour.is_none() && outdated.is_empty() {
@@ -611,7 +607,7 @@ impl Fetch {
         detour.failures.retain(|failure| !in_memory.contains(failure.member));
     }
 
-    /// All reads are sent that a reconstruction needs, and all is looked at.
+    /// Ends the review: all reads that a reconstruction needs are sent.
     pub(crate) fn reviewed(&mut self, shape: &StripeShape, goes_on: bool) {
         self.review = Review::Nothing;
         if goes_on {
@@ -622,32 +618,32 @@ impl Fetch {
         }
     }
 
-    /// The members to reconstruct are computed.
+    /// Notes that the members to reconstruct are computed.
     pub(crate) fn reconstruct(&mut self) {
         self.reconstructed = true;
     }
 
-    /// Remembers what has passed when a new round of reads is sent; returns its number.
+    /// Begins a new round of reads after the delays `passed`; returns its number.
     pub(crate) fn new_round(&mut self, passed: &Delays) -> u8 {
         let rounds = &mut self.detour().rounds;
         rounds.push(*passed);
         rounds.len() as u8
     }
 
-    /// What had passed when a round was sent.
+    /// Delays up to the sending of a round of reads.
     #[inline]
     pub(crate) fn passed_before(&self, round: u8) -> Option<&Delays> {
         self.detour.as_ref()?.rounds.get(usize::from(round.checked_sub(1)?))
     }
 
-    /// The reconstruction has to wait for a write.
+    /// Parks the fetch, because its reconstruction has to wait for a write.
     pub(crate) fn park(&mut self, now: Instant, passed: &Delays) {
         let round = self.new_round(passed);
         self.detour().parked = Some((round, now));
         self.review = Review::Nothing;
     }
 
-    /// It goes on. Returns what had passed when it began to wait, and since when it did.
+    /// Resumes the fetch. Returns the delays before the wait, and the start of the wait.
     pub(crate) fn unpark(&mut self) -> (Delays, Instant) {
         self.review = Review::Stripe;
         let parked = self.detour().parked.take();

@@ -1,16 +1,16 @@
-//! What happens to an array, passed on unchanged from where it happens to whoever logs, counts or
-//! shows it.
+//! Happenings: facts about an array that pass unchanged from their source to logs, counters and
+//! pages.
 
 use crate::members::MemberSet;
 use core::fmt;
 use units::{DriveId, Lba};
 
-/// Something that has happened.
+/// A fact to be logged, counted or shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Happening {
-    /// The array treats a drive as failed: nothing is sent to it from now on, and all that comes
-    /// later relies on the other drives alone. A driver that writes down which drives are missing
-    /// does so before it goes on with what comes behind.
+    /// The array treats a drive as failed: it sends nothing to it from now on, and later actions
+    /// rely on the other drives alone. A driver that records missing drives must do so before it
+    /// carries out later actions.
     DriveFailed {
         /// The drive.
         drive: DriveId,
@@ -28,30 +28,30 @@ pub enum Happening {
     },
     /// A page that a drive could not read was repaired, or could not be.
     PageRepaired(PageRepair),
-    /// A scrub found parities of a stripe that do not fit its data.
+    /// A scrub found parities of a stripe that do not match its data.
     ParityMismatch {
         /// The stripe.
         stripe: u64,
-        /// The parities, by the drives that the layout gives them.
+        /// The parities, named by their drives in the layout.
         members: MemberSet,
     },
-    /// Data that were read of a drive do not fit their checksum. The array repairs them.
+    /// Data read from a drive do not match their checksum. The array repairs them.
     ChecksumMismatch {
         /// The drive.
         drive: DriveId,
-        /// The first byte of the block among the data of the drive.
+        /// First byte of the block within the drive's data.
         offset_bytes: u64,
     },
 }
 
-/// Why a drive counts as failed.
+/// Reason why a drive counts as failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FailReason {
     /// The array or an administrator has given it up.
     GivenUp,
     /// It cannot write data.
     Change,
-    /// It cannot bring to stable storage what it was given.
+    /// It cannot sync written data to stable storage.
     Sync,
     /// It cannot write its superblock.
     Superblock,
@@ -77,26 +77,26 @@ impl fmt::Display for FailReason {
     }
 }
 
-/// What is done to all stripes.
+/// Kind of a background job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JobKind {
-    /// All members on a drive that was replaced are written again.
+    /// Rewrites all members on a drive that was replaced.
     Rebuild(DriveId),
-    /// Parity that may not fit is computed anew.
+    /// Recomputes parity that may not match its data.
     Resync,
-    /// Parity is compared with its data.
+    /// Compares parity with its data.
     Scrub,
-    /// Parity is compared with its data, and written again where it does not fit.
+    /// Compares parity with its data, and rewrites parity that does not match.
     ScrubRepair,
 }
 
-/// What has become of a page that a drive could not read.
+/// Result of the repair of a page that a drive could not read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageRepair {
     /// The drive.
     pub drive: DriveId,
     /// Its logical block.
     pub lba: Lba,
-    /// Whether it was written again; if not, too much else of its row cannot be read either.
+    /// Whether it was written again; `false` if too many other members of its row are unreadable.
     pub repaired: bool,
 }

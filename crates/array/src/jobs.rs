@@ -1,12 +1,12 @@
 //! Background jobs: rebuild of a replaced drive, resync of parity after a crash, and scrub.
 //!
-//! A job goes stripe by stripe and takes all rows of the chunks. Its stripe operation takes its
-//! turn among the writes of the stripe, so no write changes the stripe meanwhile, and later writes
-//! find it rebuilt or resynced. Reads do not wait: they do not use the members that are being
-//! written. The commands of a job carry no flag, because no host waits for them.
+//! A job works stripe by stripe, on all rows of the chunks. Its stripe operation queues with the
+//! writes of the stripe, so no write changes the stripe meanwhile, and later writes find it rebuilt
+//! or resynced. Reads do not wait: they do not use the members that are being written. The commands
+//! of a job carry no flag, because no host waits for them.
 //!
-//! A stripe with more unreadable members than parities can replace is left as it is and counted;
-//! the job goes on with the next. A read error makes a stripe such a one if no parity is left.
+//! A stripe with more unreadable members than parities is skipped and counted. A read error makes a
+//! member unreadable, too.
 
 use crate::availability::Availability;
 use crate::happening::JobKind;
@@ -14,36 +14,35 @@ use crate::read_repairs::ReadRepairs;
 use alloc::collections::VecDeque;
 use units::DriveId;
 
-/// Into how many parts a drive is divided of which each is told when it is rebuilt. What follows
-/// drains and syncs the array and changes its superblocks, so it should be rare; a restart repeats
-/// a part at most.
+/// Number of parts of a drive; a rebuild reports each part that is done. A report drains and syncs
+/// the array and changes its superblocks, so it should be rare; a restart repeats at most one part.
 const PARTS: u64 = 32;
 
-/// A background job that is under way.
+/// Progress of a background job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JobProgress {
     /// The kind of job.
     pub what: JobKind,
     /// Stripes that are done.
     pub done: u64,
-    /// Stripes that are to be done.
+    /// Stripes in all.
     pub total: u64,
-    /// Stripes among those that were skipped, because too many of their members are unreadable.
+    /// Stripes that were skipped, because too many of their members are unreadable; part of `done`.
     pub lost: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Job {
-    /// Number since the start; operations of another do not count for this.
+    /// Number since the start, by which operations find their job.
     number: u32,
     progress: JobProgress,
     /// The next stripe; all before it have been started.
     next: u64,
-    /// Of a rebuild, parts of the drive that were told to be done.
+    /// Parts of the drive that a rebuild has reported.
     parts: u64,
 }
 
-/// What to do for the jobs.
+/// Next step of the jobs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// Nothing now.
@@ -54,7 +53,7 @@ pub(crate) enum Step {
     Ended(JobProgress),
 }
 
-/// The jobs, done one after the other.
+/// The jobs, carried out one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Jobs {
     jobs: VecDeque<Job>,
@@ -63,7 +62,7 @@ pub(crate) struct Jobs {
     in_flight: u32,
     depth: u32,
     paused: bool,
-    /// What is repaired beside them.
+    /// Read repairs, which run beside the jobs.
     pub(crate) repairs: ReadRepairs,
 }
 
@@ -84,12 +83,12 @@ impl Jobs {
         self.jobs.is_empty()
     }
 
-    /// Of several jobs the one that is done first.
+    /// Progress of the job that is being done.
     pub(crate) fn current(&self) -> Option<JobProgress> {
         self.jobs.front().map(|job| job.progress)
     }
 
-    /// Whether a rebuild of the drive is under way or waits for its turn.
+    /// Whether a rebuild of the drive is in progress or waits for its turn.
     pub(crate) fn has_rebuild(&self, drive: DriveId) -> bool {
         self.jobs.iter().any(|job| job.progress.what == JobKind::Rebuild(drive))
     }
@@ -100,17 +99,17 @@ impl Jobs {
         self.jobs.push_back(Job { number: self.numbers, progress, next: 0, parts: 0 });
     }
 
-    /// The drive has failed: there is nothing to rebuild.
+    /// Cancels the rebuild of a drive that has failed.
     pub(crate) fn cancel_rebuild(&mut self, drive: DriveId) {
         self.jobs.retain(|job| job.progress.what != JobKind::Rebuild(drive));
     }
 
-    /// Whether nothing new is begun.
+    /// Pauses or resumes the jobs. While paused, nothing new is begun.
     pub(crate) fn set_paused(&mut self, paused: bool) {
         self.paused = paused;
     }
 
-    /// What to do next. A stripe that is given counts as begun, and as in flight until
+    /// Returns the next step. A stripe counts as begun when it is returned, and as in flight until
     /// [`Jobs::operation_ended`].
     pub(crate) fn step(&mut self, availability: &Availability, stripes: u64) -> Step {
         let Some(job) = self.jobs.front_mut() else { return Step::Nothing };
@@ -136,7 +135,7 @@ impl Jobs {
         Step::Stripe { job: job.number, kind, stripe }
     }
 
-    /// An operation is over.
+    /// Counts one operation less in flight.
     pub(crate) fn operation_ended(&mut self) {
         self.in_flight -= 1;
     }
@@ -145,15 +144,15 @@ impl Jobs {
         self.jobs.iter_mut().find(|job| job.number == number)
     }
 
-    /// A stripe has to be done again.
+    /// Has a stripe done again.
     pub(crate) fn repeat(&mut self, job: u32, stripe: u64) {
         if let Some(job) = self.find(job) {
             job.next = job.next.min(stripe);
         }
     }
 
-    /// The drive whose rebuild has come so far that it should be told: by another of
-    /// [`PARTS`] of the drive.
+    /// The rebuilt drive and its first stripe still to rebuild, whenever another of [`PARTS`] of
+    /// the drive is done.
     pub(crate) fn rebuilt_part(
         &mut self,
         job: u32,
@@ -171,7 +170,7 @@ impl Jobs {
         Some((drive, first))
     }
 
-    /// A stripe is done, or could not be.
+    /// Counts a stripe as done, or as skipped unless it succeeded.
     pub(crate) fn stripe_done(&mut self, job: u32, succeeded: bool) {
         if let Some(job) = self.find(job) {
             job.progress.done += 1;
@@ -188,7 +187,7 @@ mod tests {
 
     const DRIVE: DriveId = DriveId(1);
 
-    /// Nothing is missing but these stripes of one drive.
+    /// `stripes` stripes of `DRIVE` are to be rebuilt, and nothing else is missing.
     fn lacking(stripes: u64) -> Availability {
         let mut availability = Availability::new(MemberSet::of(DRIVE.0));
         assert_eq!(availability.drive_replaced(DRIVE, once(0..stripes)), stripes);

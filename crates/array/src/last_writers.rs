@@ -9,7 +9,7 @@ pub(crate) struct LastWriter {
     pub(crate) first_row: u32,
     pub(crate) end_row: u32,
     pub(crate) op: OpId,
-    /// Its ticket: it may have left, and its number be used again.
+    /// Its ticket: the operation may have left, and its number been reused.
     pub(crate) ticket: u64,
 }
 
@@ -19,15 +19,15 @@ pub(crate) enum LastWriters {
     /// No row has one.
     #[default]
     None,
-    /// All rows that have one have the same: always so where a chunk has one row.
+    /// All rows that have a last writer have the same: always so where a chunk has one row.
     One(LastWriter),
-    /// Runs of rows, in their order.
+    /// Runs of rows, in order.
     Many(Vec<LastWriter>),
 }
 
 impl LastWriters {
-    /// `new` comes to its rows. `found` is told who were the last writers of some of them until
-    /// now, in the order of rows.
+    /// Makes `new` the last writer of its rows. Calls `found` with each previous last writer of
+    /// some of these rows, in row order.
     #[inline]
     pub(crate) fn replace(&mut self, new: LastWriter, mut found: impl FnMut(&LastWriter)) {
         match self {
@@ -48,13 +48,13 @@ impl LastWriters {
         }
     }
 
-    /// All have left.
+    /// Forgets all writers.
     #[inline]
     pub(crate) fn clear(&mut self) {
         match self {
             Self::None => {}
             Self::One(_) => *self = Self::None,
-            // The memory is used again.
+            // The allocation is used again.
             Self::Many(runs) => runs.clear(),
         }
     }

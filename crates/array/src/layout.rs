@@ -1,11 +1,11 @@
-//! Where the pages of the array are: levels, chunks, parity rotation, stripes narrower than the
+//! Placement of the array's pages: levels, chunks, parity rotation, stripes narrower than the
 //! array.
 
 use crate::members::MemberSet;
 use core::fmt;
 use units::{DriveId, Lba};
 
-/// How redundancy is laid out.
+/// RAID level: how redundancy is laid out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// Striping without redundancy.
@@ -52,7 +52,7 @@ impl Level {
         matches!(self, Self::Raid1 | Self::Raid10)
     }
 
-    /// Fewest drives: one drive alone is a RAID-0, and needs no other name.
+    /// Minimum number of drives. Only RAID-0 can have a single drive.
     #[must_use]
     pub const fn least_width(self) -> u32 {
         match self {
@@ -64,7 +64,7 @@ impl Level {
         }
     }
 
-    /// Fewest members of a stripe.
+    /// Minimum number of members of a stripe.
     const fn least_stripe_width(self) -> u32 {
         match self {
             Self::Raid10 => MIRROR_MIN,
@@ -72,8 +72,8 @@ impl Level {
         }
     }
 
-    /// Members of a stripe on an array of `width` drives, unless another number is chosen: two in
-    /// RAID-10, and all elsewhere.
+    /// Default number of members of a stripe on an array of `width` drives: two in RAID-10, all
+    /// drives elsewhere.
     #[must_use]
     pub const fn usual_stripe_width(self, width: u32) -> u32 {
         match self {
@@ -82,7 +82,7 @@ impl Level {
         }
     }
 
-    /// The level as people write it.
+    /// Name of the level, such as `raid5`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -96,25 +96,25 @@ impl Level {
     }
 }
 
-/// What a member of a stripe holds.
+/// Content of a member of a stripe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// The data chunk of this number within the stripe.
     Data(u32),
-    /// The XOR of all data: of the one chunk of a mirror, a copy.
+    /// The XOR of all data. In a mirror, which has one data chunk, it is a copy.
     P,
     /// The Reed-Solomon parity of all data.
     Q,
 }
 
-/// Smallest width of an array with parity.
+/// Minimum width of an array with parity.
 const WIDTH_MIN: u32 = 3;
-/// Fewest members of a mirror.
+/// Minimum number of members of a mirror.
 const MIRROR_MIN: u32 = 2;
-/// Largest width of an array; members of a stripe are kept as bits of a `u64`.
+/// Maximum width of an array: members of a stripe are kept as bits of a `u64`.
 pub(crate) const WIDTH_MAX: u32 = 64;
 
-/// Why a layout is impossible.
+/// Reason why a layout is impossible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum LayoutError {
@@ -127,7 +127,7 @@ pub enum LayoutError {
         /// The smallest possible.
         least: u32,
     },
-    /// Stripes of two over an odd number of drives.
+    /// Stripes of two members over an odd number of drives.
     Odd {
         /// The level.
         level: Level,
@@ -192,8 +192,8 @@ impl core::error::Error for LayoutError {}
 /// Stripes may be narrower than the array (the channels of Sha et al., "Degraded mode-benefited I/O
 /// scheduling", §3.2). The chunks of all stripes are then dealt to the drives in turn: chunk `q`,
 /// counted from the first of stripe 0, is on drive `q % width`, the `q / width`-th there. So a
-/// stripe lies on neighbouring drives (the last and the first are neighbours), and its members may
-/// differ in where on their drive it is.
+/// stripe lies on neighbouring drives (the last and the first are neighbours), and its chunks may
+/// have different addresses on their drives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     level: Level,
@@ -201,7 +201,7 @@ pub struct Layout {
     stripe_width: u32,
     chunk_pages: u32,
     stripes: u64,
-    /// Stripes after which the same drives are members again; 1 if all drives always are.
+    /// Number of stripes after which the same drives are members again; 1 if all drives always are.
     stripes_per_period: u32,
 }
 
@@ -225,8 +225,8 @@ pub struct Segment {
 }
 
 impl Layout {
-    /// An array of `width` drives of `drive_pages` pages each, with stripes as wide as is usual for
-    /// the level.
+    /// An array of `width` drives of `drive_pages` pages each, with the default stripe width of the
+    /// level.
     ///
     /// # Errors
     ///
@@ -245,7 +245,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// If the level does not allow the width or that of its stripes, or no chunk fits the drive.
+    /// If the level does not allow the width or the stripe width, or no chunk fits the drive.
     pub fn striped(
         level: Level,
         width: u32,
@@ -326,7 +326,7 @@ impl Layout {
         u64::from(self.data_chunks()) * u64::from(self.chunk_pages)
     }
 
-    /// Stripes after which all chunks are on the same drives again.
+    /// Number of stripes after which all chunks are on the same drives again.
     #[must_use]
     pub fn stripes_per_cycle(&self) -> u64 {
         u64::from(self.stripes_per_period) * u64::from(self.stripe_width)
@@ -348,16 +348,16 @@ impl Layout {
         DriveId(if drive < self.width { drive } else { drive - self.width } as u8)
     }
 
-    /// The position of `member` in `stripe`; not below the stripe's width if it is not a member.
+    /// The position of `member` in `stripe`; at least the stripe's width if it is not a member.
     #[inline]
     fn position_of(&self, stripe: u64, member: DriveId) -> u32 {
         let (drive, first) = (u32::from(member.0), self.first_drive(stripe));
         if drive >= first { drive - first } else { drive + self.width - first }
     }
 
-    /// The position of P, or of the first copy of a mirror, in `stripe`; md's left-symmetric
-    /// rotation. It turns when the same drives are members again, so that every drive has as many
-    /// parities as any other.
+    /// The position of P, or of the first copy of a mirror, in `stripe`: md's left-symmetric
+    /// rotation. It advances when the same drives are members again, so that all drives have
+    /// equally many parities.
     #[inline]
     fn p_position(&self, stripe: u64) -> u32 {
         let last = self.stripe_width - 1;
@@ -395,7 +395,7 @@ impl Layout {
         (first_chunk..first_chunk + chunks).map(|chunk| self.member_of(stripe, chunk).0).collect()
     }
 
-    /// What `member` holds in `stripe`, of which it must be a member.
+    /// The content of `member` in `stripe`, of which it must be a member.
     #[must_use]
     pub fn role(&self, stripe: u64, member: DriveId) -> Role {
         let position = self.position_of(stripe, member);
@@ -472,17 +472,17 @@ impl Layout {
         self.drives_to_spare(drives).is_some()
     }
 
-    /// How many drives besides these, given as bits, may be missing whichever they are; none if too
-    /// many are missing already.
+    /// Number of drives that may be missing besides `drives` (as bits), whichever they are; `None`
+    /// if `drives` are too many already.
     #[must_use]
     pub fn drives_to_spare(&self, drives: u64) -> Option<u32> {
-        // Stripes are dealt in turn, so their places repeat.
+        // Stripes are dealt in turn, so their members repeat.
         let period = u64::from(self.width).min(self.stripes);
         let missing = (0..period).map(|stripe| (self.members(stripe) & drives).count_ones());
         self.parities().checked_sub(missing.max().unwrap_or(0))
     }
 
-    /// The block of `member` that row `row` of `stripe` is.
+    /// The block of `member` that holds row `row` of `stripe`.
     #[inline]
     #[must_use]
     pub fn lba(&self, stripe: u64, row: u32, member: DriveId) -> Lba {
@@ -496,7 +496,7 @@ impl Layout {
         Lba(chunk * u64::from(self.chunk_pages) + u64::from(row))
     }
 
-    /// The stripe and the row of a block of `member`; `None` behind the last stripe.
+    /// The stripe and the row that a block of `member` holds; `None` past the last stripe.
     #[must_use]
     pub fn row_of(&self, member: DriveId, block: Lba) -> Option<(u64, u32)> {
         let chunk_pages = u64::from(self.chunk_pages);
@@ -530,7 +530,7 @@ impl Layout {
     }
 }
 
-/// By Euclid's algorithm; of numbers above zero.
+/// Euclid's algorithm, for numbers above zero.
 const fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
     while b > 0 {
         (a, b) = (b, a % b);

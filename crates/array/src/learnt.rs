@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-/// Samples below which the extremes do not bound the median with 95 %: `1 - 2 / 2^6`.
+/// Minimum number of samples whose extremes bound the median with 95 %: `1 - 2 / 2^6`.
 const FEWEST: usize = 6;
-/// Samples that a trigger is judged by at least.
+/// Minimum number of stalls by which a trigger is judged.
 const FEWEST_TO_JUDGE: usize = 16;
 
 /// An estimated median, and the bounds between which it lies with a probability of 95 %.
@@ -20,8 +20,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Estimates a median from independent samples, by order statistics; `None` from less than six.
-    /// Sorts them.
+    /// Estimates a median from independent samples, by order statistics. Sorts them. `None` if
+    /// there are fewer than six.
     #[must_use]
     pub fn of(samples: &mut [u64]) -> Option<Self> {
         let count = samples.len();
@@ -38,17 +38,17 @@ impl Estimate {
     }
 }
 
-/// What stalls of a drive follow.
+/// Trigger of the stalls of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum StallTrigger {
-    /// Neither is regular, or too few stalls were seen.
+    /// Neither quantity is regular, or too few stalls were seen.
     #[default]
     Unknown,
-    /// The time since the stall before.
+    /// Time since the stall before.
     Time,
-    /// What was written since the stall before.
+    /// Blocks written since the stall before.
     Written,
 }
 
@@ -64,36 +64,36 @@ impl StallTrigger {
     }
 }
 
-/// Reads of a drive that were late together, and what was before.
+/// A stall: reads of a drive that were late together, and what preceded them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Stall {
-    /// Time that it was known to last, in nanoseconds.
+    /// Duration as far as known, in nanoseconds.
     pub length_nanos: u64,
     /// Time from the beginning of the stall before, in nanoseconds.
     pub period_nanos: u64,
-    /// Blocks written to the drive meanwhile.
+    /// Blocks written to the drive in that time.
     pub written_blocks: u64,
 }
 
-/// Stalls of a drive, as far as the array has learnt them from its reads.
+/// Stalls of a drive, as learnt from its reads.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Stalls {
     /// Stalls since the start.
     pub count: u64,
-    /// Time that a stall lasts, in nanoseconds; `None` if too few are known.
+    /// Duration of a stall, in nanoseconds; `None` if too few are known.
     pub length_nanos: Option<Estimate>,
-    /// Time from the beginning of one to that of the next, in nanoseconds.
+    /// Time from the beginning of one stall to that of the next, in nanoseconds.
     pub period_nanos: Option<Estimate>,
-    /// Blocks written to the drive meanwhile.
+    /// Blocks written to the drive in that time.
     pub written_blocks: Option<Estimate>,
-    /// What they follow.
+    /// Trigger of the stalls.
     pub trigger: StallTrigger,
 }
 
 impl Stalls {
-    /// Sums up the latest stalls of a drive, of `count` in all.
+    /// Sums up the latest stalls of a drive; `count` is the number of all its stalls.
     #[must_use]
     pub fn of(count: u64, latest: &[Stall]) -> Self {
         let mut lengths: Vec<u64> = latest.iter().map(|stall| stall.length_nanos).collect();
@@ -109,7 +109,7 @@ impl Stalls {
         if latest.len() >= FEWEST_TO_JUDGE {
             let (by_time, by_writes) = (spread_percent(&periods), spread_percent(&written));
             stalls.trigger = match by_time.min(by_writes) {
-                // The middle half lies within half of the median.
+                // Regular means: the interquartile range is at most half of the median.
                 51.. => StallTrigger::Unknown,
                 _ if by_writes <= by_time => StallTrigger::Written,
                 _ => StallTrigger::Time,
@@ -128,25 +128,26 @@ fn spread_percent(sorted: &[u64]) -> u64 {
     u64::try_from(percent).unwrap_or(u64::MAX)
 }
 
-/// Operations of a kind that a policy has seen, and what a hedge of one costs.
+/// Operations of one kind that a policy has seen, and the cost of a hedge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OperationClass {
-    /// Operations, those long ago counted less.
+    /// Number of operations; old ones count less.
     pub operations: u32,
-    /// Reads of a hedge.
+    /// Number of reads that a hedge takes.
     pub reads: u32,
 }
 
-/// Knowledge of a policy that outlives it: a restart, or a change of policy.
+/// Knowledge of a policy that survives a restart or a change of policy.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Memory {
-    /// Counts of read latencies by bucket, 16 of each octave of nanoseconds; those of 0 left out.
+    /// Histogram of read latencies as (bucket, count), with 16 buckets per octave of nanoseconds;
+    /// counts of 0 are left out.
     pub latencies: Vec<(u32, u32)>,
     /// Operations of the host by the number of answers that they wait for, from 1.
     pub host: Vec<OperationClass>,
-    /// The same of operations for parity.
+    /// Operations for parity, likewise.
     pub parity: Vec<OperationClass>,
     /// The latest stalls of each drive, the oldest first.
     pub drives: Vec<Vec<Stall>>,

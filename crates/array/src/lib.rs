@@ -1,17 +1,16 @@
-//! The host's half: one array of drives as a pure state machine.
+//! The host side of an array of drives, as a pure state machine.
 //!
-//! Knows: layouts (RAID-0, 1, 4, 5, 6, 10), stripe reads and writes, reconstruction of pages that a
-//! drive is too busy to read, the policies that choose between waiting and reconstruction, and the
-//! coordination that decides when each drive may collect. Does not know: what a page or a block
-//! erase is, clocks, threads, sockets, or the data.
+//! Knows: layouts (RAID-0, 1, 4, 5, 6, 10), stripe reads and writes, reconstruction of pages on
+//! busy drives, the policies, and the coordination of collections. Does not know: flash pages,
+//! block erases, clocks, threads, sockets, or the data.
 //!
 //! # Contract
 //!
 //! * [`Array::handle_request`], [`Array::handle_completion`] and [`Array::handle_deadline`] take
 //!   the time and an input; none of them blocks, and time never goes back.
-//! * [`Array::poll_action`] gives the next thing to do; call it until it returns `None`, and do
-//!   things in that order. [`Action`] is a closed list.
-//! * [`Array::next_deadline`] is when the array wants [`Array::handle_deadline`] if nothing else
+//! * [`Array::poll_action`] returns the next action; call it until it returns `None`, and carry the
+//!   actions out in that order. [`Action`] is a closed list.
+//! * [`Array::next_deadline`] returns the time for [`Array::handle_deadline`] if nothing else
 //!   happens.
 //! * Same inputs, same outputs: bit for bit, on every machine.
 //! * The array decides *what* to combine or copy; the driver does it. With data actions on, every

@@ -11,7 +11,7 @@ use core::ops::{BitAnd, BitOr, BitOrAssign, Sub, SubAssign};
 pub struct MemberSet(u64);
 
 impl MemberSet {
-    /// Nothing.
+    /// The empty set.
     pub const EMPTY: Self = Self(0);
 
     /// The set whose members are the bits of `bits`.
@@ -40,7 +40,7 @@ impl MemberSet {
         self.0.count_ones()
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     #[inline]
     #[must_use]
     pub const fn is_empty(self) -> bool {
@@ -67,7 +67,7 @@ impl MemberSet {
         self.0 |= 1 << member;
     }
 
-    /// Takes a member out.
+    /// Removes a member.
     #[inline]
     pub fn remove(&mut self, member: u8) {
         self.0 &= !(1 << member);

@@ -10,12 +10,12 @@ use crate::requests::RequestSlot;
 use core::ops::{Index, IndexMut, Range};
 use units::Slab;
 
-/// Where a stripe operation stands.
+/// State of a stripe operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
     /// A writer that waits for an earlier writer of the same rows.
     WaitTurn,
-    /// Getting what is wanted.
+    /// Obtaining the members that are wanted.
     Fetch,
     /// A read whose reconstruction waits for a write of overlapping rows that it cannot share.
     WaitWrite,
@@ -25,9 +25,10 @@ pub(crate) enum Phase {
     WaitReaders,
     /// Writing data and parity.
     Commit,
-    /// Met media errors that it cannot get around: begins again when its rows are repaired.
+    /// Waiting for the repair of its rows after media errors that it cannot work around; begins
+    /// again afterwards.
     WaitRepair,
-    /// Answered; only superfluous reads are still out.
+    /// Answered; only superfluous reads are in flight.
     Drain,
     /// Over: its number is free for another.
     Closed,
@@ -51,20 +52,21 @@ impl Phase {
     }
 }
 
-/// What an operation does, with what only its kind needs.
+/// Kind of an operation, with the state that only this kind needs.
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
-    /// Part of a read: the members that the host wants. Of a mirror, the one that is asked.
+    /// Part of a read. `touched`: the members that the host wants; of a mirror, the copy that is
+    /// read.
     Read { request: RequestSlot, touched: MemberSet },
     /// Part of a write.
     Write(Write),
     /// Part of a deallocation: all data of its rows.
     Deallocate { request: RequestSlot },
-    /// Of a job: writes members that were lost, or parity that may be wrong.
+    /// A stripe of a job: writes lost members, or parity that may not match.
     Repair(Repair),
-    /// Of a job: has parity compared with its data.
+    /// A stripe of a job: has parity compared with its data.
     Check(Check),
-    /// Writes members of a row again that could not be read.
+    /// Rewrites members of a row that could not be read.
     Rewrite(Rewrite),
     /// Makes the copies of a mirror equal that a crash may have left different.
     Settle(Settle),
@@ -89,24 +91,24 @@ impl Work {
 /// A stripe operation.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
-    /// Number since the start, from 1: its [`OpId`] is used again.
+    /// Number since the start, from 1; unlike its [`OpId`], it is never reused.
     pub(crate) serial: u64,
     pub(crate) stripe: u64,
     pub(crate) first_row: u32,
     pub(crate) rows: u32,
     phase: Phase,
-    /// It did not get what it needs.
+    /// Whether the operation did not get what it needs.
     pub(crate) failed: bool,
     /// Members for whose repair it has waited.
     pub(crate) awaited: MemberSet,
-    /// Members with a write or a deallocation out.
+    /// Members with a write or a deallocation in flight.
     pub(crate) writing: MemberSet,
     pub(crate) fetch: Fetch,
     pub(crate) work: Work,
 }
 
 impl Operation {
-    /// An operation on these rows that begins to get what it wants.
+    /// An operation on the rows of `segment`, in phase `Fetch`.
     #[inline]
     pub(crate) const fn new(serial: u64, segment: &Segment, fetch: Fetch, work: Work) -> Self {
         let Segment { stripe, first_row, rows, .. } = *segment;
@@ -129,12 +131,11 @@ impl Operation {
         self.phase
     }
 
-    /// The next phase begins.
+    /// Enters the next phase.
     ///
     /// # Panics
     ///
-    /// If it cannot come after the one before: the array stops rather than write what it does not
-    /// know.
+    /// If `phase` cannot follow the current one: the array stops rather than write unknown data.
     #[inline]
     pub(crate) fn enter(&mut self, phase: Phase) {
         let (before, stripe) = (self.phase, self.stripe);
@@ -151,7 +152,7 @@ impl Operation {
         self.first_row..self.first_row + self.rows
     }
 
-    /// Its stripe by what the members hold.
+    /// Shape of its stripe: which members hold data, and which hold parity.
     #[inline]
     pub(crate) fn shape(&self, layout: &Layout) -> StripeShape {
         let parity = layout.parity_set(self.stripe);
@@ -177,7 +178,7 @@ impl Operation {
         self.fetch.wanted() & self.fetch.broken()
     }
 
-    /// Whether no command of it is out.
+    /// Whether none of its commands is in flight.
     #[inline]
     pub(crate) fn has_nothing_out(&self) -> bool {
         self.fetch.outstanding().is_empty() && self.writing.is_empty()
@@ -190,7 +191,7 @@ pub(crate) struct Operations {
     slots: Slab<Operation>,
     /// Stripe operations since the start.
     opened: u64,
-    /// Numbers that were ever in use at a time.
+    /// Highest number ever in use, plus 1.
     numbers: u32,
 }
 

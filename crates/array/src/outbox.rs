@@ -1,4 +1,4 @@
-//! What an array has to say: actions to its driver, events to whoever watches.
+//! Output of an array: actions for its driver, events for an observer.
 
 use crate::action::{Action, DataAction, OpId};
 use crate::event::Event;
@@ -7,16 +7,17 @@ use alloc::vec::Vec;
 use nvme::Command;
 use units::{DriveId, EventLog, Instant, Observe};
 
-/// An action in its place among the others.
+/// Place of one action in the order of all.
 #[derive(Clone, Copy, Debug)]
 enum Next {
-    /// [`Action::Submit`]. Most actions are, and the largest is five times as large.
+    /// [`Action::Submit`], stored apart: most actions are such, and others are up to five times as
+    /// large.
     Submit { drive: DriveId, command: Command, op: OpId, member: u8 },
-    /// The first of the others.
+    /// The first action in `others`.
     Other,
 }
 
-/// Actions and events that nobody has taken yet.
+/// Actions and events that have not been taken yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Outbox<O: Observe> {
     order: VecDeque<Next>,
@@ -48,7 +49,7 @@ impl<O: Observe> Outbox<O> {
         self.order.push_back(Next::Submit { drive, command, op, member });
     }
 
-    /// Says what to do with data, if anybody wants to know.
+    /// Emits a data action if data actions are on.
     #[inline]
     pub(crate) fn emit_data(&mut self, action: impl FnOnce() -> DataAction) {
         if self.data_actions {
@@ -77,7 +78,8 @@ impl<O: Observe> Outbox<O> {
         }
     }
 
-    /// Takes back the actions that `drop` names; it is not asked about those of stripe operations.
+    /// Retracts the actions for which `drop` returns `true`; it is not asked about
+    /// [`Action::Submit`].
     pub(crate) fn retract(&mut self, mut drop: impl FnMut(&Action) -> bool) {
         let drops: Vec<bool> = self.others.iter().map(&mut drop).collect();
         let (mut in_order, mut in_others) = (drops.iter(), drops.iter());

@@ -1,4 +1,4 @@
-//! What to combine: parity, parity updates and reconstruction as sums over GF(2^8).
+//! Sums over GF(2^8) that give parity, parity updates and reconstructed members.
 
 use crate::action::{Slot, Term};
 use crate::gf;
@@ -55,14 +55,13 @@ fn data_weight(layout: &Layout, stripe: u64, parity: Role, member: u8) -> u8 {
     }
 }
 
-/// How to compute each member of `missing` from `present`, which must hold at least as many members
-/// as there are data chunks.
+/// Sums that compute each member of `missing` from `present`, which must hold at least as many
+/// members as there are data chunks.
 ///
 /// The stripe satisfies one equation per parity, `parity + Σ weight × data = 0`. Members that are
-/// neither missing nor present must be parities: their equations are left out. What remains is
-/// solved by elimination; P and Q of RAID-6 make every system of two equations in two unknowns
-/// solvable (Anvin, "The mathematics of RAID-6"), and of mirrors every equation has the datum and
-/// one copy.
+/// neither missing nor present must be parities: their equations are left out. The rest is solved
+/// by elimination. P and Q of RAID-6 make every system of two equations in two unknowns solvable
+/// (Anvin, "The mathematics of RAID-6"). For mirrors every equation has the datum and one copy.
 pub(crate) fn reconstruct(
     layout: &Layout,
     stripe: u64,
@@ -115,11 +114,11 @@ pub(crate) fn reconstruct(
     unknowns.iter().enumerate().map(|(step, &unknown)| solution(step, unknown)).collect()
 }
 
-/// A member of a stripe as a sum over others: their coefficients in GF(2^8).
+/// A member of a stripe, and the other members with their coefficients in GF(2^8) that sum to it.
 pub type MemberSum = (DriveId, Vec<(u8, DriveId)>);
 
 impl Layout {
-    /// Each member of `stripe` that is not in `known`, as a sum over known ones. `None` if more
+    /// Each member of `stripe` that is not in `known`, as a sum over known members. `None` if more
     /// members are unknown than the stripe can miss.
     #[must_use]
     pub fn reconstruction(&self, stripe: u64, known: MemberSet) -> Option<Vec<MemberSum>> {

@@ -1,8 +1,7 @@
-//! Permits: which drive may collect when, and whether the drives are told.
+//! Permits: when each drive may collect, and whether the drives are told.
 //!
-//! The coordination decides; this is the only place where it is decided whether the drives are
-//! told. Under a policy whose windows are imagined the array acts as if the drives kept them, but
-//! sends no permit.
+//! The coordination decides when. Only this module decides whether the drives are told: under a
+//! policy with imagined windows the array acts as if the drives kept them, but sends no permit.
 
 use crate::commands::Commands;
 use crate::contract::Contract;
@@ -19,28 +18,28 @@ use units::{DriveId, Instant};
 #[derive(Clone, Debug)]
 pub(crate) struct Permits {
     coordinator: Coordinator,
-    /// What windows are for under the policy.
+    /// Use of windows under the policy.
     windows: WindowUse,
     /// Members that a stripe can miss.
     parities: u32,
     /// Drives that have failed or are being rebuilt, or are treated as such.
     missing: MemberSet,
-    /// The last permit that each drive was sent.
+    /// The last permit sent to each drive.
     announced: Vec<Option<CollectionRight>>,
-    /// What the coordination has decided since it was last asked.
+    /// Decisions of the coordination that are not published yet.
     decided: VecDeque<Notice>,
     /// Permits and status requests that are to be sent to the drives.
     notices: VecDeque<Notice>,
 }
 
 impl Permits {
-    /// What a policy is shown about a stripe on these drives.
+    /// The policy's view of a stripe on these drives.
     pub(crate) fn view<'a>(&'a self, commands: &'a Commands, stripe: u64) -> View<'a> {
         let (coordinator, queues) = (&self.coordinator, commands.queues());
         View { coordinator, queues, stripe, missing: self.missing }
     }
 
-    /// The drives of `missing` are not there at the start.
+    /// Permits of an array in which the drives of `missing` are missing at the start.
     pub(crate) fn new(
         (width, parities): (u32, u32),
         windows: WindowUse,
@@ -60,7 +59,7 @@ impl Permits {
         permits
     }
 
-    /// Begins to coordinate the drives. Returns whether they may collect whenever it is due.
+    /// Starts the coordination. Returns whether all drives may collect at any time.
     fn coordinate(&mut self, windows: WindowUse, coordination: Coordination) -> bool {
         let coordination = match windows {
             WindowUse::None => Coordination::Free,
@@ -84,14 +83,14 @@ impl Permits {
         Missing { drives: self.missing, parities_left }
     }
 
-    /// Whether drives that take turns need none where stripes can miss nothing more, because reads
-    /// interrupt them.
+    /// Whether drives need no turns once stripes can miss no further member, because reads
+    /// interrupt their collections.
     pub(crate) fn can_do_without_turns(&self) -> bool {
         self.coordinator.can_do_without_turns()
     }
 
-    /// These drives have failed or are being rebuilt, or are treated as such, and no others.
-    /// Returns whether that is new.
+    /// Sets the drives that have failed, are being rebuilt, or are treated as such. Returns whether
+    /// the set has changed.
     pub(crate) fn set_missing(&mut self, now: Instant, drives: MemberSet) -> bool {
         if drives == self.missing {
             return false;
@@ -103,7 +102,7 @@ impl Permits {
         true
     }
 
-    /// What the array promises its reads.
+    /// The contract that the array gives its reads.
     pub(crate) fn contract(&self) -> Contract {
         let Some(busy_drives) = self.coordinator.busy_drives() else { return Contract::None };
         match self.missing() {
@@ -113,8 +112,8 @@ impl Permits {
         }
     }
 
-    /// Begins anew under another policy at `now`. Every drive is sent a new permit, because the
-    /// one it has is void.
+    /// Restarts the coordination under another policy at `now`. Every drive is sent a new permit,
+    /// because the one it has is void.
     pub(crate) fn switch(&mut self, now: Instant, windows: WindowUse, coordination: Coordination) {
         let all = self.coordinate(windows, coordination.starting_at(now));
         let missing = self.missing;
@@ -124,8 +123,8 @@ impl Permits {
         }
     }
 
-    /// Passes on what the coordination has decided: every status request, and permits if they are
-    /// sent at all.
+    /// Publishes the decisions of the coordination: every status request, and permits if the drives
+    /// are told.
     fn publish(&mut self) {
         while let Some(notice) = self.decided.pop_front() {
             match notice {
@@ -143,8 +142,9 @@ impl Permits {
         self.notices.push_back(Notice::Permit { drive, right });
     }
 
-    /// A drive was replaced. Where drives take turns it may work when it likes until it is rebuilt:
-    /// nobody counts on it. Else the new one is sent the last permit of the old one.
+    /// Sends a permit to a drive that replaces another. Where drives take turns, it may always
+    /// collect until it is rebuilt, since no read relies on it. Otherwise it gets the last permit
+    /// of the old drive.
     pub(crate) fn drive_replaced(&mut self, drive: DriveId) {
         let turns = self.coordinator.busy_drives().filter(|_| self.is_announced());
         match (turns, self.announced[drive.index()]) {
@@ -160,7 +160,7 @@ impl Permits {
         self.notices.pop_front()
     }
 
-    /// Who may collect when.
+    /// The coordinator, which knows when each drive may collect.
     #[inline]
     pub(crate) fn coordinator(&self) -> &Coordinator {
         &self.coordinator
@@ -181,7 +181,7 @@ impl Permits {
         self.publish();
     }
 
-    /// Answers for a drive that is not there: it needs no time to collect.
+    /// Answers for an absent drive: it needs no time to collect.
     pub(crate) fn answer_for_absent(&mut self, now: Instant, drive: DriveId) {
         let status = DriveStatus {
             headroom_pages: u64::MAX,
@@ -192,14 +192,14 @@ impl Permits {
         self.handle_status(now, drive, &status);
     }
 
-    /// Gives the busy windows a new length, and the cycle a new width. Returns whether it did.
+    /// Changes the length of busy windows, and the width of the cycle. Returns whether it did.
     pub(crate) fn set_window(&mut self, now: Instant, change: WindowChange) -> bool {
         let changed = self.coordinator.set_window(now, change, &mut self.decided);
         self.publish();
         changed
     }
 
-    /// A stripe had more busy members than parities.
+    /// Notes that a stripe had more busy members than parities.
     pub(crate) fn note_too_many_busy(&mut self) {
         self.coordinator.note_too_many_busy();
     }

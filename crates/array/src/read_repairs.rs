@@ -1,28 +1,28 @@
-//! Pages that a drive could not read, on their way to be written again.
+//! Repair of pages that a drive could not read.
 //!
-//! A page that ends with a media error is reconstructed for whoever wanted it. That leaves it
+//! A page that ends with a media error is reconstructed for the operation that wanted it. It stays
 //! unreadable: each later read has to reconstruct it again, and with one more such page its row is
-//! lost. So every row of which a member could not be read is repaired afterwards, by an operation
-//! that takes its turn among the writers of the row: it reads the member again, reconstructs it if
-//! that fails as well, and writes it back to its drive.
+//! lost. So every row with a member that could not be read is repaired afterwards, by an operation
+//! that queues with the writers of the row. It reads the member again, reconstructs it if that
+//! fails as well, and writes it back to its drive.
 //!
-//! Rows are repaired one by one, because two members of a chunk may be unreadable in different
-//! rows, each of which can be reconstructed where the chunk as a whole cannot. An operation that
-//! cannot get around errors of that kind waits here until its rows are repaired, and begins again.
-//! That helps a single row as well: an error that a drive has once is none when the repair asks
-//! again.
+//! Rows are repaired one by one, because two members may be unreadable in different rows: each row
+//! can be reconstructed, but the chunks as a whole cannot. An operation that such errors stop waits
+//! here until its rows are repaired, and begins again. That helps a single row as well: an error
+//! that occurs once does not recur when the repair reads again.
 
 use crate::action::OpId;
 use crate::members::MemberSet;
 use alloc::collections::{BTreeMap, VecDeque};
 use core::ops::Range;
 
-/// Repairs at a time, of rows on which a waiting writer has its turn, and of all others.
+/// Maximum number of repairs at a time: of rows lent by a waiting writer, and of all others.
 const DEPTH: u32 = 8;
-/// Most rows for which no operation waits. Of further ones the next read, or a scrub, tells again.
+/// Maximum number of rows for which no operation waits. Rows beyond it are reported again by their
+/// next read, or by a scrub.
 const ROWS_MAX: usize = 4096;
-/// Number of rows that wait to be repaired from which on a scrub begins no stripe: it could find more
-/// than [`ROWS_MAX`].
+/// Number of waiting rows from which on a scrub begins no stripe: it could find more than
+/// [`ROWS_MAX`].
 const ROWS_BEHIND: usize = ROWS_MAX / 4;
 
 /// A row of a stripe.
@@ -32,16 +32,16 @@ pub(crate) struct Row {
     pub(crate) row: u32,
 }
 
-/// What has become of pages that could not be read.
+/// Results of the repair of pages that could not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RepairCounters {
     /// Pages that were reconstructed and written again.
     pub rewritten: u64,
-    /// Pages that could be read after all.
+    /// Pages that could be read when the repair read them again.
     pub readable: u64,
     /// Pages that could not be reconstructed.
     pub lost: u64,
-    /// Rows that were not repaired because so many others were.
+    /// Rows that were not repaired, because too many others waited.
     pub passed_over: u64,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct NextRepair {
     pub(crate) row: Row,
     /// The members that could not be read.
     pub(crate) members: MemberSet,
-    /// The operation that waits for it, if one does.
+    /// The operation that waits for it, if any.
     pub(crate) waiter: Option<Waiter>,
 }
 
@@ -59,36 +59,36 @@ pub(crate) struct NextRepair {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Waiter {
     pub(crate) op: OpId,
-    /// It is a writer and has its turn on the rows, which it lends to their repairs: those wait for
-    /// nobody.
+    /// Whether it is a writer that has its turn on the rows and lends it to their repairs, which
+    /// then wait for no other operation.
     pub(crate) lends: bool,
 }
 
-/// A row for which nobody waits.
+/// A row for which no operation waits.
 #[derive(Clone, Copy, Debug)]
 struct Repair {
     members: MemberSet,
-    /// Those of them that are being repaired; none while the row waits for its turn.
+    /// Those of `members` that are being repaired; empty while the row waits for its turn.
     under_way: MemberSet,
 }
 
-/// See the module.
+/// The rows to repair, and the operations that wait for them.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadRepairs {
     enabled: bool,
-    /// Rows for which writers wait, and that are not begun. Apart from all others, which may have
-    /// to wait for those writers.
+    /// Rows for which writers wait, and whose repair has not begun. Apart from all others, which
+    /// may have to wait for those writers.
     lent: VecDeque<NextRepair>,
     lent_in_flight: u32,
-    /// Rows for which reads wait, and that are not begun.
+    /// Rows for which reads wait, and whose repair has not begun.
     awaited: VecDeque<NextRepair>,
-    /// Operations that wait, each with the number of its rows that are not repaired.
+    /// Operations that wait, each with its number of rows still to repair.
     waiting: BTreeMap<OpId, u32>,
-    /// All other rows.
+    /// Rows for which no operation waits.
     rows: BTreeMap<Row, Repair>,
-    /// Those of them that are not begun.
+    /// Those of `rows` whose repair has not begun.
     queue: VecDeque<Row>,
-    /// Repairs under way that no writer waits for.
+    /// Repairs in progress that no writer waits for.
     in_flight: u32,
     counters: RepairCounters,
 }
@@ -116,7 +116,7 @@ impl ReadRepairs {
         &self.counters
     }
 
-    /// Members could not be read in these rows.
+    /// Notes members that could not be read in these rows.
     pub(crate) fn note(&mut self, stripe: u64, rows: Range<u32>, members: MemberSet) {
         if !self.enabled {
             return;
@@ -134,7 +134,7 @@ impl ReadRepairs {
         }
     }
 
-    /// An operation waits until these members are repaired in its rows.
+    /// Has an operation wait until these members are repaired in its rows.
     pub(crate) fn wait(
         &mut self,
         waiter: Waiter,
@@ -166,7 +166,7 @@ impl ReadRepairs {
         self.queue.len() >= ROWS_BEHIND
     }
 
-    /// The next row to repair, if one may begin now.
+    /// The next row to repair; `None` if no repair may begin now.
     pub(crate) fn next(&mut self) -> Option<NextRepair> {
         if self.lent_in_flight < DEPTH
             && let Some(next) = self.lent.pop_front()
@@ -187,8 +187,7 @@ impl ReadRepairs {
         Some(next)
     }
 
-    /// A repair for which this operation waited, if one did, is over. Returns the operation if it
-    /// need not wait any more.
+    /// Ends a repair. Returns the operation that waited for it, if it need not wait any more.
     pub(crate) fn end(
         &mut self,
         row: Row,
@@ -221,7 +220,7 @@ impl ReadRepairs {
         None
     }
 
-    /// Panics if what is counted is not what can be counted anew.
+    /// Panics if a count differs from a fresh count.
     pub(crate) fn check_invariants(&self) {
         let begun = self.rows.values().filter(|repair| !repair.under_way.is_empty()).count();
         assert_eq!(begun + self.queue.len(), self.rows.len(), "rows to repair");
@@ -259,7 +258,8 @@ mod tests {
         assert_eq!(repairs.end(row(0), None, &DONE), None);
         repairs.check_invariants();
         assert_eq!(repairs.next(), repair(2, 0b100, None));
-        // Another member of a row that is being repaired: it is repaired again.
+        // Another member of a row that is being repaired becomes unreadable: the row is repaired
+        // again.
         repairs.note(7, 1..2, MemberSet::of(3));
         assert_eq!(repairs.end(row(1), None, &DONE), None);
         assert_eq!(repairs.next(), repair(1, 0b1110, None));
@@ -324,7 +324,7 @@ mod tests {
         let begun = core::iter::from_fn(|| repairs.next()).count();
         assert_eq!(begun, DEPTH as usize);
         repairs.check_invariants();
-        // Rows that are lent have as many turns of their own.
+        // Lent rows have a limit of their own, of the same size.
         let waiter = Waiter { op: OpId(5), lends: true };
         repairs.wait(waiter, 7, 0..2 * DEPTH, MemberSet::of(0));
         let lent = core::iter::from_fn(|| repairs.next()).count();

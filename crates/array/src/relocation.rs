@@ -15,7 +15,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use units::{DriveId, Lba};
 
-/// Where a chunk is.
+/// Place of a chunk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Place {
     pub(crate) drive: DriveId,
@@ -25,37 +25,36 @@ pub(crate) struct Place {
 /// A chunk that a write is taking to another drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Move {
-    /// The member whose chunk it is.
+    /// The member that the chunk belongs to.
     pub(crate) member: u8,
     pub(crate) to: Place,
 }
 
-/// Bits of a key or a value that name a drive.
+/// Bits of a key or a value that encode a drive.
 const DRIVE_BITS: u32 = 6;
-/// What a relocated chunk takes in the map, in bytes: a key and a value of 64 bits.
+/// Bytes of an entry of the map: a key and a value of 64 bits.
 const ENTRY_BYTES: u64 = 16;
 
 /// The second level of the mapping: where relocated chunks are.
 #[derive(Clone, Debug)]
 pub(crate) struct Relocation {
-    /// Blocks of each drive past those that the layout may use.
+    /// Spare blocks of each drive, outside the layout.
     spare_blocks: u64,
-    /// Of each drive the first spare block that never held a chunk, counted from the first spare
-    /// one.
+    /// For each drive, the offset of the first spare block that never held a chunk.
     untouched: Vec<u64>,
-    /// Blocks that chunks have left.
+    /// For each drive, free blocks that chunks have left.
     left: Vec<Vec<u64>>,
     first_spare: u64,
     /// Drives with a free block.
     with_room: MemberSet,
-    /// Chunks away from home: stripe and home packed in a word, block and drive in another.
+    /// Relocated chunks: stripe and member packed in a word, block and drive in another.
     moved: BTreeMap<u64, u64>,
     most_moved: u64,
 }
 
 impl Relocation {
-    /// All chunks at home. Every drive has `spare_blocks` from block `first_spare` on; without any
-    /// no chunk is ever relocated.
+    /// No chunk is relocated. Every drive has `spare_blocks` from block `first_spare` on; with 0 no
+    /// chunk is ever relocated.
     pub(crate) fn new(layout: &Layout, first_spare: u64, spare_blocks: u64) -> Self {
         let width = layout.width();
         Self {
@@ -69,7 +68,7 @@ impl Relocation {
         }
     }
 
-    /// Whether chunks may move at all.
+    /// Whether chunks can be relocated.
     #[inline]
     pub(crate) fn can_move(&self) -> bool {
         self.spare_blocks > 0
@@ -80,7 +79,7 @@ impl Relocation {
         self.with_room
     }
 
-    /// Where row `row` of the chunk of `member` in `stripe` is.
+    /// Place of row `row` of the chunk of `member` in `stripe`.
     #[inline]
     pub(crate) fn locate(&self, layout: &Layout, stripe: u64, row: u32, member: u8) -> Place {
         let home = DriveId(member);
@@ -118,8 +117,8 @@ impl Relocation {
         all.iter().filter(is_there).collect()
     }
 
-    /// Takes a free block of `drive`, if it has one: the last that a chunk has left, so that blocks
-    /// that never held any stay untouched.
+    /// Takes a free block of `drive`; `None` if it has none. Blocks that chunks have left go first,
+    /// so that blocks that never held any stay untouched.
     pub(crate) fn take(&mut self, drive: DriveId) -> Option<Place> {
         let index = drive.index();
         let block = match self.left[index].pop() {
@@ -136,7 +135,7 @@ impl Relocation {
         Some(Place { drive, block: Lba(block) })
     }
 
-    /// From now on the chunk is at its new place.
+    /// Records the new place of a chunk.
     pub(crate) fn put(&mut self, layout: &Layout, stripe: u64, chunk: Move) {
         let home = DriveId(chunk.member);
         let key = key(stripe, chunk.member);
@@ -148,14 +147,14 @@ impl Relocation {
         self.most_moved = self.most_moved.max(self.moved.len() as u64);
     }
 
-    /// No chunk is at `place` any more, and the drive knows it.
+    /// Frees a place: no chunk is there any more, and the drive knows it.
     pub(crate) fn release(&mut self, place: Place) {
         self.left[place.drive.index()].push(place.block.0);
         self.with_room.insert(place.drive.0);
     }
 
-    /// Bytes of the second level when it was largest: the places of chunks away from home, and the
-    /// blocks that are free instead.
+    /// Peak size of the second level in bytes: the places of relocated chunks, and the lists of
+    /// free blocks.
     pub(crate) fn bytes(&self) -> u64 {
         let free: usize = self.left.iter().map(Vec::capacity).sum();
         self.most_moved * ENTRY_BYTES + (free * size_of::<u64>()) as u64
@@ -182,7 +181,7 @@ mod tests {
     use alloc::collections::BTreeSet;
     use units::Rng;
 
-    /// Against a plain table of all chunks: random moves to whatever drive has room.
+    /// Compares with a plain table of all chunks: random relocations to any drive with room.
     #[test]
     fn every_chunk_is_where_a_plain_table_says() {
         for (width, stripe_width, seed) in [(8, 4, 1), (5, 3, 2), (4, 4, 3), (7, 3, 4)] {
@@ -258,7 +257,7 @@ mod tests {
         let (first_level, second_level) = (16 * chunks, chunks / 2);
         assert_eq!((first_level, second_level), (128 << 20, 4 << 20));
         assert_eq!(1000 * second_level / first_level, 31);
-        // Ours takes a word and a word for each chunk that was moved, and nothing for the others.
+        // This map takes two words for each relocated chunk, and nothing for the others.
         assert_eq!(second_level / ENTRY_BYTES, chunks / 32);
     }
 

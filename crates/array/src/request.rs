@@ -1,30 +1,29 @@
-//! What an array is asked.
+//! Requests of a host to an array.
 
-/// What a request asks for.
+/// Kind of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestKind {
     /// Read.
     Read,
     /// Write.
     Write,
-    /// Nothing is needed any more of these bytes. A hint: of every row of a stripe all of whose
-    /// data is meant, the drives are told; the rest stays as it is.
+    /// The host no longer needs these bytes. A hint: drives deallocate only rows of a stripe whose
+    /// data is deallocated as a whole; other rows stay as they are.
     Deallocate,
 }
 
-/// The driver's name for a request; it comes back in the
-/// [`Outcome`](crate::Outcome).
+/// The driver's identifier of a request; it comes back in the [`Outcome`](crate::Outcome).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RequestId(pub u64);
 
 /// A request of the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// The driver's name for it.
+    /// The driver's identifier.
     pub id: RequestId,
-    /// Which host asks; 0 if there is only one.
+    /// Number of the host; 0 if there is only one.
     pub host: u8,
-    /// What it asks for.
+    /// Read, write or deallocation.
     pub kind: RequestKind,
     /// First byte. Any alignment.
     pub offset_bytes: u64,

@@ -1,4 +1,4 @@
-//! Requests that are not done: those that work, and those that the policy holds back.
+//! Requests that are not completed: those in flight, and those that the policy holds back.
 
 use crate::action::{Ended, Outcome};
 use crate::request::{Request, RequestId, RequestKind};
@@ -6,7 +6,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use nvme::{Blocked, Cause, Delays};
 use units::{Instant, Slab};
 
-/// A request that works.
+/// A request in flight.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     id: RequestId,
@@ -14,20 +14,20 @@ struct InFlight {
     host: u8,
     size_bytes: u64,
     arrived: Instant,
-    /// When it began: later than it came if the policy held it back.
+    /// Time when it began: later than `arrived` if the policy held it back.
     admitted: Instant,
-    /// Its stripe operations that are not done, and those that are still to be opened.
+    /// Its stripe operations that are not done or still to be opened.
     parts: u32,
     reconstructed: u32,
     blocked: Blocked,
     ended: Ended,
 }
 
-/// The number of a request that is not done; used again afterwards.
+/// Number of a request in flight; reused afterwards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RequestSlot(pub(crate) u32);
 
-/// What a stripe operation has come to, for its request.
+/// Result of a stripe operation, for its request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PartEnded {
     pub(crate) failed: bool,
@@ -35,22 +35,22 @@ pub(crate) struct PartEnded {
     pub(crate) blocked: Blocked,
 }
 
-/// All requests that are not done.
+/// All requests that are not completed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Requests {
     in_flight: Slab<InFlight>,
-    /// What is held back, by host and in the order of its coming.
+    /// Requests held back, by host and in order of arrival.
     held_back: BTreeMap<u8, VecDeque<(Instant, Request)>>,
     held_back_count: usize,
 }
 
 impl Requests {
-    /// Requests that are not done.
+    /// Number of requests that are not completed.
     pub(crate) fn len(&self) -> usize {
         self.in_flight.len() + self.held_back_count
     }
 
-    /// Requests that are held back.
+    /// Number of requests that are held back.
     #[inline]
     pub(crate) fn held_back(&self) -> usize {
         self.held_back_count
@@ -61,14 +61,14 @@ impl Requests {
         self.held_back_count += 1;
     }
 
-    /// The first request that is held back of the first host that has any, and when it came.
+    /// Releases the oldest request held back of the first host that has one, with its arrival time.
     pub(crate) fn release_one(&mut self) -> Option<(Instant, Request)> {
         let next = self.held_back.values_mut().find_map(VecDeque::pop_front)?;
         self.held_back_count -= 1;
         Some(next)
     }
 
-    /// A request that came at `arrived` begins, with one part to be opened.
+    /// Begins a request that arrived at `arrived`, with one part to be opened.
     #[inline]
     pub(crate) fn begin(
         &mut self,
@@ -90,7 +90,7 @@ impl Requests {
         }))
     }
 
-    /// One more part of it is to be opened.
+    /// Adds a part that is to be opened.
     #[inline]
     pub(crate) fn add_part(&mut self, slot: RequestSlot) {
         self.in_flight.get_mut(slot.0).parts += 1;
@@ -100,17 +100,17 @@ impl Requests {
         self.in_flight.get(slot.0).admitted
     }
 
-    /// What it asks for, on all drives together.
+    /// Bytes of the request, on all drives together.
     pub(crate) fn size_bytes(&self, slot: RequestSlot) -> u64 {
         self.in_flight.get(slot.0).size_bytes
     }
 
-    /// Parts that are not done.
+    /// Number of parts that are not done.
     pub(crate) fn parts(&self, slot: RequestSlot) -> u32 {
         self.in_flight.get(slot.0).parts
     }
 
-    /// A part is over. With the last of them the request is: returns how it ended.
+    /// Ends a part. Returns the outcome of the request if this was its last part.
     #[inline]
     pub(crate) fn end_part(
         &mut self,

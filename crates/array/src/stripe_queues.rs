@@ -1,17 +1,16 @@
-//! The order of operations on the same rows of a stripe: which writer has its turn, and which
-//! operation waits for which.
+//! The order of operations on the same rows of a stripe: the turns of writers, and the operations
+//! that wait for others.
 //!
-//! *Writers* (all operations that change a stripe, or need it unchanged from beginning to end) take
-//! turns: one has its turn when every earlier writer with rows in common has left. *Readers* enter
-//! only if they compute with members of the stripe, or if chunks may move under them: a writer with
-//! its new data complete waits until no reader *pins* its rows, and a reader that finds such a
-//! writer waits, or takes the new data from its memory.
+//! *Writers* are all operations that change a stripe, or need it unchanged from beginning to end.
+//! They take turns: a writer has its turn when every earlier writer with rows in common has left.
+//! *Readers* enter only if they compute with members of the stripe, or if chunks may be relocated.
+//! A writer with its new data complete waits until no reader *pins* its rows. A reader that finds
+//! such a writer waits, or takes the new data from its memory.
 //!
 //! Nothing here is searched: for every row only the last writer is stored, and a new writer depends
 //! on the last writers of its rows. Those depend on the writers before them, and a writer leaves
 //! only after its turn, so waiting for the last one is waiting for all. Each operation has a list
-//! of those that wait for it. The router takes the operations that can go on, in the order of
-//! entering.
+//! of its waiters. The router takes the operations that can go on, in order of entering.
 
 use crate::action::OpId;
 use crate::last_writers::{LastWriter, LastWriters};
@@ -21,19 +20,19 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use units::Slab;
 
-/// No entry of a list.
+/// End of a list.
 const NONE: u32 = u32::MAX;
-/// Commits are counted by so many groups of stripes.
+/// Number of groups of stripes whose commits are counted together.
 const COMMIT_GROUPS: usize = 1 << 12;
 
-/// Where an operation stands in the queue of its stripe.
+/// State of an operation in the queue of its stripe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// In no queue.
     Away,
-    /// A writer that waits for so many earlier ones.
+    /// A writer that waits for `behind` earlier ones.
     WaitsForTurn { behind: u32 },
-    /// A writer whose turn it is, and that changes nothing yet.
+    /// A writer that has its turn, and changes nothing yet.
     HasTurn,
     /// A writer that changes the stripe as soon as no reader pins its rows, or does so already.
     Changes(Change),
@@ -48,33 +47,33 @@ enum State {
 struct Change {
     /// Readers that pin its rows.
     pins: u32,
-    /// It waits until there are none.
+    /// Whether it waits until no reader does.
     waits: bool,
-    /// It takes chunks to other drives, so every reader pins its rows.
+    /// Whether it relocates chunks, so that every reader pins its rows.
     relocates: bool,
-    /// Its new data is in memory, complete.
+    /// Whether its new data is complete in memory.
     has_data: bool,
 }
 
 /// A reader that is at work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Reading {
-    /// It computes with members of the stripe, so they must not change.
+    /// Whether it computes with members of the stripe, so that they must not change.
     computes: bool,
-    /// The ticket of the write whose new data it uses: that one need not wait for it. 0 for none.
+    /// Ticket of the write whose new data it uses, and which need not wait for it; 0 for none.
     shares: u64,
 }
 
-/// What the queues know of an operation.
+/// An operation in the queues.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Number in the order of entering, from 1.
+    /// Number in order of entering, from 1.
     ticket: u64,
     /// Its queue.
     queue: u32,
     first_row: u32,
     end_row: u32,
-    /// The first of those that wait for it.
+    /// The first of its waiters.
     waiters: u32,
     /// Its neighbours among the readers, or among the writers that change their rows.
     before: u32,
@@ -102,7 +101,7 @@ struct Waiter {
     next: u32,
 }
 
-/// Operations that are linked by their entries, in the order of their coming.
+/// Operations linked by their entries, in order of arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct List {
     first: u32,
@@ -126,7 +125,7 @@ impl List {
         (entry.before, entry.after) = (before, NONE);
     }
 
-    /// Takes an operation out that was linked so.
+    /// Removes an operation with these neighbours.
     fn remove(&mut self, entries: &mut [Entry], before: u32, after: u32) {
         match before {
             NONE => self.first = after,
@@ -150,38 +149,38 @@ struct Queue {
     stripe: u64,
     /// The next queue with the same hash.
     next: u32,
-    /// Operations in it.
+    /// Number of operations in it.
     len: u32,
     last_writers: LastWriters,
     /// Writers that change their rows. They have no row in common.
     changing: List,
     readers: List,
-    /// Operations of it that waited and may go on.
+    /// Number of its operations that waited and may go on.
     ready: u32,
 }
 
 /// Whether a read may compute with the members of some rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
-    /// Nothing changes them.
+    /// Yes: no writer changes them.
     Free,
-    /// With the new data of this write, which is complete in memory.
+    /// Yes, with the new data of this write, which is complete in memory.
     Share(OpId),
-    /// Not before this one has left.
+    /// Only after this writer has left.
     Wait(OpId),
 }
 
-/// The queues of all stripes that are worked on.
+/// The queues of all stripes with operations.
 #[derive(Clone, Debug)]
 pub(crate) struct StripeQueues {
     entries: Vec<Entry>,
     queues: Vec<Queue>,
-    /// Queues that are used again, with the memory that they have.
+    /// Queues without operations, kept with their memory for reuse.
     free: Vec<u32>,
     waiters: Slab<Waiter>,
-    /// Operations that waited and may go on, by their queues and tickets: seldom more than one.
+    /// Operations that waited and may go on, by queue and ticket: seldom more than one.
     ready: BTreeSet<(u32, u64, OpId)>,
-    /// The first queue of each hash; a power of two of them.
+    /// The first queue of each hash; the number of hashes is a power of two.
     heads: Vec<u32>,
     tickets: u64,
     commits: Vec<u32>,
@@ -210,20 +209,20 @@ impl StripeQueues {
         self.entries.get(op.0 as usize).unwrap_or(&AWAY)
     }
 
-    /// The stripes that are worked on, in any order.
+    /// Stripes with operations, in any order.
     pub(crate) fn at_work(&self) -> impl Iterator<Item = u64> + '_ {
         self.queues.iter().filter(|queue| queue.len > 0).map(|queue| queue.stripe)
     }
 
-    /// Beginnings and ends of commits in the group of stripes that `stripe` belongs to: as long as
-    /// this stands still, so does the stripe. That others share the count costs a needless read now
-    /// and then, and saves a record for every stripe that was ever written.
+    /// Number of beginnings and ends of commits in the group of stripes that `stripe` belongs to.
+    /// While it is unchanged, so is the stripe. Sharing the count costs a needless read now and
+    /// then, and saves a record for every stripe that was ever written.
     #[inline]
     pub(crate) fn commits(&self, stripe: u64) -> u32 {
         self.commits[(hash(stripe) >> 52) as usize % COMMIT_GROUPS]
     }
 
-    /// A writer begins or ends its commit.
+    /// Counts the beginning or the end of a commit.
     #[inline]
     pub(crate) fn note_commit(&mut self, stripe: u64) {
         let commits = &mut self.commits[(hash(stripe) >> 52) as usize % COMMIT_GROUPS];
@@ -246,7 +245,7 @@ impl StripeQueues {
         None
     }
 
-    /// The queue of `stripe`, which is made if there is none.
+    /// The queue of `stripe`, which is made if missing.
     fn find_or_make(&mut self, stripe: u64) -> u32 {
         if let Some(queue) = self.find(stripe) {
             return queue;
@@ -283,7 +282,7 @@ impl StripeQueues {
         }
     }
 
-    /// All queues from `first` on that share its hash.
+    /// All queues from `first` on with the same hash.
     fn chain(&self, first: u32) -> impl Iterator<Item = u32> {
         let some = |at: u32| (at != NONE).then_some(at);
         core::iter::successors(some(first), move |&at| some(self.queues[at as usize].next))
@@ -309,8 +308,8 @@ impl StripeQueues {
         queue
     }
 
-    /// A writer comes to `rows` of `stripe`. Returns the last of the writers that it has to wait
-    /// for; none if it is its turn.
+    /// Enters a writer of `rows` of `stripe`. Returns the last of the writers that it has to wait
+    /// for; `None` if it has its turn.
     pub(crate) fn enter_writer(&mut self, op: OpId, stripe: u64, rows: Range<u32>) -> Option<OpId> {
         let at = self.enter(op, stripe, &rows, State::HasTurn);
         let queue = &mut self.queues[at as usize];
@@ -336,7 +335,7 @@ impl StripeQueues {
         last
     }
 
-    /// A reader comes to `rows` of `stripe`. One that `computes` pins them.
+    /// Enters a reader of `rows` of `stripe`, which pins them if it `computes`.
     pub(crate) fn enter_reader(&mut self, op: OpId, stripe: u64, rows: Range<u32>, computes: bool) {
         if self.is_in(op) {
             if computes {
@@ -358,7 +357,7 @@ impl StripeQueues {
         self.entry(op).state != State::Away
     }
 
-    /// Whether it is a writer's turn, so that it has begun.
+    /// Whether a writer has its turn.
     #[cfg(test)]
     fn has_turn(&self, op: OpId) -> bool {
         matches!(self.entry(op).state, State::HasTurn | State::Changes(_))
@@ -375,7 +374,7 @@ impl StripeQueues {
             && writer.first_row < reader.end_row
     }
 
-    /// Sets the state of a reader, and counts its pins anew.
+    /// Sets the state of a reader, and updates the pins of the writers.
     fn set_state(&mut self, op: OpId, state: State) {
         let before = self.entries[op.0 as usize];
         self.entries[op.0 as usize].state = state;
@@ -407,13 +406,13 @@ impl StripeQueues {
         }
     }
 
-    /// A reader uses the new data of `write` from now on, or (if none) what is on the drives.
+    /// Has a reader use the new data of `write` from now on, or with `None` the data on the drives.
     pub(crate) fn share(&mut self, op: OpId, write: Option<OpId>) {
         let shares = write.map_or(0, |write| self.entry(write).ticket);
         self.change_reading(op, |reading| reading.shares = shares);
     }
 
-    /// A reader (in the queue or not) has to wait for `write`.
+    /// Has a reader (in the queue or not) wait for `write`.
     pub(crate) fn wait_for_write(&mut self, op: OpId, stripe: u64, rows: Range<u32>, write: OpId) {
         self.enter_reader(op, stripe, rows, true);
         if let State::Reads(_) = self.entry(op).state {
@@ -430,13 +429,13 @@ impl StripeQueues {
         self.queues[queue as usize].readers.remove(&mut self.entries, before, after);
     }
 
-    /// A reader that waited for a write goes on.
+    /// Resumes a reader that waited for a write.
     pub(crate) fn read_on(&mut self, op: OpId) {
         let at = self.entry(op).queue;
         self.begin_reading(op, at, Reading { computes: true, shares: 0 });
     }
 
-    /// A writer would change its rows now. Returns whether no reader pins them.
+    /// Lets a writer change its rows. Returns `true` if no reader pins them; otherwise it waits.
     pub(crate) fn begin_change(&mut self, op: OpId, relocates: bool, has_data: bool) -> bool {
         let entry = &mut self.entries[op.0 as usize];
         debug_assert_eq!(entry.state, State::HasTurn, "a writer changes its rows in its turn");
@@ -474,7 +473,7 @@ impl StripeQueues {
         access
     }
 
-    /// The writer that takes chunks of `rows` to other drives now, if there is one.
+    /// The writer that is relocating chunks of `rows`, if any.
     pub(crate) fn relocating(&self, stripe: u64, rows: Range<u32>) -> Option<OpId> {
         let queue = &self.queues[self.find(stripe)? as usize];
         queue.changing.iter(&self.entries).find(|&op| {
@@ -490,7 +489,8 @@ impl StripeQueues {
         self.entry(op).first_row
     }
 
-    /// An operation leaves. Those that waited for it may be ready now. Returns whether any is.
+    /// Removes an operation; its waiters may be ready now. Returns whether any operation of the
+    /// stripe is.
     pub(crate) fn leave(&mut self, op: OpId) -> bool {
         if let State::Reads(_) = self.entry(op).state {
             self.stop_reading(op, State::Away);
@@ -550,8 +550,8 @@ impl StripeQueues {
     }
 
     /// The next operation on `stripe` after `ticket` that waited and can go on now, and its own
-    /// ticket: a writer whose turn has come (it has it from now on) or whose rows nobody pins any
-    /// more, or a reader whose write has left.
+    /// ticket. It is a writer that gets its turn now, a writer whose rows no reader pins any more,
+    /// or a reader whose write has left.
     pub(crate) fn next_ready(&mut self, stripe: u64, ticket: u64) -> Option<(u64, OpId)> {
         let at = self.find(stripe)?;
         loop {
@@ -583,7 +583,7 @@ impl StripeQueues {
         }
     }
 
-    /// Panics if what is counted is not what can be counted anew.
+    /// Panics if a count differs from a fresh count.
     pub(crate) fn check_invariants(&self) {
         let (mut entries, mut ready) = (0, 0);
         let heads = self.heads.iter().flat_map(|&head| self.chain(head));

@@ -1,4 +1,4 @@
-//! Sets of stripes, as ranges: nearly all, or nearly none, or a few long runs.
+//! Sets of stripes, stored as ranges: nearly all, or nearly none, or a few long runs.
 
 use alloc::collections::BTreeMap;
 use core::ops::Range;
@@ -6,13 +6,13 @@ use core::ops::Range;
 /// A set of stripes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct StripeSet {
-    /// Ends by beginnings. Ranges are not empty, and neither overlap nor touch.
+    /// End of each range by its beginning. Ranges are not empty, and neither overlap nor touch.
     ranges: BTreeMap<u64, u64>,
     len: u64,
 }
 
 impl StripeSet {
-    /// Stripes in the set.
+    /// Number of stripes in the set.
     pub(crate) const fn len(&self) -> u64 {
         self.len
     }
@@ -39,7 +39,7 @@ impl StripeSet {
             return;
         }
         let Range { start: mut begin, mut end } = new;
-        // Whatever overlaps or touches becomes one range with the new.
+        // Merge all ranges that overlap or touch the new one.
         while let Some((&other, &other_end)) = self.ranges.range(..=end).next_back() {
             if other_end < begin {
                 break;

@@ -1,25 +1,25 @@
-//! A write of one stripe: which members it reads first, which it writes, and where to.
+//! A write of one stripe: the members that it reads first, those that it writes, and their places.
 
 use crate::members::MemberSet;
 use crate::relocation::{Move, Place};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// How a write gets its parity.
+/// Way in which a write gets its parity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Plan {
     /// From new data alone.
     FullStripe,
-    /// From new data and the data that is not touched.
+    /// Reconstruct-write: from new data and the data that is not touched.
     Reconstruct,
-    /// From the old parity and the change.
+    /// Read-modify-write: from the old parity and the change.
     ReadModifyWrite,
 }
 
 /// The state of a write.
 #[derive(Clone, Debug)]
 pub(crate) struct StripeWriter {
-    /// Members that hold pages of the host.
+    /// Members with pages that the host writes.
     touched: MemberSet,
     /// Members of which the host writes part of a page.
     partial: MemberSet,
@@ -29,7 +29,7 @@ pub(crate) struct StripeWriter {
     detour: Option<Box<Detour>>,
 }
 
-/// What few writes have.
+/// State that few writes need.
 #[derive(Clone, Debug, Default)]
 struct Detour {
     /// Members that are not written, because their drive is missing.
@@ -51,9 +51,9 @@ impl StripeWriter {
         self.detour.as_ref().map_or(&[], |detour| &detour.relocations)
     }
 
-    /// It is the write's turn: chooses how to get parity, whichever way reads less. Returns what
-    /// must be known for it. `data` are the members of the stripe with data, `spared` those that
-    /// had better not be read.
+    /// Chooses how to get parity, whichever way reads less. Returns the plan and the members that
+    /// must be known for it. `data` are the members of the stripe with data; `spared` are members
+    /// to avoid.
     pub(crate) fn plan(
         &mut self,
         data: MemberSet,
@@ -67,12 +67,12 @@ impl StripeWriter {
         let parity = self.parity - not_written;
         let modify = self.touched | parity;
         let reconstruct = match parity.is_empty() {
-            // Without parity only the rest of a page that is written in part must be known.
+            // Without parity only the rest of a partly written page must be known.
             true => self.partial,
             false => data - (self.touched - self.partial),
         };
-        // What cannot be read is computed from as many members as there are data chunks. What is
-        // spared must be computed now and then, which is like one read more.
+        // An unreadable member is computed from as many members as there are data chunks. A spared
+        // member must be computed now and then, which is like one more read.
         let cost = |wanted: MemberSet| match wanted.meets(unreadable) {
             false => wanted.len() + u32::from(wanted.meets(spared)),
             true => data.len(),
@@ -90,7 +90,7 @@ impl StripeWriter {
         (plan, wanted)
     }
 
-    /// The write begins again: what was found about its drives holds no longer.
+    /// Forgets the plan: the write begins again, and its findings about drives no longer hold.
     pub(crate) fn forget_plan(&mut self) {
         self.detour = None;
     }
@@ -117,7 +117,7 @@ impl StripeWriter {
         self.parity - self.not_written()
     }
 
-    /// Parities that are not written, so that they do not fit the data any more.
+    /// Parities that are not written, and so do not match the data any more.
     pub(crate) fn outdated_parity(&self) -> MemberSet {
         self.parity & self.not_written()
     }
@@ -133,12 +133,12 @@ impl StripeWriter {
         self.touched | self.written_parity()
     }
 
-    /// A chunk goes to another drive.
+    /// Notes that a chunk goes to another drive.
     pub(crate) fn relocate(&mut self, chunk: Move) {
         self.detour.get_or_insert_default().relocations.push(chunk);
     }
 
-    /// Whether any chunk does.
+    /// Whether any chunk goes to another drive.
     pub(crate) fn relocates(&self) -> bool {
         !self.relocations().is_empty()
     }
@@ -148,12 +148,12 @@ impl StripeWriter {
         self.relocations().iter().map(|chunk| chunk.member).collect()
     }
 
-    /// Where the chunk of `member` goes, if not where it is.
+    /// The new place of the chunk of `member`; `None` if it stays.
     pub(crate) fn new_place(&self, member: u8) -> Option<Place> {
         self.relocations().iter().find(|chunk| chunk.member == member).map(|chunk| chunk.to)
     }
 
-    /// The chunks have arrived, or never will.
+    /// Takes the relocations, which are done or given up.
     pub(crate) fn take_moves(&mut self) -> Vec<Move> {
         self.detour.as_mut().map_or(Vec::new(), |detour| core::mem::take(&mut detour.relocations))
     }
@@ -168,7 +168,7 @@ mod tests {
         members.iter().copied().collect()
     }
 
-    /// What is touched, of that in part, unreadable and not written; how parity is had, and what is
+    /// Members touched, touched in part, unreadable and not written; the plan; the members that are
     /// read.
     type Row<'a> = (&'a [u8], &'a [u8], &'a [u8], &'a [u8], Plan, &'a [u8]);
 
@@ -184,13 +184,13 @@ mod tests {
             (&[0, 1], &[1], &[], &[], Reconstruct, &[1, 2, 3]),
             (&[0, 1, 2, 3], &[], &[], &[], FullStripe, &[]),
             (&[0, 1, 2, 3], &[3], &[], &[], Reconstruct, &[3]),
-            // Parity that is not there is not had at all, and parity that may be wrong not from
+            // A missing parity is not computed, and a parity that may be wrong is not computed from
             // itself.
             (&[0], &[], &[4], &[4], Reconstruct, &[]),
             (&[0, 2], &[2], &[4], &[4], Reconstruct, &[2]),
             (&[0, 1, 2, 3], &[], &[4], &[4], FullStripe, &[]),
             (&[0], &[], &[4], &[], Reconstruct, &[1, 2, 3]),
-            // What cannot be read costs as many reads as there are data members.
+            // An unreadable member costs as many reads as there are data members.
             (&[0], &[], &[0], &[0], Reconstruct, &[1, 2, 3]),
             (&[0, 1], &[], &[2], &[2], ReadModifyWrite, &[0, 1, 4]),
             (&[0, 1, 2], &[], &[3], &[3], Reconstruct, &[3]),

@@ -1,26 +1,26 @@
-//! Why an array cannot go on under another policy.
+//! Reasons why an array cannot change its policy.
 
 use crate::layout::Level;
 use crate::policy::PolicyKind;
 use crate::write_cache::WriteCache;
 use core::fmt;
 
-/// Why the policy cannot be changed now.
+/// Reason why the policy cannot be changed now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CannotSwitch {
-    /// Stripe operations are under way, of requests or of jobs.
+    /// Stripe operations of requests or jobs are in progress.
     Busy {
-        /// How many.
+        /// Number of operations.
         operations: usize,
     },
     /// The policy holds requests back.
     HeldBack {
-        /// How many.
+        /// Number of requests.
         requests: usize,
     },
     /// Pages wait in the write cache for their drives.
     Cached {
-        /// How many.
+        /// Number of pages.
         pages: u64,
     },
     /// The policy cannot work with this level.
@@ -33,7 +33,7 @@ pub enum CannotSwitch {
 }
 
 impl CannotSwitch {
-    /// Finds what is in the way of `policy`, if something is.
+    /// Returns an error if the policy cannot be changed to `policy` now.
     pub(crate) fn check(
         policy: PolicyKind,
         level: Level,

@@ -1,4 +1,4 @@
-//! What stripe operations wait for that is no answer of a drive: computations, and the time at
+//! Deadlines of stripe operations other than answers of drives: ends of computations, and times at
 //! which an answer counts as late.
 
 use crate::action::OpId;
@@ -10,22 +10,22 @@ use units::Instant;
 /// Members that are being reconstructed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Computation {
-    /// When they are known.
+    /// Time when they are known.
     pub(crate) due: Instant,
     pub(crate) op: OpId,
-    /// Where the time of the operation went until then.
+    /// Time of the operation until then, by cause.
     pub(crate) passed: Delays,
 }
 
-/// The times of all stripe operations.
+/// Deadlines of all stripe operations.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers {
-    /// Reconstructions that are being computed; all take as long, so they stay in order.
+    /// Reconstructions that are being computed. All take equally long, so they stay in order.
     computing: VecDeque<Computation>,
-    /// When operations are late, by time and serial number. Those that ended in time stay until
-    /// their time comes.
+    /// Times at which operations count as late, with serial numbers. Entries of operations that
+    /// ended in time stay until they are due.
     late: BinaryHeap<Reverse<(Instant, u64, OpId)>>,
-    /// The earliest of these and of what else the array waits for.
+    /// The earliest of these deadlines and of the others of the array.
     next: Instant,
 }
 
@@ -35,13 +35,13 @@ impl Timers {
         Self { computing: VecDeque::new(), late: BinaryHeap::new(), next }
     }
 
-    /// When the array wants to be called.
+    /// The earliest deadline of the array.
     #[inline]
     pub(crate) fn next_deadline(&self) -> Instant {
         self.next
     }
 
-    /// Notes the earliest deadline of all, `others` being that of everything else.
+    /// Updates the earliest deadline; `others` is that of everything else.
     pub(crate) fn refresh(&mut self, others: Instant) {
         let computed = self.computing.front().map_or(Instant::NEVER, |computation| computation.due);
         self.next = computed.min(self.next_late()).min(others);
@@ -56,7 +56,7 @@ impl Timers {
         self.computing.push_back(computation);
     }
 
-    /// The next computation that is done at `now`.
+    /// Removes and returns the next computation that is done at `now`.
     pub(crate) fn pop_computed(&mut self, now: Instant) -> Option<Computation> {
         match self.computing.front() {
             Some(computation) if computation.due <= now => self.computing.pop_front(),
@@ -69,7 +69,7 @@ impl Timers {
         self.next = self.next.min(due);
     }
 
-    /// The next operation that is late at `now`, and its serial number.
+    /// Removes and returns the next operation that is late at `now`, with its serial number.
     pub(crate) fn pop_late(&mut self, now: Instant) -> Option<(OpId, u64)> {
         if self.next_late() > now {
             return None;
@@ -77,7 +77,7 @@ impl Timers {
         self.late.pop().map(|Reverse((_, serial, op))| (op, serial))
     }
 
-    /// Nothing is late any more.
+    /// Clears all times at which operations count as late.
     pub(crate) fn forget_late(&mut self) {
         self.late.clear();
     }

@@ -1,19 +1,19 @@
-//! Which drives are read: a drive that is slower than it may be is found, and not read for as long as
-//! it is.
+//! Trust in drives: a drive that is slower than it may be is found, and not read while it is slow.
 //!
-//! Two things speak against a drive. *A late answer*: a read took longer than any such read may
+//! Two findings count against a drive. *A late answer*: a read took longer than any such read may
 //! take. *Its peers*: its reads take much longer than those of the other drives (Tukey's fence).
-//! Slow reads alone only raise a suspicion, because a busy drive has slow reads as well: the drive
-//! is not read until it has nothing to do, and then shows by single reads, *probes*, which it is.
+//! Slow reads alone only raise a suspicion, because a busy drive has slow reads as well. A
+//! suspected drive is not read until it is idle; then single reads, *probes*, show whether it is
+//! slow.
 //!
-//! A measure ([`Measure`]) says how long a read may take. Where drives promise how long reads with
-//! the flag take, each late answer is proof. An answer that has not come yet is late as well. Where
-//! drives promise nothing, only probes are judged, by the reads of the other drives
-//! ([`peers`]): most of them have to be late. There a drive that answers none of several reads for
-//! long is not read until it answers again.
+//! A measure ([`Measure`]) says how long a read may take. Where drives guarantee the time of
+//! flagged reads, each late answer is proof; an answer that is overdue is late as well. Where
+//! drives guarantee nothing, only probes are judged, by the reads of the other drives ([`peers`]),
+//! and most probes have to be late. There a drive that leaves several reads unanswered for long is
+//! not read until it answers again.
 //!
-//! A drive that is distrusted is probed from time to time, and comes back when it answers in time
-//! for long enough; longer each time that it has come back too soon.
+//! A distrusted drive is probed from time to time. It is read again when it has answered in time
+//! for long enough; the time required grows each time.
 
 mod peers;
 
@@ -28,43 +28,43 @@ use nvme::{PlFlag, Status};
 use peers::{Silence, Usual};
 use units::{DriveId, Duration, Instant};
 
-/// The longest that a read can take without being late, as a multiple of what it can take by the
-/// contract: what waits for a channel, or for a program to be interrupted, comes on top of that.
+/// Longest on-time latency of a read, as a multiple of its time by the contract. The margin covers
+/// waits for a channel, or for the interruption of a program.
 const MARGIN: u64 = 3;
-/// A late answer speaks for as much as so many good ones do against it: a drive that is late more
-/// seldom does not show in 99.9 of 100 reads.
+/// Number of on-time answers that outweigh a late one. A drive that is late more rarely does not
+/// show in 99.9 % of reads.
 const LATE: u32 = 2048;
-/// Late answers that prove it.
+/// Evidence that proves a drive slow: three late answers.
 const PROOF: u32 = 3 * LATE;
-/// Blocks ahead of a read from which on it is not judged: too much can be in its way.
+/// Value of `ahead` from which on a read is not judged: too much can be in its way.
 pub(crate) const MOST_AHEAD: u8 = u8::MAX;
 
-/// Time from one look at the peers to the next.
+/// Time from one comparison with the peers to the next.
 const LOOK: Duration = Duration::from_millis(10);
-/// Looks in a row at which a drive is beyond the fence before it is suspected.
+/// Consecutive comparisons beyond the fence after which a drive is suspected.
 const LOOKS: u32 = 3;
-/// Reads that a drive must have answered since the look before to be looked at.
+/// Reads that a drive must have answered since the last comparison to be compared.
 const READS_PER_LOOK: u32 = 8;
 
-/// For how long a drive must be good to come back: at first, and at most.
+/// Time for which a drive must be on time to be read again: at first, and at most.
 const PENANCE: Duration = Duration::from_millis(500);
 const LONGEST_PENANCE: Duration = Duration::from_secs(64);
-/// Probes in time that it takes to come back.
+/// On-time probes needed to be read again.
 const GOOD_PROBES: u32 = 16;
-/// Late probes that it takes to prove a suspicion where drives promise nothing.
+/// Late probes needed to prove a suspicion where drives guarantee nothing.
 const LATE_PROBES: u32 = 12;
-/// Time that it takes to prove one there: a drive that collects is slow for tens of milliseconds.
+/// Time needed to prove one there: a drive that collects is slow for tens of milliseconds.
 const PROOF_TIME: Duration = Duration::from_millis(250);
-/// Probes in time that a late one outweighs there. A fitted drive with nothing else to read answers
-/// at most one in six late by the measure of its peers.
+/// On-time probes that a late one cancels there. A drive model fitted to a real drive, with nothing
+/// else to read, answers at most one in six late by the measure of its peers.
 const LATE_OUTWEIGHS: u32 = 3;
-/// How long a drive that was suspected for nothing is not suspected again, at first.
+/// Time for which a wrongly suspected drive is not suspected again, at first.
 const PEACE: Duration = Duration::from_secs(1);
 
-/// Why a drive is not read.
+/// Whether a drive is read, and why not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Standing {
-    /// It is.
+    /// It is read.
     Trusted,
     /// It is beyond the fence of its peers.
     Suspected { since: Instant },
@@ -72,35 +72,35 @@ enum Standing {
     Distrusted { since: Instant },
 }
 
-/// What is known of one drive.
+/// Knowledge about one drive.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     standing: Standing,
-    /// What speaks against it: see [`LATE`].
+    /// Evidence against it: see [`LATE`].
     evidence: u32,
-    /// Running mean of its read latencies, in nanoseconds; 0 before the first. Only where drives
-    /// promise something.
+    /// Running mean of its read latencies, in nanoseconds; 0 before the first. Only kept where
+    /// drives guarantee times.
     mean_nanos: u64,
-    /// What its reads usually take. Only where drives promise nothing.
+    /// Its usual read latencies. Only kept where drives guarantee nothing.
     usual: Usual,
     reads_since_look: u32,
     looks_out: u32,
-    /// When it may be suspected next.
+    /// Time from which on it may be suspected.
     peace_until: Instant,
-    /// How often it was suspected for nothing.
+    /// Number of suspicions that were not confirmed.
     acquitted: u32,
-    /// One of the reads that are out to it.
+    /// One of its reads in flight.
     watched: Option<Watched>,
-    /// When it may be probed next.
+    /// Time from which on it may be probed.
     next_probe: Instant,
-    /// Since when all its probes have been good, and how many.
+    /// Start of the current run of on-time probes, and their number.
     good_since: Instant,
     good: u32,
-    /// Late probes since it is suspected; good ones are in `good`.
+    /// Late probes since it was suspected; on-time ones are in `good`.
     late_probes: u32,
-    /// For how long it must be good to come back next time, if it has ever been distrusted.
+    /// Time for which it must be on time to be read again; `None` if it was never distrusted.
     penance: Option<Duration>,
-    /// For how long it was not read, up to the last time that it came back.
+    /// Total time for which it was not read, up to its last return.
     past: Duration,
 }
 
@@ -131,23 +131,23 @@ impl Member {
     }
 }
 
-/// A read that is out: so long nobody need wait for its answer to know that it is late.
+/// A read in flight that is known to be late before its answer comes.
 #[derive(Clone, Copy, Debug)]
 struct Watched {
     sent: Instant,
-    /// From when on it speaks against its drive, once more each time that it has taken three times
-    /// as long.
+    /// Time from which on it counts against its drive; once more each time that the wait has
+    /// tripled.
     late_from: Instant,
 }
 
-/// How to read a drive.
+/// Advice for a read of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Advice {
-    /// As any other.
+    /// Read it as any other.
     Read,
-    /// Not if there is a way around it.
+    /// Avoid it if possible.
     Avoid,
-    /// The same, and once to see how long it takes.
+    /// Avoid it, but read it once to measure its latency.
     Probe,
 }
 
@@ -161,45 +161,45 @@ pub(crate) struct ReadAnswer {
     pub(crate) latency: Duration,
 }
 
-/// Whether a drive is read.
+/// A change of whether a drive is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Verdict {
     pub(crate) drive: DriveId,
-    /// It is not, from now on; or it is again.
+    /// `true` if it is not read from now on, `false` if it is read again.
     pub(crate) distrusted: bool,
 }
 
-/// Whether a drive is to fail such a read fast rather than let it wait.
+/// Whether the flag has a drive fail a read fast rather than let it wait.
 fn is_flagged(pl: PlFlag) -> bool {
     matches!(pl, PlFlag::Predictable | PlFlag::Patient)
 }
 
-/// What is held against the drives of an array.
+/// Trust in the drives of an array.
 #[derive(Clone, Debug)]
 pub(crate) struct Trust {
     measure: Measure,
-    /// Drives that the array can do without, those that are absent counted.
+    /// Number of drives that the array can do without, including absent ones.
     most: u32,
     absent: MemberSet,
     /// Drives that are not read.
     distrusted: MemberSet,
-    /// Distrusted drives about which there is a verdict.
+    /// Distrusted drives with a verdict.
     convicted: MemberSet,
     members: Vec<Member>,
     next_look: Instant,
-    /// Changes that nobody has asked for yet.
+    /// Changes that were not taken yet.
     verdicts: Vec<Verdict>,
     probes: u64,
     late: u64,
     times_distrusted: u64,
-    /// Suspicions without a verdict.
+    /// Suspicions that ended without a verdict.
     acquittals: u64,
     times_silent: u64,
 }
 
 impl Trust {
-    /// Trust in all of so many drives, of which the array can do without as many as there are
-    /// parities and lacks the `absent`.
+    /// Trust in all of `drives` drives. The array can do without `parities` of them, and lacks the
+    /// `absent`.
     pub(crate) fn new(drives: u32, parities: u32, measure: Measure, absent: MemberSet) -> Self {
         Self {
             measure,
@@ -224,12 +224,12 @@ impl Trust {
         self.distrusted
     }
 
-    /// When the array ceased to read a drive; `None` for a drive without a verdict.
+    /// Time at which the array stopped reading a drive; `None` for a drive without a verdict.
     pub(crate) fn since(&self, drive: DriveId) -> Option<Instant> {
         self.convicted.contains(drive.0).then(|| self.members[drive.index()].since())?
     }
 
-    /// Drives with a verdict, and for how long each was not read until `now`.
+    /// Drives that had a verdict, each with the total time for which it was not read until `now`.
     pub(crate) fn times(&self, now: Instant) -> impl Iterator<Item = (DriveId, Duration)> + '_ {
         let members = self.members.iter().zip(0..);
         members.filter_map(move |(member, drive)| {
@@ -242,7 +242,7 @@ impl Trust {
         })
     }
 
-    /// What it has counted, if there was anything.
+    /// Counters above zero.
     pub(crate) fn tallies(&self) -> impl Iterator<Item = Tally> + use<> {
         let counts = [
             ("times a drive was distrusted", self.times_distrusted),
@@ -255,7 +255,7 @@ impl Trust {
         counts.map(|(name, count)| Tally::new(name, count))
     }
 
-    /// Whether a stripe on these drives lacks all the members that it can do without.
+    /// Whether a stripe on these drives (as bits) lacks all members that it can do without.
     #[inline]
     pub(crate) fn is_reduced(&self, stripe: u64) -> bool {
         let distrusted = self.distrusted & MemberSet::from_bits(stripe);
@@ -263,19 +263,19 @@ impl Trust {
             && ((self.distrusted | self.absent) & MemberSet::from_bits(stripe)).len() >= self.most
     }
 
-    /// Whether a drive is read that was not, or the other way round, and nobody knows it yet.
+    /// Whether there are verdicts to take.
     #[inline]
     pub(crate) fn has_verdicts(&self) -> bool {
         !self.verdicts.is_empty()
     }
 
-    /// The changes since the last call of whether a drive is read.
+    /// Takes the verdicts since the last call.
     #[inline]
     pub(crate) fn take_verdicts(&mut self) -> Vec<Verdict> {
         core::mem::take(&mut self.verdicts)
     }
 
-    /// How long a read of the drive takes, as far as it is known.
+    /// Expected latency of a read of the drive, as far as known.
     pub(crate) fn expected(&self, drive: DriveId) -> Duration {
         Duration::from_nanos(self.typical_nanos(drive.index())).max(self.alone())
     }
@@ -288,7 +288,7 @@ impl Trust {
         }
     }
 
-    /// What the reads of a drive take as far as drives are compared, in nanoseconds; 0 if unknown.
+    /// Typical read latency of a drive, by which drives are compared, in nanoseconds; 0 if unknown.
     fn typical_nanos(&self, drive: usize) -> u64 {
         match self.measure {
             Measure::Promise(_) => self.members[drive].mean_nanos,
@@ -296,7 +296,7 @@ impl Trust {
         }
     }
 
-    /// What a read of an idle drive takes by its promise; zero if nothing is promised.
+    /// Guaranteed latency of a read of an idle drive; zero if nothing is guaranteed.
     fn alone(&self) -> Duration {
         match self.measure {
             Measure::Promise(times) => times.alone,
@@ -304,7 +304,7 @@ impl Trust {
         }
     }
 
-    /// How to read a drive at which so many blocks are out.
+    /// Advice for a read of a drive with `out` blocks in flight.
     #[inline]
     pub(crate) fn advice(&mut self, now: Instant, drive: DriveId, out: u32) -> Advice {
         if self.measure == Measure::Peers && !self.distrusted.contains(drive.0) {
@@ -325,7 +325,7 @@ impl Trust {
             return Advice::Avoid;
         }
         self.probes += 1;
-        // Probes come so often that they decide by the time that it may come back, and not at once.
+        // Spaced so that twice the probes needed fit into the time required.
         let pause = match member.standing {
             Standing::Distrusted { .. } => {
                 member.penance.unwrap_or(PENANCE) / u64::from(2 * GOOD_PROBES)
@@ -336,7 +336,7 @@ impl Trust {
         Advice::Probe
     }
 
-    /// How to read a drive that promises nothing and is trusted.
+    /// Advice for a read of a trusted drive that guarantees nothing.
     #[inline]
     fn advice_by_peers(&mut self, now: Instant, drive: DriveId) -> Advice {
         let (silence, can_do_without) =
@@ -352,8 +352,8 @@ impl Trust {
         }
     }
 
-    /// Longest time on which a read of `blocks` with the flag is not late, behind `ahead` blocks;
-    /// `None` if too much can be in its way, or if nothing is promised.
+    /// Longest on-time latency of a flagged read of `blocks` blocks behind `ahead` blocks; `None`
+    /// if the queue is too deep to judge, or if nothing is guaranteed.
     #[inline]
     fn longest(&self, ahead: u8, blocks: u32) -> Option<Duration> {
         let Measure::Promise(times) = self.measure else { return None };
@@ -361,7 +361,7 @@ impl Trust {
         (ahead < MOST_AHEAD).then_some((times.alone + times.each * more) * MARGIN)
     }
 
-    /// A read of so many blocks goes out, behind so many.
+    /// Notes a read of `blocks` blocks that is sent.
     #[inline]
     pub(crate) fn sent(&mut self, now: Instant, drive: DriveId, flag: ReadFlag, blocks: u32) {
         if self.measure == Measure::Peers {
@@ -420,7 +420,7 @@ impl Trust {
                 member.usual.add(answer.latency, answer.flag.ahead == 0);
                 member.reads_since_look += 1;
             }
-            // What was sent before, or has waited for others, does not show how fast the drive is.
+            // Reads sent before that, or queued behind others, do not show how fast the drive is.
             Some(since) => {
                 if answer.flag.ahead == 0 && now.since(since) >= answer.latency {
                     self.probe_answered(now, answer);
@@ -429,7 +429,7 @@ impl Trust {
         }
     }
 
-    /// A probe of a drive that promises nothing was answered.
+    /// Takes the answer to a probe of a drive that guarantees nothing.
     #[cold]
     fn probe_answered(&mut self, now: Instant, answer: &ReadAnswer) {
         if !self.is_late_beside_peers(answer.drive, answer.latency) {
@@ -452,7 +452,7 @@ impl Trust {
         }
     }
 
-    /// Whether a read of an idle drive that took this long is late beside the drives that are read.
+    /// Whether this latency of an idle drive is late beside the drives that are read.
     fn is_late_beside_peers(&self, drive: DriveId, latency: Duration) -> bool {
         let others = self.members.iter().zip(0..).filter(|&(_, other)| other != drive.0);
         let peers = others.filter(|(peer, _)| peer.since().is_none());
@@ -470,7 +470,7 @@ impl Trust {
                 (member.good, member.good_since) = (0, now);
                 member.next_probe = now + member.penance.unwrap_or(PENANCE) / 8;
             }
-            // Who has been distrusted before, or is suspected already, is believed less.
+            // A drive that is suspected, or was distrusted before, needs less evidence.
             Standing::Suspected { .. } => self.distrust(now, drive),
             Standing::Trusted => {
                 let needed = if member.penance.is_some() { LATE } else { PROOF };
@@ -481,8 +481,7 @@ impl Trust {
         }
     }
 
-    /// Whether half of the other drives have answered late as well: then it is the measure that is
-    /// wrong.
+    /// Whether half of the other drives have answered late as well: then the measure is wrong.
     fn are_all_late(&self, drive: DriveId) -> bool {
         let others = self.members.iter().zip(0..).filter(|&(_, other)| other != drive.0);
         let others =
@@ -497,13 +496,13 @@ impl Trust {
     fn came_in_time(&mut self, now: Instant, answer: &ReadAnswer) {
         let member = &mut self.members[answer.drive.index()];
         member.evidence = member.evidence.saturating_sub(1);
-        // What has waited for others does not show how fast the drive is.
+        // A read queued behind others does not show how fast the drive is.
         if member.since().is_some() && answer.flag.ahead == 0 {
             self.was_good(now, answer.drive);
         }
     }
 
-    /// A drive that is not read has answered in time.
+    /// Notes an on-time answer of a drive that is not read.
     #[cold]
     fn was_good(&mut self, now: Instant, drive: DriveId) {
         let member = &mut self.members[drive.index()];
@@ -536,7 +535,7 @@ impl Trust {
         }
     }
 
-    /// Whether the array can do without one drive more.
+    /// Whether the array can do without one more drive.
     fn can_do_without(&self) -> bool {
         (self.distrusted | self.absent).len() < self.most
     }
@@ -575,7 +574,7 @@ impl Trust {
         }
     }
 
-    /// A drive is read again.
+    /// Has a drive read again.
     fn absolve(&mut self, now: Instant, drive: DriveId) {
         let member = &mut self.members[drive.index()];
         let Some(since) = member.since() else { return };
@@ -590,7 +589,7 @@ impl Trust {
         }
     }
 
-    /// Looks whether a drive is beyond the fence of its peers.
+    /// Compares each drive with its peers; suspects a drive that stays beyond their fence.
     #[cold]
     fn look(&mut self, now: Instant) {
         self.next_look = now + LOOK;
@@ -619,8 +618,8 @@ impl Trust {
         }
     }
 
-    /// A drive is not there any more. Others are trusted again, if the array cannot do without them
-    /// now: those first that are distrusted for the shortest time.
+    /// Notes that a drive has failed. Distrusted drives are read again if the array cannot do
+    /// without them now: those first that are distrusted for the shortest time.
     pub(crate) fn drive_failed(&mut self, now: Instant, drive: DriveId) {
         self.absent.insert(drive.0);
         self.absolve(now, drive);
@@ -631,7 +630,7 @@ impl Trust {
         }
     }
 
-    /// Another drive is in its place, of which nothing is known.
+    /// Notes that a drive was replaced by another, of which nothing is known.
     pub(crate) fn drive_replaced(&mut self, drive: DriveId) {
         self.absent.remove(drive.0);
         let past = self.members[drive.index()].past;

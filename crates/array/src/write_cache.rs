@@ -2,13 +2,13 @@
 //!
 //! It is below the stripe operations: every command passes through it at the one place where
 //! commands are sent, after parity was computed. Data and parity alike wait for their drive, so a
-//! stripe is as consistent as without a cache. Two rules keep reads and drives right:
+//! stripe is as consistent as without a cache. Two rules keep reads and drives consistent:
 //!
-//! * A read takes what is cached when it is sent, whatever is drained until it is answered; what
-//!   was not cached then is on the drive, or is being written, and a read beside a write may return
-//!   either.
-//! * Of one page only one write is at a drive at a time. Writes of the host take turns on a stripe
-//!   anyway; what remains is a drain against the write that follows it.
+//! * A read takes the pages that are cached when it is sent, whatever is drained until it is
+//!   answered. Its other pages are on the drive, or are being written; a read beside a write may
+//!   return old or new data.
+//! * A drive has at most one write of a page in flight. Writes of the host take turns on a stripe
+//!   anyway; only a drain and the write that follows it could meet.
 
 use crate::cache_config::{WriteCacheConfig, WriteCacheCounters};
 use crate::cached_pages::CachedPages;
@@ -18,16 +18,16 @@ use alloc::vec::Vec;
 use nvme::{CommandId, Opcode};
 use units::{DriveId, Duration, Instant, Lba};
 
-/// What becomes of a command.
+/// Result of passing a command through the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pass {
-    /// It is for its drive.
+    /// It goes to its drive.
     ToDrive,
-    /// The cache holds all that it reads, and answers it.
+    /// The cache holds all pages that it reads, and answers it.
     Read,
-    /// The cache has taken what it writes, and answers it.
+    /// The cache has taken its pages, and answers it.
     Taken,
-    /// It waits, for room or for a drain.
+    /// It waits for room or for a drain.
     Waits,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct WaitingCommand {
     blocks: u32,
 }
 
-/// Pages that are to be written to a drive.
+/// Pages of a drain command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Drain {
     pub(crate) lba: Lba,
@@ -52,15 +52,15 @@ pub(crate) struct Drain {
 pub(crate) struct WriteCache {
     config: WriteCacheConfig,
     pages: CachedPages,
-    /// Reads that it answers, by when; all take as long, so they stay in order.
+    /// Reads that the cache answers, with the time. All take equally long, so they stay in order.
     reads: VecDeque<(Instant, CommandId)>,
-    /// Writes that it answers, by when.
+    /// Writes that the cache answers, with the time.
     writes: VecDeque<(Instant, CommandId)>,
-    /// Writes that wait for room, in the order of their coming.
+    /// Writes that wait for room, in order of arrival.
     waiting: VecDeque<WaitingCommand>,
     /// Large writes that wait until an older version of their pages is drained.
     behind_drains: Vec<WaitingCommand>,
-    /// When to ask again whether a drive may be drained.
+    /// Time at which to ask again whether a drive may be drained.
     drain_again: Instant,
 }
 
@@ -81,12 +81,12 @@ impl WriteCache {
         self.pages.counters()
     }
 
-    /// Pages that are held for all drives.
+    /// Number of pages held for all drives.
     pub(crate) fn held_pages(&self) -> u64 {
         self.pages.held_pages()
     }
 
-    /// Whether it holds nothing, and nobody waits for it.
+    /// Whether the cache holds no page, and no command waits for it or for its answer.
     pub(crate) fn is_idle(&self) -> bool {
         self.pages.is_idle()
             && self.reads.is_empty()
@@ -95,7 +95,7 @@ impl WriteCache {
             && self.behind_drains.is_empty()
     }
 
-    /// When it answers something, or wants to be asked again about the drives.
+    /// Time of its next answer, or of the next question whether a drive may be drained.
     pub(crate) fn next_deadline(&self) -> Instant {
         let due = |queue: &VecDeque<(Instant, CommandId)>| {
             queue.front().map_or(Instant::NEVER, |&(due, _)| due)
@@ -103,7 +103,7 @@ impl WriteCache {
         due(&self.reads).min(due(&self.writes)).min(self.drain_again)
     }
 
-    /// Takes in nothing from now on, and lets out all that it holds, until told otherwise.
+    /// Closes or opens the cache. A closed cache takes nothing in, and drains what it holds.
     pub(crate) fn set_closed(&mut self, closed: bool) {
         self.pages.set_closed(closed);
     }
@@ -112,19 +112,19 @@ impl WriteCache {
         self.pages.is_closed()
     }
 
-    /// Which of the blocks from `lba` on are held, counted from the first.
+    /// Cached blocks among `blocks` from `lba` on, as offsets from `lba`.
     pub(crate) fn rows(&self, drive: DriveId, lba: Lba, blocks: u32) -> Vec<u32> {
         self.pages.rows(drive, lba, blocks)
     }
 
-    /// Whether a read of these blocks needs no drive.
+    /// Whether all these blocks are cached, so that a read of them needs no drive.
     pub(crate) fn holds(&self, drive: DriveId, lba: Lba, blocks: u32) -> bool {
         self.pages.rows(drive, lba, blocks).len() as u32 == blocks
     }
 
-    /// Takes a command before its drive does. `requested_bytes` is what the request writes that it
-    /// serves, if it serves one. `replaces` says that it changes its pages for the host: the
-    /// deallocation of a block that a chunk has left does not.
+    /// Passes a command through the cache before its drive gets it. `requested_bytes` is the size
+    /// of the write request that it serves; `None` without one. `replaces`: whether it changes its
+    /// pages for the host; the deallocation of a block that a relocated chunk has left does not.
     pub(crate) fn accept(
         &mut self,
         now: Instant,
@@ -145,7 +145,8 @@ impl WriteCache {
                 Pass::Read
             }
             Opcode::Deallocate if !replaces => Pass::ToDrive,
-            // Deallocating replaces what is cached, as a write does that is too large for it.
+            // A deallocation replaces cached pages, as does a write that is too large for the
+            // cache.
             Opcode::Write | Opcode::Deallocate
                 if opcode == Opcode::Deallocate || !self.pages.takes(blocks, requested_bytes) =>
             {
@@ -173,7 +174,7 @@ impl WriteCache {
         self.writes.push_back((now + self.config.write_latency, write.id));
     }
 
-    /// Takes in the first write that waits for room, if there is some for it.
+    /// Takes in the first write that waits, if there is room for it.
     pub(crate) fn take_waiting(&mut self, now: Instant) -> Option<CommandId> {
         let write = *self.waiting.front()?;
         if !self.pages.has_room(write.drive, write.lba, write.blocks) {
@@ -184,7 +185,7 @@ impl WriteCache {
         Some(write.id)
     }
 
-    /// The next command that it answers by `now`: when it does, and how long that took.
+    /// Next command answered by `now`: the time of its answer, its id and its latency.
     pub(crate) fn pop_answer(&mut self, now: Instant) -> Option<(Instant, CommandId, Duration)> {
         let queues = [
             (&mut self.writes, self.config.write_latency),
@@ -199,38 +200,38 @@ impl WriteCache {
         None
     }
 
-    /// All drives are asked anew whether they may be drained.
+    /// Clears the time of the next question, because all drives are asked now.
     pub(crate) fn begin_draining(&mut self) {
         self.drain_again = Instant::NEVER;
     }
 
-    /// A drive may be drained at `from`.
+    /// Notes that a drive may be drained at `from`.
     pub(crate) fn drain_from(&mut self, from: Instant) {
         self.drain_again = self.drain_again.min(from);
     }
 
-    /// Whether something waits to be drained to `drive`.
+    /// Whether another drain to `drive` may begin.
     pub(crate) fn may_drain(&self, drive: DriveId) -> bool {
         self.pages.may_drain(drive)
     }
 
-    /// Whether a rebuild of `drive` fills it faster than the drive takes it.
+    /// Whether a rebuild of `drive` fills the cache faster than it is drained.
     pub(crate) fn is_behind(&self, drive: DriveId) -> bool {
         self.pages.is_behind(drive)
     }
 
-    /// Pages that are drained to `drive` now.
+    /// Begins a drain to `drive`. Returns its pages.
     pub(crate) fn begin_drain(&mut self, drive: DriveId) -> Option<Drain> {
         let (lba, blocks) = self.pages.begin_drain(drive)?;
         Some(Drain { lba, blocks })
     }
 
-    /// A drain has ended. Returns the pages that left.
+    /// Ends a drain. Returns the pages that were removed.
     pub(crate) fn end_drain(&mut self, drive: DriveId, drain: Drain) -> Vec<Lba> {
         self.pages.end_drain(drive, drain.lba, drain.blocks)
     }
 
-    /// The large writes that waited for drains which have ended: they are for their drives now.
+    /// Removes and returns the large writes whose drains have ended; they go to their drives now.
     pub(crate) fn take_behind_drains(&mut self) -> Vec<CommandId> {
         let mut ready = Vec::new();
         let pages = &self.pages;
@@ -244,13 +245,13 @@ impl WriteCache {
         ready
     }
 
-    /// A drive has done a write that went past the cache. Returns the pages that it replaced.
+    /// Ends a write past the cache. Returns the pages that it replaced.
     pub(crate) fn end_bypass(&mut self, drive: DriveId, lba: Lba, blocks: u32) -> Vec<Lba> {
         self.pages.end_supersede(drive, lba, blocks)
     }
 
-    /// A drive has failed, and nothing is held for it any more: parity has it. Returns the pages
-    /// that left, and the commands for it that waited.
+    /// Removes all pages and waiting commands of a drive that has failed, and returns both. Parity
+    /// covers the pages.
     pub(crate) fn abandon(&mut self, drive: DriveId) -> (Vec<Lba>, Vec<CommandId>) {
         let mut over = Vec::new();
         let mut is_elsewhere = |write: &WaitingCommand| {
@@ -265,7 +266,7 @@ impl WriteCache {
         (self.pages.abandon(drive), over)
     }
 
-    /// Panics if what is counted is not what is held.
+    /// Panics if the pages held are not those counted.
     pub(crate) fn check_invariants(&self) {
         self.pages.check_invariants();
     }
@@ -308,7 +309,7 @@ mod tests {
         cache.accept(Instant::ZERO, CommandId(id), &record, None, true)
     }
 
-    /// Each thing for which it is not idle, alone.
+    /// Checks each reason not to be idle alone.
     #[test]
     fn it_is_idle_when_nothing_is_held_or_waits() {
         let end = Instant::ZERO + Duration::from_secs(1);

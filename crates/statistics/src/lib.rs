@@ -1,8 +1,8 @@
-//! Intervals of 95 % for numbers of simulations.
+//! Intervals of 95 % for results of simulations.
 //!
 //! Knows: percentile intervals of a bootstrap, intervals of a geometric mean, and how much wider
-//! both are for few samples. Does not know: what was measured, how blocks were drawn, seeds. The
-//! same numbers give the same interval on every machine of one kind.
+//! both are for few samples. Does not know: the measured quantity, the drawing of blocks, seeds.
+//! The same numbers give the same interval on every machine of one kind.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
@@ -11,7 +11,7 @@ const CONFIDENCE: f64 = 0.95;
 /// The share of a distribution below the upper end of its interval.
 const UPPER: f64 = 1.0 - (1.0 - CONFIDENCE) / 2.0;
 
-/// Where a number lies with a confidence of 95 %.
+/// Interval that holds a number with a confidence of 95 %.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Interval {
     /// Its lower end.
@@ -21,15 +21,15 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether `value` lies in it.
+    /// Whether `value` lies in the interval.
     #[must_use]
     pub fn contains(self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 }
 
-/// The interval of a number that is `figure` in the run itself, from its values in `draws` of the
-/// run's `blocks`. It holds `figure`; none without draws, or if a value is no finite number.
+/// The interval of a result that is `figure` for the run itself, from its values in `draws` of the
+/// run's `blocks`. The interval holds `figure`. `None` without draws, or if a value is not finite.
 #[must_use]
 pub fn of_draws(draws: &[f64], blocks: usize, figure: f64) -> Option<Interval> {
     if draws.is_empty() || !figure.is_finite() || draws.iter().any(|value| !value.is_finite()) {
@@ -40,7 +40,7 @@ pub fn of_draws(draws: &[f64], blocks: usize, figure: f64) -> Option<Interval> {
     let beyond = (values.len() as f64 * (1.0 - CONFIDENCE) / 2.0) as usize;
     let (low, high) = (values[beyond], values[values.len() - 1 - beyond]);
     let (low, high) = (low.min(figure), high.max(figure));
-    // Few blocks lie nearer to each other than what they are drawn from.
+    // The spread of few blocks is smaller than that of their population.
     let wider = wider(blocks);
     let stretched = |end: f64| match figure > 0.0 && end > 0.0 {
         true => figure * (end / figure).powf(wider),
@@ -49,8 +49,8 @@ pub fn of_draws(draws: &[f64], blocks: usize, figure: f64) -> Option<Interval> {
     Some(Interval { low: stretched(low), high: stretched(high) })
 }
 
-/// The geometric mean of `values` and its interval; none of fewer than two, or if one is not a
-/// number above zero.
+/// The geometric mean of `values` and its interval; `None` for fewer than two values, or if a value
+/// is not a finite number above zero.
 #[must_use]
 pub fn geometric_mean(values: &[f64]) -> Option<(f64, Interval)> {
     if values.len() < 2 || values.iter().any(|&value| !(value > 0.0 && value.is_finite())) {
@@ -65,9 +65,8 @@ pub fn geometric_mean(values: &[f64]) -> Option<(f64, Interval)> {
     Some((mean.exp(), Interval { low: (mean - reach).exp(), high: (mean + reach).exp() }))
 }
 
-/// By how much ends lie farther away than the draws say: as Student's distribution is wider than
-/// the normal one, and as the deviation of `n` blocks among themselves is smaller than that of what
-/// they are drawn from.
+/// Factor by which the ends lie farther away than the draws say. Student's distribution is wider
+/// than the normal one, and the deviation of `n` blocks is smaller than that of their population.
 fn wider(blocks: usize) -> f64 {
     let free = blocks.saturating_sub(1).max(1) as f64;
     student(free) / Normal::standard().inverse_cdf(UPPER) * (blocks as f64 / free).sqrt()
@@ -89,7 +88,7 @@ struct Readme;
 mod tests {
     use super::*;
 
-    /// Table of the quantile of 97.5 %, as in every textbook.
+    /// Table of the quantile of 97.5 %, as in textbooks.
     #[test]
     fn quantiles_are_those_of_the_table() {
         let table = [

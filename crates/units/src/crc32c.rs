@@ -1,10 +1,10 @@
-//! CRC-32C, with the polynomial of Castagnoli, as iSCSI, NVMe/TCP, ext4 and btrfs use it:
-//! processors have an instruction for it.
+//! CRC-32C, with the polynomial of Castagnoli, as in iSCSI, NVMe/TCP, ext4 and btrfs: processors
+//! have an instruction for it.
 
-/// Bytes that one step takes in: one table for each.
+/// Bytes per step: one table for each.
 const STEP_BYTES: usize = 16;
 
-/// `TABLES[n][byte]`: what `byte` contributes when `n` more bytes follow it in the same step.
+/// `TABLES[n][byte]`: contribution of `byte` when `n` more bytes follow it in the same step.
 static TABLES: [[u32; 256]; STEP_BYTES] = tables();
 
 const fn tables() -> [[u32; 256]; STEP_BYTES] {
@@ -41,7 +41,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     crc32c_append(0, bytes)
 }
 
-/// The checksum of some bytes and of those that follow them: `sum` is that of the first.
+/// Extends the checksum `sum` of earlier bytes by the `bytes` that follow them.
 #[must_use]
 pub fn crc32c_append(sum: u32, bytes: &[u8]) -> u32 {
     let mut sum = !sum;
@@ -66,7 +66,7 @@ mod tests {
     use crate::Rng;
     use alloc::vec::Vec;
 
-    /// By the definition: a bit at a time.
+    /// By the definition, bit by bit.
     fn slowly(bytes: &[u8]) -> u32 {
         let mut sum = u32::MAX;
         for &byte in bytes {

@@ -1,23 +1,23 @@
-//! Which of many sources is due next.
+//! Deadlines of many sources, and the source that is due next.
 
 use crate::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Sources, or rows of them, that are compared at once. Four make a tree half as high as two, and a
-/// row of them is half a cache line.
+/// Number of sources, or rows of them, that are compared at once. Four make a tree half as high as
+/// two, and a row of them is half a cache line.
 const ROW: usize = 4;
 
 /// A tournament over a fixed number of sources, each with one deadline.
 ///
-/// Dies, drives and arrays each have at most one thing they wait for, so the event queue of the
-/// whole project is this tree: changing a deadline costs log4(n) rows in one cache-resident
-/// array, nothing is allocated, and equal deadlines are served in the order of the sources, which
-/// keeps runs repeatable.
+/// Dies, drives and arrays each wait for at most one thing, so this tree is the event queue of the
+/// whole project. Changing a deadline costs log4(n) rows in one cache-resident array, and nothing
+/// is allocated. Equal deadlines are served in the order of the sources, which keeps runs
+/// repeatable.
 #[derive(Clone, Debug)]
 pub struct Deadlines {
-    /// Row 0 is the root; slot `s` of row `r` has the earliest of row `4r + s + 1`, and in the last
-    /// rows the deadline of a source.
+    /// Row 0 is the root. Slot `s` of row `r` holds the earliest deadline of row `4r + s + 1`; in
+    /// the last rows it holds the deadline of a source.
     rows: Vec<[Instant; ROW]>,
     /// The first row of sources.
     leaves: usize,
@@ -37,7 +37,7 @@ impl Deadlines {
         Self { rows, leaves, earliest: Instant::NEVER }
     }
 
-    /// Sets when `source` is due; [`Instant::NEVER`] for not at all.
+    /// Sets the deadline of `source`; [`Instant::NEVER`] for none.
     #[inline]
     pub fn set(&mut self, source: usize, due: Instant) {
         let (mut row, mut slot) = (self.leaves + source / ROW, source % ROW);
@@ -58,7 +58,7 @@ impl Deadlines {
         }
     }
 
-    /// When `source` is due.
+    /// The deadline of `source`.
     #[must_use]
     pub fn get(&self, source: usize) -> Instant {
         self.rows[self.leaves + source / ROW][source % ROW]
@@ -71,7 +71,7 @@ impl Deadlines {
         self.earliest
     }
 
-    /// The first source that is due at [`Deadlines::earliest`], or none if no source is due.
+    /// The first source that is due at [`Deadlines::earliest`]; `None` if no source is due.
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<usize> {
@@ -82,8 +82,7 @@ impl Deadlines {
         let mut row = 0;
         loop {
             let [a, b, c, _] = self.rows[row];
-            // Counted instead of searched: chance decides where it is, and a branch would be
-            // mispredicted.
+            // Counted instead of searched: the slot is random, and a branch would be mispredicted.
             let (not_a, not_b, not_c) = (a != due, b != due, c != due);
             let slot = usize::from(not_a)
                 + usize::from(not_a & not_b)

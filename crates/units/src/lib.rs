@@ -1,6 +1,5 @@
-//! What every room shares: nanosecond time, sizes, ratios, identifiers, one seeded random
-//! generator, one checksum, the tournament that says which of many sources is due next, numbered
-//! slots, and whether a machine tells what it does.
+//! Types that all crates share: nanosecond time, sizes, ratios, identifiers, a seeded random
+//! generator, a checksum, a tournament of deadlines, numbered slots, and observers of events.
 //!
 //! Knows: arithmetic on time and space. Does not know: drives, arrays, traces, clocks. There is
 //! no way to *read* a clock here; an [`Instant`] is always handed in.

@@ -1,9 +1,9 @@
-//! Whether a machine tells what it does.
+//! Observers: whether the events of a machine are kept.
 //!
-//! A machine has a typed event for each step that a person would want to see. The type of the
-//! machine says what becomes of events. Of an [`Unobserved`] machine the compiler removes them, and
-//! the code that would have made them. A [`Recorded`] machine keeps them until its driver takes
-//! them. A [`Traced`] machine keeps the last [`TRACED_EVENTS`].
+//! A machine has a typed event for each step that a person may want to see. The type of the machine
+//! decides about the events. For an [`Unobserved`] machine the compiler removes them, and the code
+//! that makes them. A [`Recorded`] machine keeps them until its driver takes them. A [`Traced`]
+//! machine keeps the last [`TRACED_EVENTS`].
 
 use crate::Instant;
 use alloc::collections::VecDeque;
@@ -12,30 +12,30 @@ use core::fmt::Debug;
 
 /// Whether the events of a machine are kept: [`Unobserved`], [`Recorded`] or [`Traced`].
 pub trait Observe: Copy + Debug + Default + Send + 'static {
-    /// Where events of type `E` go.
+    /// Log of events of type `E`.
     type Log<E: Clone + Debug + Send>: EventLog<E>;
 }
 
 /// The events of one machine that its driver has not taken.
 pub trait EventLog<E>: Clone + Debug + Default + Send {
-    /// Whether events are kept: a constant, so that the code behind a test of it costs nothing
-    /// where they are not.
+    /// Whether events are kept: a constant, so that code behind a check of it costs nothing where
+    /// they are not kept.
     const ENABLED: bool;
-    /// Whether the driver of the machine is to take the events ([`EventLog::drain`]). Otherwise they
+    /// Whether the driver of the machine takes the events ([`EventLog::drain`]). Otherwise they
     /// stay with the machine, to be shown ([`EventLog::each`]).
     const IS_TAKEN: bool;
 
-    /// Keeps what `event` makes; never calls it where events are not kept.
+    /// Keeps the result of `event`; does not call it where events are not kept.
     fn emit(&mut self, at: Instant, event: impl FnOnce() -> E);
 
-    /// Gives the events that are kept to `take`, in their order, and forgets them.
+    /// Passes the kept events to `take`, in order, and removes them.
     fn drain(&mut self, take: impl FnMut(Instant, E));
 
-    /// Shows the events that are kept to `see`, in their order.
+    /// Passes the kept events to `see`, in order.
     fn each(&self, see: impl FnMut(Instant, &E));
 }
 
-/// Nobody watches, and nothing is paid for it.
+/// No event is kept, at no cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unobserved;
 
@@ -47,7 +47,7 @@ pub struct Recorded;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Traced;
 
-/// Events that a [`Traced`] machine keeps at most.
+/// Maximum number of events that a [`Traced`] machine keeps.
 pub const TRACED_EVENTS: usize = 1 << 13;
 
 impl Observe for Unobserved {

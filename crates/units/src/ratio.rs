@@ -1,4 +1,4 @@
-//! Ratios that decide: integers, so that every machine decides alike.
+//! Ratios for decisions: integers, so that every machine decides alike.
 
 use core::fmt;
 
@@ -12,9 +12,9 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self { parts_per_million: 0 };
-    /// The whole.
+    /// One.
     pub const ONE: Self = Self { parts_per_million: 1_000_000 };
 
     /// `parts` parts per million.
@@ -48,7 +48,7 @@ impl Ratio {
         f64::from(self.parts_per_million) / 1e6
     }
 
-    /// `self` of `whole`, rounded down.
+    /// The share of `whole`, rounded down.
     #[must_use]
     pub const fn of(self, whole: u64) -> u64 {
         ((whole as u128 * self.parts_per_million as u128) / 1_000_000) as u64

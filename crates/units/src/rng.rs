@@ -1,4 +1,4 @@
-//! One seeded generator for everything that is drawn by chance.
+//! One seeded generator for all random draws.
 
 /// A seeded pseudo-random generator: xoshiro256++ started by SplitMix64 (Blackman and Vigna).
 ///
@@ -50,8 +50,7 @@ impl Rng {
         result
     }
 
-    /// A draw from `0..bound`, without the bias of a remainder worth caring about (Lemire's
-    /// multiply-shift; the bias is below bound / 2^64).
+    /// A draw from `0..bound`, with a negligible bias below bound / 2^64 (Lemire's multiply-shift).
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64

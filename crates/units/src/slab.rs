@@ -1,4 +1,4 @@
-//! Numbered slots that are used again.
+//! Numbered slots that are reused.
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ pub struct Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// No slots.
+    /// A slab without slots.
     #[must_use]
     pub const fn new() -> Self {
         Self { slots: Vec::new(), free: Vec::new() }
@@ -27,7 +27,7 @@ impl<T> Slab<T> {
         (self.slots.len() - 1) as u32
     }
 
-    /// Gives `slot` back; its value stays until the slot is used again.
+    /// Releases `slot`; its value stays until the slot is reused.
     #[inline]
     pub fn release(&mut self, slot: u32) {
         self.free.push(slot);
@@ -40,7 +40,7 @@ impl<T> Slab<T> {
         &self.slots[slot as usize]
     }
 
-    /// The value in `slot`, to change it.
+    /// The value in `slot`, mutable.
     #[inline]
     pub fn get_mut(&mut self, slot: u32) -> &mut T {
         &mut self.slots[slot as usize]
@@ -51,7 +51,7 @@ impl<T> Slab<T> {
         self.slots.iter()
     }
 
-    /// Slots in use.
+    /// Number of slots in use.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()

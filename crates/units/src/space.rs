@@ -1,4 +1,4 @@
-//! Sizes and places.
+//! Sizes and addresses.
 
 use core::fmt;
 use core::ops::Add;
@@ -35,7 +35,7 @@ impl DriveId {
     }
 }
 
-/// A size in bytes that prints for people.
+/// A size in bytes, displayed with a unit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Bytes(pub u64);
 

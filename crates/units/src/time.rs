@@ -18,7 +18,7 @@ pub struct Duration(u64);
 impl Instant {
     /// The start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens: the deadline of a source that has none.
+    /// Later than any event: the deadline of a source without one.
     pub const NEVER: Self = Self(u64::MAX);
 
     /// The instant `nanos` nanoseconds after the start.
@@ -41,7 +41,7 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
     /// The longest duration.
     pub const MAX: Self = Self(u64::MAX);
@@ -100,7 +100,7 @@ impl Duration {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// Whether this is no time at all.
+    /// Whether the duration is zero.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0

@@ -1,4 +1,4 @@
-//! Operations that jobs and repairs begin, and their ends.
+//! Operations begun by jobs and repairs, and their ends.
 
 use super::kinds::{Check, Repair, Rewrite, Settle, Settler};
 use super::places::Places;
@@ -20,12 +20,12 @@ pub(super) struct Begun {
     pub(super) segment: Segment,
     pub(super) work: Work,
     pub(super) origin: Origin,
-    /// An operation that has its turn lends it.
+    /// Whether it begins with a turn, which a waiting operation lends it.
     pub(super) has_turn: bool,
 }
 
 impl Jobs {
-    /// The next stripe of a job, if another may run. Tells of jobs that have ended.
+    /// The next stripe of a job, if another may run. Reports jobs that have ended.
     #[cold]
     pub(super) fn next_stripe<O: Observe>(
         &mut self,
@@ -67,8 +67,7 @@ impl Jobs {
         }
     }
 
-    /// Whether the job has to wait: a rebuild for writes to the drive that wait in the cache, a scrub
-    /// for repairs.
+    /// Whether the job has to wait: a rebuild for cached writes to its drive, a scrub for repairs.
     fn must_wait<O: Observe>(&self, sending: &Sending<O>) -> bool {
         match self.current().map(|job| job.what) {
             Some(JobKind::Rebuild(drive)) => {
@@ -99,8 +98,8 @@ impl Jobs {
         Some(Begun { segment, work, origin: Origin::ReadRepair, has_turn })
     }
 
-    /// Notes what an operation of a job or a repair has come to. Returns the operation that waited
-    /// for it, if that may go on.
+    /// Notes the result of an operation of a job or a repair. Returns the operation that waited for
+    /// it, if that may go on.
     pub(super) fn end<O: Observe>(
         &mut self,
         now: Instant,
@@ -144,15 +143,15 @@ impl Jobs {
         let (stripe, succeeded) = (target.stripe, !target.failed);
         self.operation_ended();
         if !written.is_empty() && drive_failures != stripes.places.availability.drive_failures() {
-            // It may have written to a drive that failed, and was even replaced, meanwhile; or read
-            // from one that failed, and there is another copy.
+            // It may have written to a drive that has failed since, and was even replaced; or read
+            // from one that failed, although another copy exists.
             return self.repeat(job, stripe);
         }
         self.note_stripe(job, stripe, written, succeeded, stripes, sending);
     }
 
-    /// A stripe is done; `written` are the members that had to be written: everything that could
-    /// not be read and is not absent.
+    /// Counts a stripe as done; `written` are the members that had to be written: all unreadable
+    /// ones whose drive is not absent.
     fn note_stripe<O: Observe>(
         &mut self,
         job: u32,
@@ -185,7 +184,7 @@ impl Jobs {
         let (stripe, failed) = (target.stripe, target.failed);
         self.operation_ended();
         if settle.drive_failures != stripes.places.availability.drive_failures() {
-            // A drive has failed since: it may have been read or written.
+            // A drive that was read or written may have failed since.
             return self.repeat(job, stripe);
         }
         self.stripe_done(job, !failed);
@@ -224,15 +223,15 @@ impl Jobs {
         self.repairs.end(Row { stripe, row }, waiter, &counts)
     }
 
-    /// An operation ends that could not read some members: they are repaired, unless it has waited
-    /// for that.
+    /// Queues members that an ending operation could not read for repair, unless it has waited for
+    /// their repair.
     #[cold]
     pub(super) fn note_broken(&mut self, op: OpId, stripes: &Stripes) {
         let broken = stripes.broken(op);
         let target = &stripes.ops[op];
         let known = match target.work {
             Work::Rewrite(Rewrite { members, .. }) => members,
-            // It writes them, or nothing can be had of the row.
+            // It writes them itself, or nothing of the row can be recovered.
             Work::Settle(_) => return,
             _ => target.awaited,
         };
@@ -243,8 +242,8 @@ impl Jobs {
     }
 
     /// Whether an operation that met media errors can wait for repairs of its rows and begin again.
-    /// A single row is repaired as well: a drive may have an error once, and the repair asks it
-    /// again. Each member is waited for once.
+    /// A single row is repaired as well: an error may occur once, and the repair reads again. Each
+    /// member is waited for once.
     pub(super) fn can_repair_for(&self, op: OpId, stripes: &Stripes) -> bool {
         let target = &stripes.ops[op];
         let is_repair = matches!(
@@ -259,8 +258,8 @@ impl Jobs {
                 || stripes.places.layout.level().is_mirrored())
     }
 
-    /// Has the rows of an operation settled, which begins again then. It has read and changed
-    /// nothing so far.
+    /// Has the rows of an operation settled; then the operation begins again. It has read and
+    /// changed nothing so far.
     pub(super) fn wait_for_settling(&mut self, now: Instant, op: OpId, stripes: &mut Stripes) {
         let target = &mut stripes.ops[op];
         let members = stripes.places.layout.member_set(target.stripe);
@@ -272,10 +271,10 @@ impl Jobs {
     }
 }
 
-/// Whether a rebuild has nothing to do with a stripe: the drive has no member of it.
+/// Whether a rebuild can skip a stripe: the drive has no member of it.
 fn is_passed_over(stripes: &Stripes, kind: JobKind, stripe: u64) -> bool {
     let JobKind::Rebuild(drive) = kind else { return false };
-    // A write that is under way may bring a chunk there: its turn is waited for.
+    // A write in progress may relocate a chunk there: the rebuild waits for its turn.
     !stripes.places.relocation.can_move()
         && stripes.places.members_on(stripe, MemberSet::of(drive.0)).is_empty()
 }

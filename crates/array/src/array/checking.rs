@@ -1,4 +1,4 @@
-//! What holds between any two inputs.
+//! Invariants that hold between any two inputs.
 
 use super::Array;
 use super::kinds::{Rewrite, Settle, Settler, Write};
@@ -6,12 +6,12 @@ use crate::action::OpId;
 use crate::operation::{Phase, Work};
 use units::Observe;
 
-/// Whether an operation that met media errors has something to wait for.
+/// Whether an operation with media errors has something to wait for.
 fn waits<O: Observe>(array: &Array<O>, op: OpId) -> bool {
     array.jobs.repairs.is_waiting(op) || !array.stripes.ops[op].fetch.outstanding().is_empty()
 }
 
-/// Panics if the operations do not fit the machines that serve them.
+/// Panics if operations contradict the machines that serve them.
 pub(super) fn check_operations<O: Observe>(array: &Array<O>) {
     let mut open = 0;
     for op in array.stripes.ops.open() {

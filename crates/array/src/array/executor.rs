@@ -1,5 +1,5 @@
-//! The executor: carries out what operations answer ([`Next`]), hands rows from one operation to the
-//! next, and ends operations.
+//! The executor: carries out the answers of operations ([`Next`]), hands rows from one operation to
+//! the next, and ends operations.
 
 use super::Array;
 use super::background::Begun;
@@ -23,8 +23,7 @@ use nvme::{Cause, CommandId, Completion, Delays, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Observe};
 
 impl<O: Observe> Array<O> {
-    /// Goes on with an operation to which `input` has happened; `passed` is where the time of a
-    /// read went until now.
+    /// Steps an operation with `input`; `passed` is the time of a read until now, by cause.
     #[inline]
     pub(super) fn go_on(&mut self, now: Instant, op: OpId, input: Input, passed: &Delays) {
         let target = &mut self.stripes.ops[op];
@@ -100,7 +99,7 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Nothing else that changes the stripe is ahead of the operation.
+    /// Gives an operation its turn: no other that changes the stripe is ahead of it.
     pub(super) fn take_turn(&mut self, now: Instant, op: OpId) {
         let may_move = self.stripes.places.availability.is_optimal()
             && self.stripes.places.relocation.can_move()
@@ -114,7 +113,7 @@ impl<O: Observe> Array<O> {
         self.go_on(now, op, Input::Turn, &Delays::ZERO);
     }
 
-    /// Counts how a write gets its parity, and keeps chunks from moving under a read.
+    /// Counts the plan of a write, and keeps chunks from being relocated under a read.
     #[inline]
     fn note_plan(&mut self, now: Instant, op: OpId) {
         match &self.stripes.ops[op].work {
@@ -169,11 +168,11 @@ impl<O: Observe> Array<O> {
         self.write_back(now, op, members);
     }
 
-    /// Members are about to be computed and written.
+    /// Checks that members can be computed before they are written.
     ///
     /// # Panics
     ///
-    /// If some that they are computed from are not known: the array stops rather than write
+    /// If a member that they are computed from is unknown: the array stops rather than write
     /// doubtful parity.
     #[inline]
     fn assert_complete(&self, op: OpId) {
@@ -196,7 +195,7 @@ impl<O: Observe> Array<O> {
         self.write_back(now, op, members);
     }
 
-    /// Writes members that should have held this already, as far as their drives are there.
+    /// Writes back members that should have held this already, where their drives are present.
     fn write_back(&mut self, now: Instant, op: OpId, members: MemberSet) {
         self.sending.out.emit_event(now, || Event::CommitBegun { op, members });
         self.write_members(now, op, members, Why::Job);
@@ -205,7 +204,7 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// A writer comes to its stripe.
+    /// Enters a writer into the queue of its stripe.
     pub(super) fn enter_writer(&mut self, now: Instant, op: OpId) {
         let target = &self.stripes.ops[op];
         let behind = self.stripes.queues.enter_writer(op, target.stripe, target.range());
@@ -217,7 +216,8 @@ impl<O: Observe> Array<O> {
         self.sending.out.emit_event(now, || Event::LockWaited { op, behind });
     }
 
-    /// Old data is known: compute the new, and write it as soon as no reader computes with the old.
+    /// Computes new data and parity, and writes them as soon as no reader computes with the old
+    /// data.
     pub(super) fn begin_commit(&mut self, now: Instant, op: OpId) {
         self.assert_complete(op);
         if self.sending.out.has_data_actions() {
@@ -257,7 +257,7 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// No reader computes with the rows any more: writes them.
+    /// Writes the rows, with which no reader computes any more.
     pub(super) fn commit(&mut self, now: Instant, op: OpId) {
         if self.stripes.fails_before_commit(op) {
             return self.fail(now, op, &Delays::ZERO);
@@ -279,7 +279,7 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Sends writes of all rows of `op` to these members, as far as their drives are there.
+    /// Sends writes of all rows of `op` to these members, where their drives are present.
     pub(super) fn write_members(&mut self, now: Instant, op: OpId, members: MemberSet, why: Why) {
         let target = &self.stripes.ops[op];
         let (stripe, row, blocks) = (target.stripe, target.first_row, target.rows);
@@ -336,7 +336,7 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// A member is written, as far as it can be.
+    /// Ends the write of a member, successful or not.
     #[inline]
     pub(super) fn end_write_of_member(&mut self, now: Instant, op: OpId, member: u8) {
         let target = &mut self.stripes.ops[op];
@@ -347,7 +347,7 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// All members are written.
+    /// Ends a commit: all members are written.
     pub(super) fn end_commit(&mut self, now: Instant, op: OpId) {
         let phase = self.stripes.ops[op].phase();
         assert!(phase == Phase::Commit, "the commit of {op:?} ends in {phase:?}");
@@ -358,18 +358,18 @@ impl<O: Observe> Array<O> {
         }
         if let Work::Write(Write { writer, .. }) = &self.stripes.ops[op].work {
             let relocates = writer.relocates();
-            // Drives have failed while it was being written.
+            // Drives may have failed during the commit.
             self.stripes.ops[op].failed |= self.stripes.places.is_beyond_repair(stripe);
             if relocates {
                 self.end_moves(now, op);
             }
         }
         self.stripes.queues.note_commit(stripe);
-        // Where the time went is told of reads only.
+        // Delays are reported for reads only.
         self.leave_and_finish(now, op, &Delays::ZERO);
     }
 
-    /// Lets operations go on that waited for one that has left the stripe.
+    /// Resumes operations that waited for one that has left the stripe.
     pub(super) fn wake(&mut self, now: Instant, stripe: u64) {
         let mut ticket = 0;
         while let Some((next, op)) = self.stripes.queues.next_ready(stripe, ticket) {
@@ -405,7 +405,7 @@ impl<O: Observe> Array<O> {
         self.leave_and_finish(now, op, passed);
     }
 
-    /// An operation is over, by success or not; the stripe is for others.
+    /// Ends an operation, successful or not; its rows are free for others.
     #[inline]
     pub(super) fn leave_and_finish(&mut self, now: Instant, op: OpId, delays: &Delays) {
         let stripe = self.stripes.ops[op].stripe;
@@ -416,12 +416,12 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Asks the policy which chunks of a write go to another drive (Sha et al., "Degraded
-    /// mode-benefited I/O scheduling", §3.1, Figure 3b). Parity stays where it is.
+    /// Asks the policy which chunks of a write to relocate (Sha et al., "Degraded mode-benefited
+    /// I/O scheduling", §3.1, Figure 3b). Parity stays where it is.
     ///
-    /// Nobody reads a place that holds another chunk by then: all reads enter the queue of their
-    /// stripe where chunks may move, and the write waits for those that need a drive. One that
-    /// comes while the write has its new data takes that from memory.
+    /// No read uses a place that holds another chunk by then: where chunks may be relocated, all
+    /// reads enter the queue of their stripe, and the write waits for those that need a drive. A
+    /// read that comes when the write has its new data takes that from memory.
     pub(super) fn choose_moves(&mut self, now: Instant, op: OpId) {
         let target = &self.stripes.ops[op];
         let Work::Write(Write { writer, .. }) = &target.work else { return };
@@ -429,8 +429,7 @@ impl<O: Observe> Array<O> {
         let (stripe, row) = (target.stripe, target.first_row);
         let drives = self.stripes.places.relocation.drives(&self.stripes.places.layout, stripe);
         let mut taken = drives;
-        // Of a page that is written in part the rest must be reconstructed, and only so many can
-        // be.
+        // The rest of a partly written page must be reconstructed, which the parities limit.
         let mut reconstructable = self.stripes.places.layout.parities();
         for member in touched {
             let is_partial = partial.contains(member);
@@ -460,8 +459,8 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// A read begins on a stripe whose chunks may be relocated: from now on no chunk is relocated
-    /// under it, and what a write is about to move it takes from there.
+    /// A read begins on a stripe whose chunks may be relocated. From now on no chunk is relocated
+    /// under it, and it takes members that a write is about to relocate from that write.
     pub(super) fn watch_for_moves(&mut self, now: Instant, op: OpId) {
         let target = &self.stripes.ops[op];
         let (stripe, rows) = (target.stripe, target.range());
@@ -472,8 +471,8 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// What was written elsewhere is there from now on. The old place is free for another chunk as
-    /// soon as its drive knows that nothing is there any more.
+    /// Records the new places of the chunks. An old place is free for another chunk as soon as its
+    /// drive knows that it is unused.
     pub(super) fn end_moves(&mut self, now: Instant, op: OpId) {
         let target = &mut self.stripes.ops[op];
         let (stripe, row) = (target.stripe, target.first_row);
@@ -487,7 +486,7 @@ impl<O: Observe> Array<O> {
             );
             self.stripes.places.relocation.put(&self.stripes.places.layout, stripe, chunk);
             if self.stripes.places.availability.is_absent(from.drive) {
-                // There is no drive to send it to.
+                // An absent drive needs no command.
                 self.stripes.places.relocation.release(from);
             } else {
                 self.change(now, op, chunk.member, Opcode::Deallocate, from, Why::Relocate);
@@ -495,8 +494,8 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Lets the write cache have a command before its drive does. Returns whether it needs no
-    /// drive, or not now.
+    /// Passes a command through the write cache before its drive gets it. Returns whether it needs
+    /// no drive, or not now.
     pub(super) fn is_kept_by_cache(
         &mut self,
         now: Instant,
@@ -508,7 +507,7 @@ impl<O: Observe> Array<O> {
         let replaces = work.kind() == OperationKind::Deallocate || record.opcode == Opcode::Write;
         let requested_bytes = match *work {
             Work::Write(Write { request, .. }) => Some(self.requests.size_bytes(request)),
-            // The cache keeps nothing when the power goes.
+            // The cache does not survive a power failure.
             Work::Settle(_) => Some(u64::MAX),
             _ => None,
         };
@@ -529,7 +528,7 @@ impl<O: Observe> Array<O> {
         true
     }
 
-    /// Passes on what the write cache has answered, and drains the drives that may be drained.
+    /// Passes on the answers of the write cache, and drains it to the drives that may be drained.
     pub(super) fn handle_cache_deadline(&mut self, now: Instant) {
         while let Some((due, id, latency)) =
             self.sending.cache.as_mut().and_then(|cache| cache.pop_answer(now))
@@ -550,7 +549,7 @@ impl<O: Observe> Array<O> {
         self.end_without_drive(now, id, &record, status, (Cause::Transfer, latency));
     }
 
-    /// Ends a command that no drive answers, and says where its time went.
+    /// Ends a command that no drive answers; its `latency` counts as `cause`.
     fn end_without_drive(
         &mut self,
         now: Instant,
@@ -576,8 +575,8 @@ impl<O: Observe> Array<O> {
         self.take_answer(now, record, &completion, status);
     }
 
-    /// Forgets what is cached for a drive that has failed: parity has it. Writes that wait for room
-    /// in the cache, or behind a drain, are over.
+    /// Drops what is cached for a drive that has failed; parity covers it. Ends writes that wait
+    /// for room in the cache, or for a drain.
     pub(super) fn abandon_cache(&mut self, now: Instant, drive: DriveId) {
         let Some(cache) = &mut self.sending.cache else { return };
         let (left, over) = cache.abandon(drive);
@@ -592,7 +591,7 @@ impl<O: Observe> Array<O> {
         self.sending.make_room_in_cache(now);
     }
 
-    /// Ends what waits at the host for a drive that has failed.
+    /// Ends commands that wait at the host for a drive that has failed.
     pub(super) fn abandon_backlog(&mut self, now: Instant, drive: DriveId) {
         let Some(backlogs) = &mut self.sending.backlogs else { return };
         for id in backlogs.abandon(drive) {
@@ -602,14 +601,13 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Sends all writes that wait at the host, whatever their drives have to do. Returns whether
+    /// Sends all writes that wait at the host, whatever the load of their drives. Returns whether
     /// there are any.
     pub fn send_waiting_writes(&mut self, now: Instant) -> bool {
         self.sending.send_all_writes(now)
     }
 
-    /// A drive knows that nothing is in some blocks any more. Those that a chunk has left are free
-    /// for another.
+    /// Ends a deallocation. Blocks that a relocated chunk has left become free for another.
     pub(super) fn end_deallocation(
         &mut self,
         now: Instant,
@@ -620,7 +618,7 @@ impl<O: Observe> Array<O> {
     ) {
         if self.stripes.ops[op].work.kind() == OperationKind::Deallocate {
             if status == Status::Unrecovered {
-                // The other drives have zeros there: this one does not fit them any more.
+                // The other drives have zeros there: this drive does not match them any more.
                 self.give_up(now, record.drive);
             }
             self.sending.end_bypass(now, record);
@@ -634,7 +632,7 @@ impl<O: Observe> Array<O> {
         self.close_if_drained(now, op);
     }
 
-    /// A stripe operation has done what its request or its job needs of it, or cannot.
+    /// Ends a stripe operation, successful or not, for its request or its job.
     #[inline]
     pub(super) fn finish(&mut self, now: Instant, op: OpId, delays: &Delays) {
         if !self.stripes.ops[op].fetch.broken().is_empty() {
@@ -681,7 +679,7 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Begins as many repairs of rows as may run at a time.
+    /// Begins repairs of rows, up to their maximum number.
     #[inline]
     pub(super) fn begin_repairs(&mut self, now: Instant) {
         if !self.jobs.no_repair_waits() {
@@ -696,7 +694,7 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Begins as many stripes of jobs as may run at a time.
+    /// Begins stripes of jobs, up to their maximum number.
     #[inline]
     pub(super) fn begin_stripes(&mut self, now: Instant) {
         if !self.jobs.is_empty() {
@@ -724,8 +722,8 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Has the rows of an operation repaired, which begins again then. It has changed nothing so
-    /// far.
+    /// Has the rows of an operation repaired; then the operation begins again. It has changed
+    /// nothing so far.
     fn wait_for_repair(&mut self, now: Instant, op: OpId, passed: &Delays) {
         let target = &mut self.stripes.ops[op];
         let stripe = target.stripe;
@@ -739,8 +737,8 @@ impl<O: Observe> Array<O> {
         self.begin_again(now, op);
     }
 
-    /// Goes on with an operation that met media errors: when no read of its first try is out, its
-    /// rows are repaired, and when they are, it begins again.
+    /// Resumes an operation that met media errors. Its outstanding reads end first, then its rows
+    /// are repaired, then it begins again.
     pub(super) fn begin_again(&mut self, now: Instant, op: OpId) {
         let broken = self.stripes.broken(op);
         let target = &mut self.stripes.ops[op];

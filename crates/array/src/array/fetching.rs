@@ -1,5 +1,5 @@
-//! Getting the members of a stripe that an operation wants: commands on their way out, answers on
-//! their way in, and what [`Fetch`] decides in between.
+//! Fetching the members of a stripe that an operation wants: commands sent, answers received, and
+//! the decisions of [`Fetch`] in between.
 
 use super::Array;
 use super::kinds::{Input, Write};
@@ -29,14 +29,14 @@ use units::{DriveId, Duration, Instant, Observe};
 pub(super) struct Read {
     pub(super) member: u8,
     pub(super) pl: PlFlag,
-    /// It serves only to reconstruct others.
+    /// Whether it serves only to reconstruct others.
     pub(super) for_others: bool,
     pub(super) round: u8,
     pub(super) why: Why,
 }
 
 impl Read {
-    /// A read of the first round, of what is wanted.
+    /// A read of a wanted member, in the first round.
     #[inline]
     pub(super) const fn wanted(member: u8, pl: PlFlag, why: Why) -> Self {
         Self { member, pl, for_others: false, round: 0, why }
@@ -44,7 +44,7 @@ impl Read {
 }
 
 impl<O: Observe> Array<O> {
-    /// Begins a part of a request.
+    /// Begins the part of a request in `segment`.
     #[inline]
     pub(super) fn open(
         &mut self,
@@ -121,7 +121,7 @@ impl<O: Observe> Array<O> {
         let target = &mut self.stripes.ops[op];
         target.enter(Phase::Fetch);
         target.fetch.begin(wanted);
-        // A read may have taken everything from a write that moves it.
+        // A read may have taken all members from a write that relocates them.
         let unknown = target.fetch.unknown();
         if unknown.is_empty() {
             return self.go_on(now, op, Input::Known, &Delays::ZERO);
@@ -187,7 +187,7 @@ impl<O: Observe> Array<O> {
                 }
             };
             let pl = match attempt {
-                // Of more drives than there are parities, some must be read whatever they do.
+                // With more members to avoid than there are parities, some must be read anyway.
                 Attempt::Avoid if avoided.len() < parities => {
                     avoided.insert(member);
                     if advice != Advice::Read {
@@ -234,9 +234,9 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Asks so many members of the stripe more than suffice, if it stands still. A write in flight
-    /// is not raced against: its rows are read as they are, like by any other policy. Returns
-    /// whether the race has begun.
+    /// Begins a race: reads `spare_reads` members of the stripe more than suffice. With a write in
+    /// flight there is no race: rows are read as they are, as by any other policy. Returns whether
+    /// the race has begun.
     pub(super) fn begin_race(&mut self, now: Instant, op: OpId, spare_reads: u32) -> bool {
         let target = &self.stripes.ops[op];
         let parities = self.stripes.places.layout.parities();
@@ -249,7 +249,7 @@ impl<O: Observe> Array<O> {
         self.stripes.compute_with(op);
         self.stripes.ops[op].fetch.begin_race();
         let asked = wanted - shunned;
-        // All data first: it takes one parity less to compute with.
+        // All data first: one parity less is then needed to compute.
         let others = (shape.data - wanted - shunned).iter().chain(shape.parity - wanted - shunned);
         let enough = self.stripes.places.layout.data_chunks().saturating_add(spare_reads);
         let more = enough.saturating_sub(asked.len()) as usize;
@@ -262,7 +262,7 @@ impl<O: Observe> Array<O> {
         true
     }
 
-    /// Asks one member more than suffices, if members that are wanted are not to be read and the
+    /// Reads one member more than suffices, if wanted members are on distrusted drives and the
     /// policy pays for it. Returns whether it does.
     fn race_around_shunned(&mut self, now: Instant, op: OpId) -> bool {
         let target = &self.stripes.ops[op];
@@ -291,7 +291,7 @@ impl<O: Observe> Array<O> {
         true
     }
 
-    /// Reads a member whose drive is not to be read, to see how it answers: no request waits for it.
+    /// Reads a member on a distrusted drive to measure the latency; no request waits for it.
     fn probe(&mut self, now: Instant, op: OpId, member: u8) {
         let flag = self.sending.rules.trust().map_or(PlFlag::Off, Trust::probe_flag);
         self.read(now, op, Read::wanted(member, flag, Why::Hedge));
@@ -334,8 +334,8 @@ impl<O: Observe> Array<O> {
         self.dispatch(&record, PlFlag::Off, why);
     }
 
-    /// The one point at which commands leave the stripe operations. Part of its callers, so that a
-    /// record is made where it is kept: a tenth of what a command costs the array.
+    /// The only point at which commands leave the stripe operations. Inlined, so that a record is
+    /// made where it is kept: that saves a tenth of the array's cost of a command.
     #[inline(always)]
     pub(super) fn dispatch(&mut self, record: &CommandRecord, pl: PlFlag, why: Why) {
         let (now, id) = (record.sent, self.sending.commands.insert(*record));
@@ -352,7 +352,7 @@ impl<O: Observe> Array<O> {
         self.sending.send(now, id, record, pl);
     }
 
-    /// Goes on with the stripe operation whose read was answered, by its drive or the write cache.
+    /// Resumes the stripe operation whose read was answered, by its drive or the write cache.
     #[inline]
     pub(super) fn take_answer(
         &mut self,
@@ -374,7 +374,7 @@ impl<O: Observe> Array<O> {
                 }
                 return self.begin_again(now, op);
             }
-            // The pages were reconstructed before this answer came; nobody needs it any more.
+            // The pages were reconstructed before this answer came, which is not needed any more.
             _ => return,
         }
         let spent;
@@ -417,8 +417,7 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Goes on with a fetch after something has happened to it; `passed` is where the time went
-    /// until now.
+    /// Continues a fetch after a change of its state; `passed` is the time until now, by cause.
     #[inline]
     pub(super) fn advance(&mut self, now: Instant, op: OpId, passed: &Delays) {
         let target = &self.stripes.ops[op];
@@ -429,7 +428,7 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Does what the fetch decides, until it has to wait.
+    /// Carries out the decisions of the fetch, until it has to wait.
     pub(super) fn decide(&mut self, now: Instant, op: OpId, passed: &Delays) {
         let shape = self.stripes.ops[op].shape(&self.stripes.places.layout);
         loop {
@@ -460,7 +459,7 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// A read was failed fast, or could not be done: the member is missing.
+    /// Handles a read that was failed fast, or failed: the member is missing.
     #[cold]
     pub(super) fn read_failed(
         &mut self,
@@ -477,14 +476,14 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Decides again after a member of the stripe was lost to an operation.
+    /// Decides again after an operation has lost a member of the stripe.
     pub(super) fn go_on_without(&mut self, now: Instant, op: OpId, passed: &Delays) {
         self.stripes.note_unreadable(op);
         self.stripes.ops[op].fetch.count_unreadable();
         self.decide(now, op, passed);
     }
 
-    /// What a read brought may be older than the rest: reads the member again, if it can be.
+    /// Reads a member again, if possible, because its data may be older than the rest.
     #[cold]
     pub(super) fn read_again(
         &mut self,
@@ -512,7 +511,7 @@ impl<O: Observe> Array<O> {
                 let wait = least.busy_remaining;
                 match shunned.filter(|&(_, expected)| expected < wait) {
                     Some((member, _)) if fetch.outstanding().contains(member) => {
-                        // It is being probed.
+                        // A probe of it is in flight.
                         return fetch.resent(member);
                     }
                     Some((member, _)) => member,
@@ -530,8 +529,8 @@ impl<O: Observe> Array<O> {
         self.read(now, op, Read { member, pl, for_others: false, round, why });
     }
 
-    /// Makes the stripe stand still for an operation that computes with it. Returns false if it has
-    /// to wait for a write.
+    /// Fixes the stripe for an operation that computes with it. Returns `false` if the operation
+    /// has to wait for a write.
     pub(super) fn settle_stripe(&mut self, now: Instant, op: OpId, passed: &Delays) -> bool {
         let access = self.stripes.access(op);
         if let Access::Wait(write) = access {
@@ -553,7 +552,7 @@ impl<O: Observe> Array<O> {
         true
     }
 
-    /// A read cannot compute with the stripe before a write has left it.
+    /// Has a read wait until a write has left the stripe: it cannot compute with it before.
     pub(super) fn wait_for_write(&mut self, now: Instant, op: OpId, write: OpId, passed: &Delays) {
         self.sending.counters.lock_waits += 1;
         let target = &mut self.stripes.ops[op];
@@ -569,7 +568,7 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// The write that a read waited for has left. Another may be in its way.
+    /// Resumes a read after its write has left, unless another write is in its way.
     pub(super) fn retry(&mut self, now: Instant, op: OpId) {
         let target = &mut self.stripes.ops[op];
         let (stripe, rows) = (target.stripe, target.range());
@@ -584,7 +583,7 @@ impl<O: Observe> Array<O> {
         self.advance(now, op, &passed);
     }
 
-    /// Takes what a write holds in memory as if it had been read.
+    /// Takes the members that a write holds in memory as if they had been read.
     pub(super) fn take_from_write(&mut self, now: Instant, write: OpId, op: OpId) {
         let Work::Write(Write { writer, .. }) = &self.stripes.ops[write].work else { return };
         let (members, outdated) = (writer.in_memory(), writer.outdated_parity());
@@ -630,7 +629,7 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// All that the missing members are computed from is known.
+    /// Computes the missing members; all members that they are computed from are known.
     pub(super) fn reconstruct(&mut self, now: Instant, op: OpId, passed: &Delays) {
         let target = &mut self.stripes.ops[op];
         target.enter(Phase::Compute);
@@ -638,7 +637,7 @@ impl<O: Observe> Array<O> {
         let (members, from) = (target.fetch.to_reconstruct(), target.fetch.known());
         let stripe = target.stripe;
         let new = target.is_repair();
-        // A copy is taken as it is; only parity has to be added up.
+        // A copy is taken as it is; only parity takes time to compute.
         let compute = match self.stripes.places.layout.level().is_mirrored() {
             true => Duration::ZERO,
             false => self.constants.reconstruct_time,
@@ -657,15 +656,15 @@ impl<O: Observe> Array<O> {
         self.sending.timers.compute(Computation { due: now + compute, op, passed });
     }
 
-    /// An operation is late, unless it has ended: reconstructs what is missing if that can be done
-    /// and the policy lets it.
+    /// Hedges a late operation, unless it has ended: reconstructs the missing members if that is
+    /// possible and the policy permits it.
     pub(super) fn hedge(&mut self, now: Instant, op: OpId, serial: u64) {
         let target = &self.stripes.ops[op];
         let (fetch, late) = (&target.fetch, target.fetch.unknown());
         if target.serial != serial || target.phase() != Phase::Fetch || late.is_empty() {
             return;
         }
-        // What is being reconstructed already needs no hedge.
+        // A reconstruction in progress needs no hedge.
         if fetch.races() || !fetch.to_reconstruct().is_empty() {
             return;
         }
@@ -700,7 +699,7 @@ impl<O: Observe> Array<O> {
         self.reconstruct_beside(now, op, late, &passed);
     }
 
-    /// Reads what the `late` members can be computed from, and goes on with what comes first.
+    /// Reads the members that `late` ones can be computed from, and takes whatever comes first.
     pub(super) fn reconstruct_beside(
         &mut self,
         now: Instant,
@@ -711,11 +710,11 @@ impl<O: Observe> Array<O> {
         let commits = self.stripes.queues.commits(self.stripes.ops[op].stripe);
         self.stripes.ops[op].fetch.reconstruct_late(late, commits);
         self.stripes.compute_with(op);
-        // Nothing to read if everything else is known already.
+        // Nothing is read if everything else is known already.
         self.decide(now, op, passed);
     }
 
-    /// A read begins again after its rows were repaired.
+    /// Begins a read again after its rows were repaired.
     pub(super) fn read_once_more(
         &mut self,
         now: Instant,
@@ -744,14 +743,14 @@ impl<O: Observe> Array<O> {
         self.advance(now, op, passed);
     }
 
-    /// The copy of a mirror that a read goes to.
+    /// Chooses the copy of a mirror to read.
     fn choose_copy(&mut self, now: Instant, segment: &Segment) -> MemberSet {
         let Segment { stripe, first_row, .. } = *segment;
         let layout = &self.stripes.places.layout;
         let primary = layout.member_of(stripe, 0);
         let all = layout.member_set(stripe);
         let copies = all - self.stripes.places.unreadable(stripe);
-        // If there is none the read fails, whichever is asked.
+        // Without a readable copy the read fails, whichever is chosen.
         let copies = if copies.is_empty() { all } else { copies };
         let primary = match copies.first() {
             Some(first) if !copies.contains(primary.0) => DriveId(first),
@@ -766,7 +765,7 @@ impl<O: Observe> Array<O> {
         MemberSet::of(chosen.0)
     }
 
-    /// Tells an operation which members are on drives that are not to be read.
+    /// Tells an operation which of its members are on distrusted drives.
     fn shun_distrusted(&mut self, op: OpId) {
         let distrusted = self.sending.rules.distrusted();
         if !distrusted.is_empty() {
@@ -775,8 +774,8 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Of the members that an operation does not read because their drives are distrusted, the one
-    /// that is expected to come soonest, and how long that takes.
+    /// Of the members that an operation avoids because of distrusted drives, the one expected
+    /// first, with its expected latency.
     fn fastest_shunned(&self, op: OpId) -> Option<(u8, Duration)> {
         let trust = self.sending.rules.trust()?;
         let members = self.stripes.ops[op].fetch.shunned_readable().iter();

@@ -1,5 +1,5 @@
-//! The array: a router between machines that own their state. Inputs come in here, and only here
-//! and in the files beside it are actions and events emitted.
+//! The array: a router between machines that own their state. All inputs come in here. Actions and
+//! events are emitted only here and in the files beside it.
 
 mod background;
 mod checking;
@@ -55,7 +55,7 @@ pub struct Array<O: Observe = Unobserved> {
 }
 
 impl Array<Unobserved> {
-    /// An idle array that nobody watches.
+    /// An idle array without an observer.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self::observed(config)
@@ -105,7 +105,7 @@ impl<O: Observe> Array<O> {
         array
     }
 
-    /// The arrangement of the array.
+    /// The layout of the array.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.stripes.places.layout
@@ -123,13 +123,13 @@ impl<O: Observe> Array<O> {
         &self.sending.counters
     }
 
-    /// What has become of pages that drives could not read.
+    /// Results of the repair of pages that drives could not read.
     #[must_use]
     pub fn read_repairs(&self) -> &RepairCounters {
         self.jobs.repairs.counters()
     }
 
-    /// What the write cache has done; none if the policy has none.
+    /// Counters of the write cache; `None` if the policy has no write cache.
     #[must_use]
     pub fn write_cache_counters(&self) -> Option<&WriteCacheCounters> {
         self.sending.cache.as_ref().map(|cache| cache.counters())
@@ -141,49 +141,49 @@ impl<O: Observe> Array<O> {
         self.sending.cached_pages()
     }
 
-    /// What the policy has counted since the start.
+    /// Counters of the policy since the start.
     #[must_use]
     pub fn tallies(&self) -> Vec<Tally> {
         self.sending.tallies()
     }
 
-    /// What the policy has learnt of the stalls of each drive, in order; empty if it learns none.
+    /// Stalls of each drive as learnt by the policy, in order of drives; empty if it learns none.
     #[must_use]
     pub fn stalls(&self) -> Vec<Stalls> {
         self.sending.rules.view().stalls()
     }
 
-    /// What policies have learnt, for [`Array::remember`].
+    /// Knowledge that policies have learnt, for [`Array::remember`].
     #[must_use]
     pub fn memory(&self) -> Memory {
         self.sending.memory()
     }
 
-    /// Gives the policy, and those after it, what was learnt before. To be called at the start.
+    /// Gives the policy, and those after it, knowledge learnt before. To be called at the start.
     pub fn remember(&mut self, memory: Memory) {
         self.sending.remember(memory);
     }
 
-    /// Requests that are not done.
+    /// Number of requests that are not completed.
     #[must_use]
     pub fn requests_in_flight(&self) -> usize {
         self.requests.len()
     }
 
-    /// Stripe operations that are not closed; more than the requests need while superfluous reads
-    /// are still out.
+    /// Number of stripe operations that are not closed: more than the requests need while
+    /// superfluous reads are in flight.
     #[must_use]
     pub fn operations_in_flight(&self) -> usize {
         self.stripes.ops.len()
     }
 
-    /// Drives that are missing, as bits. A drive that was replaced is not.
+    /// Missing drives, as bits. A replaced drive is not missing.
     #[must_use]
     pub fn absent(&self) -> u64 {
         self.stripes.places.availability.absent().bits()
     }
 
-    /// What a drive holds of its data.
+    /// State of the data of a drive.
     #[must_use]
     pub fn drive_state(&self, drive: DriveId) -> DriveState {
         let stripes = self.stripes.places.availability.stripes_to_rebuild(drive);
@@ -201,13 +201,13 @@ impl<O: Observe> Array<O> {
         self.stripes.places.availability.is_optimal()
     }
 
-    /// Who may collect when.
+    /// The coordinator, which knows when each drive may collect.
     #[must_use]
     pub fn coordinator(&self) -> &Coordinator {
         self.sending.permits.coordinator()
     }
 
-    /// What reads can count on now, as far as busy windows go.
+    /// The contract that reads can rely on now, as far as busy windows go.
     #[must_use]
     pub fn contract(&self) -> Contract {
         self.sending.permits.contract()
@@ -219,31 +219,31 @@ impl<O: Observe> Array<O> {
         self.sending.rules.view().watches_drives()
     }
 
-    /// Messages of a coordinator on another host, if the policy needs one.
+    /// Messages of a coordinator on another host; `None` if the policy needs no such coordinator.
     #[inline]
     pub fn correspondence(&mut self) -> Option<Correspondence<'_>> {
         self.sending.rules.correspondence()
     }
 
-    /// What the policy took collections to last, on average, if it reckoned with any.
+    /// Mean of the durations that the policy estimated for collections; `None` without an estimate.
     #[must_use]
     pub fn expected_collection(&self) -> Option<Duration> {
         self.sending.rules.view().expected_collection()
     }
 
-    /// Commands that were sent to each drive, and those that are out.
+    /// Commands sent to each drive, and the blocks in flight.
     #[must_use]
     pub fn queues(&self) -> &Queues {
         self.sending.commands.queues()
     }
 
-    /// Bytes of the map of relocated chunks, when it was largest.
+    /// Peak size of the map of relocated chunks, in bytes.
     #[must_use]
     pub fn map_bytes(&self) -> u64 {
         self.stripes.places.relocation.bytes()
     }
 
-    /// The drive and the block where row `row` of the chunk of `member` is, a member of `stripe`.
+    /// The drive and the block of row `row` of the chunk of `member` in `stripe`.
     #[must_use]
     pub fn locate(&self, stripe: u64, row: u32, member: DriveId) -> (DriveId, Lba) {
         let Place { drive, block } = self.stripes.places.relocation.locate(
@@ -255,29 +255,30 @@ impl<O: Observe> Array<O> {
         (drive, block)
     }
 
-    /// The job that is under way; of several the one that is done first.
+    /// The job in progress; of several the one that is done first.
     #[must_use]
     pub fn job(&self) -> Option<JobProgress> {
         self.jobs.current()
     }
 
-    /// The next thing to do.
+    /// The next action to carry out.
     #[inline]
     pub fn poll_action(&mut self) -> Option<Action> {
         self.sending.out.poll()
     }
 
-    /// Gives `take` the events since the last call, in order ([`units::Recorded`] arrays keep them).
+    /// Passes `take` the events since the last call, in order ([`units::Recorded`] arrays keep
+    /// them).
     pub fn drain_events(&mut self, take: impl FnMut(Instant, Event)) {
         self.sending.out.drain_events(take);
     }
 
-    /// Shows `see` the events that are kept, in order.
+    /// Passes `see` the events that are kept, in order.
     pub fn each_event(&self, see: impl FnMut(Instant, &Event)) {
         self.sending.out.each_event(see);
     }
 
-    /// When [`Array::handle_deadline`] should be called if nothing else happens.
+    /// Time at which to call [`Array::handle_deadline`] if nothing else happens.
     #[inline]
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
@@ -316,9 +317,9 @@ impl<O: Observe> Array<O> {
         self.sending.refresh_deadline();
     }
 
-    /// Gives the busy windows a new length (IODA §4.3.7), and the cycle another width if the change
-    /// has one (§4.4). Both hold from the end of the windows that are open now on. Returns whether it
-    /// did: not without windows, nor while their length is adapted.
+    /// Changes the length of the busy windows (IODA §4.3.7), and the width of the cycle if `change`
+    /// has one (§4.4). Both apply from the end of the windows that are open now. Returns `false`
+    /// without windows, or while their length is adapted; then nothing changes.
     ///
     /// # Panics
     ///
@@ -340,7 +341,7 @@ impl<O: Observe> Array<O> {
         self.sending.refresh_deadline();
     }
 
-    /// Takes what a drive announces about its collections, if [`Array::watches_drives`].
+    /// Takes the report of a drive about its collections, if [`Array::watches_drives`].
     pub fn handle_report(&mut self, now: Instant, drive: DriveId, report: &CollectionReport) {
         self.sending.rules.policy().handle_report(now, drive, report);
         self.sending.end_input();
@@ -367,7 +368,7 @@ impl<O: Observe> Array<O> {
             size_bytes,
         });
         if kind == RequestKind::Deallocate {
-            // It is no work for the drives that a policy could wish to delay.
+            // No policy delays it: it is no work for the drives.
             self.admit_deallocation(now, request);
         } else if self.sending.rules.admits(now, || Asked { host, kind, size_bytes }) {
             self.admit(now, now, request);
@@ -392,7 +393,7 @@ impl<O: Observe> Array<O> {
         self.sending.drain_cache(now);
     }
 
-    /// Begins a request that came at `arrived`.
+    /// Begins a request that arrived at `arrived`.
     fn admit(&mut self, now: Instant, arrived: Instant, request: &Request) {
         let page_bytes = self.constants.page_bytes;
         let end_bytes = request.offset_bytes + request.size_bytes;
@@ -435,15 +436,15 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Begins a deallocation: of the rows all of whose data it covers. It is a hint, so the rest
-    /// may stay as it is.
+    /// Begins a deallocation of the rows that it covers completely. It is a hint, so the rest may
+    /// stay as it is.
     fn admit_deallocation(&mut self, now: Instant, request: &Request) {
         let page_bytes = self.constants.page_bytes;
         let first = request.offset_bytes.div_ceil(page_bytes);
         let end = (request.offset_bytes + request.size_bytes) / page_bytes;
         let chunks = self.stripes.places.layout.data_chunks();
         let segments = self.stripes.places.layout.segments(first, end.saturating_sub(first));
-        // It has one part more than stripes, so that it does not end before all have begun.
+        // It has one part more than stripes, so that it does not end before all of them have begun.
         let slot = self.requests.begin(now, now, request);
         for segment in segments.filter(move |segment| segment.chunks == chunks) {
             self.requests.add_part(slot);
@@ -453,7 +454,7 @@ impl<O: Observe> Array<O> {
         self.end_part(now, slot, &part, &Delays::ZERO);
     }
 
-    /// A part of a request is over; with the last of them the request is.
+    /// Ends a part of a request, and with the last part the request.
     #[inline]
     fn end_part(&mut self, now: Instant, slot: RequestSlot, part: &PartEnded, delays: &Delays) {
         if let Some(outcome) = self.requests.end_part(now, slot, part, delays) {
@@ -464,9 +465,9 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// Takes the answer of a drive to a command. A read that the drive could not do
-    /// ([`nvme::Status::Unrecovered`]) is reconstructed; a drive that could not write is given up,
-    /// as by [`Array::fail_drive`]. What a drive answers after it was given up counts for nothing.
+    /// Takes the answer of a drive to a command. A read that failed ([`nvme::Status::Unrecovered`])
+    /// is reconstructed; a drive that failed a write is declared failed, as by
+    /// [`Array::fail_drive`]. Later answers of a failed drive are ignored.
     ///
     /// `completion.delays` must sum to the time from the command's submission to `now` for reads.
     pub fn handle_completion(&mut self, now: Instant, completion: &Completion) {
@@ -477,7 +478,7 @@ impl<O: Observe> Array<O> {
         self.sending.end_input();
     }
 
-    /// Takes the answer to [`Action::Check`] or [`Action::Compare`]: whether `member` fits.
+    /// Takes the answer to [`Action::Check`] or [`Action::Compare`]: whether `member` matches.
     pub fn handle_checked(&mut self, now: Instant, op: OpId, member: u8, fits: bool) {
         self.go_on(now, op, Input::Compared { member, fits }, &Delays::ZERO);
         self.begin_repairs(now);
@@ -485,7 +486,7 @@ impl<O: Observe> Array<O> {
         self.sending.end_input();
     }
 
-    /// A drive has answered a command.
+    /// Ends a command that its drive has answered.
     #[inline]
     pub(super) fn end_command(&mut self, now: Instant, completion: &Completion) {
         let record = self.sending.commands.take(completion.id);
@@ -518,7 +519,8 @@ impl<O: Observe> Array<O> {
         self.take_answer(now, &record, completion, status);
     }
 
-    /// A read or a write is answered by its drive. One that could not write is given up.
+    /// Notes a read or write that its drive has answered. A drive that failed a write is declared
+    /// failed.
     #[inline]
     pub(super) fn answered(&mut self, now: Instant, record: &CommandRecord, status: Status) {
         self.sending.commands.answered_by_drive(record);
@@ -542,34 +544,34 @@ impl<O: Observe> Array<O> {
         }
     }
 
-    /// When the array began to distrust a drive, for its late answers; `None` while it is read.
+    /// Time at which the array began to distrust a drive for late answers; `None` while it is read.
     #[must_use]
     pub fn distrusted_since(&self, drive: DriveId) -> Option<Instant> {
         self.sending.rules.trust()?.since(drive)
     }
 
-    /// Drives that were ever distrusted, and for how long until `now` in all.
+    /// Drives that were ever distrusted, each with the total time of distrust until `now`.
     #[must_use]
     pub fn distrusted_times(&self, now: Instant) -> Vec<(DriveId, Duration)> {
         self.sending.rules.trust().map_or(Vec::new(), |trust| trust.times(now).collect())
     }
 
-    /// A drive could not write: the array goes on without it.
+    /// Declares a drive failed that could not write.
     #[cold]
     pub(super) fn give_up(&mut self, now: Instant, drive: DriveId) {
         self.sending.counters.unrecovered_writes += 1;
         self.fail_drive(now, drive);
     }
 
-    /// Gives a drive up: [`Happening::DriveFailed`], and nothing is sent to it from now on. Commands
-    /// that are out to it must still be answered, with any status; they count for nothing.
+    /// Declares a drive failed: emits [`Happening::DriveFailed`], and sends nothing to it from now
+    /// on. Commands in flight to it must still be answered, with any status, which is ignored.
     ///
-    /// If the drive is absent already, or there is none, nothing happens.
+    /// Nothing happens if the drive is absent already, or does not exist.
     pub fn fail_drive(&mut self, now: Instant, drive: DriveId) {
         self.fail_drive_for(now, drive, FailReason::GivenUp);
     }
 
-    /// As [`Array::fail_drive`], for a reason that comes from elsewhere.
+    /// As [`Array::fail_drive`], for a reason found elsewhere.
     pub fn fail_drive_for(&mut self, now: Instant, drive: DriveId, reason: FailReason) {
         let is_there = u32::from(drive.0) < self.stripes.places.layout.width();
         if !is_there || !self.stripes.places.availability.drive_failed(drive) {
@@ -591,12 +593,12 @@ impl<O: Observe> Array<O> {
         self.sending.refresh_deadline();
     }
 
-    /// An empty drive has replaced one that is absent: rebuilds all its stripes in the background,
-    /// until [`Happening::JobEnded`]. The drive is told when it may collect.
+    /// Puts an empty drive in the place of an absent one, and rebuilds all its stripes in the
+    /// background, until [`Happening::JobEnded`]. The drive is told when it may collect.
     ///
     /// # Errors
     ///
-    /// If the drive is not absent, or commands to the one before it are still out.
+    /// If the drive is not absent, or commands to the drive before it are in flight.
     pub fn replace_drive(&mut self, now: Instant, drive: DriveId) -> Result<(), CannotReplace> {
         self.resume_rebuild(now, drive, core::iter::once(0..self.stripes.places.layout.stripes()))
     }
@@ -624,9 +626,9 @@ impl<O: Observe> Array<O> {
         Ok(())
     }
 
-    /// As [`Array::replace_drive`] with the drive that was there before, which lacks only what was
-    /// written since it is absent: these stripes, and any that is being written now. Only if
-    /// stripes keep their places.
+    /// As [`Array::replace_drive`] with the drive that was there before. It lacks only data written
+    /// in its absence: these stripes, and any that is being written now. Only if stripes keep their
+    /// places.
     ///
     /// # Errors
     ///
@@ -637,13 +639,13 @@ impl<O: Observe> Array<O> {
         drive: DriveId,
         stripes: impl IntoIterator<Item = Range<u64>>,
     ) -> Result<(), CannotReplace> {
-        // Operations at work began without it.
+        // Operations in progress began without it.
         let at_work = self.stripes.queues.at_work().map(|stripe| stripe..stripe + 1);
         let at_work: Vec<Range<u64>> = at_work.collect();
         self.resume_rebuild(now, drive, stripes.into_iter().chain(at_work))
     }
 
-    /// Whether [`Array::replace_drive`] would be done now.
+    /// Checks whether [`Array::replace_drive`] is possible now.
     ///
     /// # Errors
     ///
@@ -683,8 +685,9 @@ impl<O: Observe> Array<O> {
     }
 
     /// Scrubs: has the parity of each stripe compared with its data ([`Action::Check`]). Pages that
-    /// cannot be read are repaired ([`Config::read_repair`]). Parity that does not fit is reported
-    /// ([`Happening::ParityMismatch`]), and with `rewrites` written again. [`Happening::JobEnded`] ends it.
+    /// cannot be read are repaired ([`Config::read_repair`]). Parity that does not match is
+    /// reported ([`Happening::ParityMismatch`]), and with `rewrites` written again.
+    /// [`Happening::JobEnded`] ends it.
     pub fn scrub(&mut self, now: Instant, rewrites: bool) {
         let job = if rewrites { JobKind::ScrubRepair } else { JobKind::Scrub };
         self.add_job(now, job, self.stripes.places.layout.stripes());
@@ -697,8 +700,9 @@ impl<O: Observe> Array<O> {
         self.sending.end_input();
     }
 
-    /// Prepares a switch of the policy: the write cache takes nothing in and drains, and jobs begin
-    /// no stripe. Requests are served. [`Array::set_policy`] or [`Array::stay_with_policy`] ends it.
+    /// Prepares a change of the policy: the write cache takes nothing in and drains, and jobs begin
+    /// no stripe. Requests are served. [`Array::set_policy`] or [`Array::stay_with_policy`] ends
+    /// it.
     pub fn prepare_to_switch(&mut self, now: Instant) {
         self.jobs.set_paused(true);
         if let Some(cache) = &mut self.sending.cache {
@@ -708,7 +712,7 @@ impl<O: Observe> Array<O> {
         self.sending.end_input();
     }
 
-    /// Takes [`Array::prepare_to_switch`] back.
+    /// Cancels [`Array::prepare_to_switch`].
     pub fn stay_with_policy(&mut self, now: Instant) {
         self.jobs.set_paused(false);
         if let Some(cache) = &mut self.sending.cache {
@@ -718,13 +722,13 @@ impl<O: Observe> Array<O> {
         self.sending.end_input();
     }
 
-    /// Goes on under another policy. Every drive is sent a new permit; windows begin now.
-    /// Chunks that have moved stay where they are. What is counted goes on.
+    /// Changes the policy. Every drive is sent a new permit; windows begin now. Relocated chunks
+    /// stay where they are. Counters go on.
     ///
     /// # Errors
     ///
-    /// If anything is under way (see [`Array::prepare_to_switch`]) or the policy does not suit the
-    /// level; nothing has changed then.
+    /// If anything is in progress (see [`Array::prepare_to_switch`]) or the policy does not suit
+    /// the level; then nothing has changed.
     pub fn set_policy(
         &mut self,
         now: Instant,
@@ -756,7 +760,7 @@ impl<O: Observe> Array<O> {
             self.stripes.places.relocation =
                 Relocation::new(&self.stripes.places.layout, start, end - start);
         }
-        // What the drives were told under the policy before is void.
+        // Permits and status requests of the policy before are void.
         self.sending
             .out
             .retract(|action| matches!(action, Action::Permit { .. } | Action::AskStatus { .. }));

@@ -5,7 +5,7 @@ use crate::layout::{Layout, Segment};
 use crate::members::MemberSet;
 use crate::relocation::Relocation;
 
-/// The arrangement of the stripes, chunks that have moved, and drives that are not whole.
+/// The layout of the stripes, relocated chunks, and drives that are absent or incomplete.
 pub(crate) struct Places {
     pub(crate) layout: Layout,
     pub(crate) relocation: Relocation,
@@ -25,12 +25,12 @@ impl Places {
         self.availability.is_beyond_repair(&self.layout, &self.relocation, stripe)
     }
 
-    /// What a policy can look at about `stripe`.
+    /// The drives that hold the chunks of `stripe`, as bits.
     pub(crate) fn drives(&self, stripe: u64) -> u64 {
         self.relocation.drives(&self.layout, stripe).bits()
     }
 
-    /// The member of `segment` that holds page `page` of the array, if one does.
+    /// The member of `segment` that holds page `page` of the array; empty if none does.
     pub(crate) fn member_at(&self, segment: &Segment, page: u64) -> MemberSet {
         for chunk in segment.first_chunk..segment.first_chunk + segment.chunks {
             let first = self.layout.page(segment.stripe, chunk, segment.first_row);
@@ -41,7 +41,8 @@ impl Places {
         MemberSet::EMPTY
     }
 
-    /// Whether a stripe has more unreadable members than parities: a write could only destroy data.
+    /// Whether a stripe has more unreadable members than parities, so that a write only destroys
+    /// data.
     #[inline]
     pub(crate) fn cannot_write(&self, stripe: u64) -> bool {
         !self.availability.is_optimal() && self.is_beyond_repair(stripe)
@@ -70,7 +71,7 @@ impl Places {
         self.members_on(stripe, self.availability.absent())
     }
 
-    /// Drives that lack data, and the parities of a stripe.
+    /// Drives that lack data, and the number of parities of a stripe.
     pub(crate) fn incomplete(&self) -> (MemberSet, u32) {
         (self.availability.incomplete(), self.layout.parities())
     }

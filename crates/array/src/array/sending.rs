@@ -19,24 +19,24 @@ use alloc::vec::Vec;
 use nvme::{CommandId, Opcode, PlFlag, Status};
 use units::{DriveId, Duration, Instant, Lba, Observe};
 
-/// The policy, what it is told, and the commands that it lets out.
+/// The policy, the permits, and the commands in flight.
 pub(super) struct Sending<O: Observe> {
     pub(super) rules: Rules,
     pub(super) permits: Permits,
     pub(super) commands: Commands,
     pub(super) timers: Timers,
-    /// The fast memory in front of the drives, if the policy has one.
+    /// The write cache in front of the drives, if the policy has one.
     pub(super) cache: Option<Box<WriteCache>>,
-    /// What waits for drives that have enough to do, if the policy lets it wait.
+    /// Commands that wait at the host for their drives, if the policy has any wait.
     pub(super) backlogs: Option<Box<Backlogs>>,
-    /// What the last policy had learnt that learns something.
+    /// Knowledge of the last policy that learnt anything.
     memory: Memory,
     pub(super) counters: Counters,
     pub(super) out: Outbox<O>,
 }
 
 impl<O: Observe> Sending<O> {
-    /// Nothing is out yet. `drives` is their number, and the bytes of a page.
+    /// Sending without commands in flight. `drives`: the number of drives, and the bytes of a page.
     pub(super) fn new(
         rules: Rules,
         permits: Permits,
@@ -58,7 +58,7 @@ impl<O: Observe> Sending<O> {
         }
     }
 
-    /// Goes on under other rules, with nothing out.
+    /// Changes the policy, with no command in flight.
     pub(super) fn set_rules(&mut self, rules: Rules, drives: (u32, u64)) {
         (self.cache, self.backlogs) = Self::waiting_places(&rules, drives);
         if let Some(memory) = self.rules.view().memory() {
@@ -69,18 +69,18 @@ impl<O: Observe> Sending<O> {
         self.timers.forget_late();
     }
 
-    /// What policies have learnt.
+    /// Knowledge that policies have learnt.
     pub(super) fn memory(&self) -> Memory {
         self.rules.view().memory().unwrap_or_else(|| self.memory.clone())
     }
 
-    /// Gives the policy, and those after it, what was learnt before.
+    /// Gives the policy, and those after it, knowledge learnt before.
     pub(super) fn remember(&mut self, memory: Memory) {
         self.memory = memory;
         self.rules.policy().remember(&self.memory);
     }
 
-    /// What was counted under the policy.
+    /// Counters of the policy.
     pub(super) fn tallies(&self) -> Vec<Tally> {
         let mut tallies = self.rules.view().tallies();
         tallies.extend(self.rules.trust().into_iter().flat_map(Trust::tallies));
@@ -90,7 +90,7 @@ impl<O: Observe> Sending<O> {
         tallies
     }
 
-    /// Where commands wait under these rules: the write cache and the backlogs, empty.
+    /// The write cache and the backlogs for these rules, empty; `None` if the policy has none.
     fn waiting_places(
         rules: &Rules,
         (width, page_bytes): (u32, u64),
@@ -102,7 +102,7 @@ impl<O: Observe> Sending<O> {
         )
     }
 
-    /// Whether a command has to wait until its drive has less to do.
+    /// Whether a command has to wait until its drive has fewer blocks in flight.
     #[inline]
     pub(super) fn waits_at_host(
         &mut self,
@@ -153,7 +153,7 @@ impl<O: Observe> Sending<O> {
         !going.is_empty()
     }
 
-    /// A drive has answered a command: sends what waited for it.
+    /// Notes that a drive has answered a command, and sends commands that waited for it.
     #[inline]
     pub(super) fn follow_backlog(
         &mut self,
@@ -171,7 +171,7 @@ impl<O: Observe> Sending<O> {
         }
     }
 
-    /// Says to the drives what the coordination has for them.
+    /// Sends the drives the notices of the coordination.
     pub(super) fn emit_notices(&mut self, now: Instant) {
         while let Some(notice) = self.permits.poll_notice() {
             match notice {
@@ -184,7 +184,7 @@ impl<O: Observe> Sending<O> {
         }
     }
 
-    /// Answers for drives that are not there when the coordination asks how much room they have.
+    /// Answers status requests of the coordination for absent drives.
     pub(super) fn answer_for_absent(&mut self, now: Instant, absent: MemberSet) {
         if absent.is_empty() {
             return;
@@ -203,15 +203,15 @@ impl<O: Observe> Sending<O> {
         }
     }
 
-    /// Something may have changed when the array wants to be called.
+    /// Updates the time at which the array wants to be called.
     pub(super) fn refresh_deadline(&mut self) {
         let cache = self.cache.as_ref().map_or(Instant::NEVER, |cache| cache.next_deadline());
         let others = self.permits.next_deadline().min(self.rules.next_deadline()).min(cache);
         self.timers.refresh(others);
     }
 
-    /// As [`Sending::refresh_deadline`], after an input that changes only the deadlines of the policy
-    /// and of the write cache: those of all else are noted where they arise.
+    /// As [`Sending::refresh_deadline`], after an input that changes only the deadlines of the
+    /// policy and of the write cache. All other deadlines are noted where they arise.
     #[inline]
     pub(super) fn end_input(&mut self) {
         if self.cache.is_some() || self.rules.has_deadline() {
@@ -265,7 +265,7 @@ impl<O: Observe> Sending<O> {
         }
     }
 
-    /// Tells which rows of a read come from the write cache, as it is now.
+    /// Emits the rows of a read that come from the write cache, as it is now.
     pub(super) fn emit_cached_rows(&mut self, command: CommandId, record: &CommandRecord) {
         let Some(cache) = &self.cache else { return };
         if !self.out.has_data_actions() {
@@ -278,7 +278,7 @@ impl<O: Observe> Sending<O> {
         }
     }
 
-    /// The write cache has taken a write.
+    /// Notes that the write cache has taken a write.
     pub(super) fn write_cached(&mut self, now: Instant, id: CommandId) {
         self.cache_changed(now);
         let CommandRecord { purpose, drive, lba, .. } = *self.commands.get(id);
@@ -292,7 +292,7 @@ impl<O: Observe> Sending<O> {
         self.rules.policy().write_cache_changed(now, held_pages);
     }
 
-    /// Sends what waits in the write cache to every drive that may be drained.
+    /// Drains the write cache to every drive that may be drained.
     pub(super) fn drain_cache(&mut self, now: Instant) {
         let Some(cache) = &mut self.cache else { return };
         cache.begin_draining();
@@ -320,7 +320,7 @@ impl<O: Observe> Sending<O> {
         }
     }
 
-    /// A drain is done.
+    /// Ends a drain.
     pub(super) fn end_drain(&mut self, now: Instant, record: &CommandRecord) {
         let CommandRecord { drive, lba, blocks, .. } = *record;
         let Some(cache) = &mut self.cache else { return };
@@ -335,7 +335,7 @@ impl<O: Observe> Sending<O> {
         self.drain_cache(now);
     }
 
-    /// A drive has done a write that went past the write cache: what it replaces leaves.
+    /// Ends a write past the write cache: removes the pages that it replaces.
     #[inline]
     pub(super) fn end_bypass(&mut self, now: Instant, record: &CommandRecord) {
         if self.cache.is_some() {
@@ -352,14 +352,14 @@ impl<O: Observe> Sending<O> {
         self.drain_cache(now);
     }
 
-    /// Pages have left the write cache.
+    /// Notes that pages have left the write cache, and takes in writes that wait for room.
     pub(super) fn leave_cache(&mut self, now: Instant, drive: DriveId, left: Vec<Lba>) {
         self.cache_changed(now);
         self.out.emit_data(|| DataAction::Uncache { drive, pages: left });
         self.make_room_in_cache(now);
     }
 
-    /// Takes in writes that wait for room, as far as there is some.
+    /// Takes in writes that wait for room, as far as there is room.
     pub(super) fn make_room_in_cache(&mut self, now: Instant) {
         while let Some(id) = self.cache.as_mut().and_then(|cache| cache.take_waiting(now)) {
             self.write_cached(now, id);
@@ -372,8 +372,8 @@ impl<O: Observe> Sending<O> {
         self.cache.as_ref().map_or(0, |cache| cache.held_pages())
     }
 
-    /// Holds what a drive has answered to a read for or against it. Returns whether the array has
-    /// begun, or ceased, to distrust a drive.
+    /// Judges a drive by its answer to a read. Returns whether the array has begun, or ceased, to
+    /// distrust a drive.
     #[inline]
     pub(super) fn judge(
         &mut self,
@@ -388,7 +388,7 @@ impl<O: Observe> Sending<O> {
         trust.has_verdicts()
     }
 
-    /// Tells which drives the array has begun, or ceased, to distrust; `incomplete` drives lack
+    /// Reports which drives the array has begun, or ceased, to distrust; `incomplete` drives lack
     /// data.
     #[cold]
     pub(super) fn tell_verdicts(&mut self, now: Instant, incomplete: MemberSet, parities: u32) {
@@ -402,10 +402,10 @@ impl<O: Observe> Sending<O> {
         }
     }
 
-    /// A drive has failed or is distrusted, or a rebuild has ended: fewer or more of the others may
-    /// be busy at once. A distrusted drive counts as long as that leaves a parity for the windows.
-    /// With none left it can still be waited for, so it counts only where the others give way to
-    /// reads all the better without windows.
+    /// Updates the drives that count as missing: a drive has failed or is distrusted, or a rebuild
+    /// has ended. Fewer or more of the others may be busy at once then. A distrusted drive counts
+    /// while a parity is left for the windows. With none left it can still be waited for, so it
+    /// counts only where drives need no turns, because they give way to reads.
     pub(super) fn note_missing(&mut self, now: Instant, incomplete: MemberSet, parities: u32) {
         let with_distrusted = incomplete | self.rules.distrusted();
         let spare = if self.permits.can_do_without_turns() { 0 } else { 1 };

@@ -18,7 +18,7 @@ pub(super) struct Stripes {
 }
 
 impl Stripes {
-    /// Idle stripes; `spare_blocks` from `spare_start` on take chunks that move.
+    /// Idle stripes; relocated chunks go to the `spare_blocks` from `spare_start` on.
     pub(super) fn new(
         layout: Layout,
         absent: MemberSet,
@@ -36,7 +36,7 @@ impl Stripes {
         }
     }
 
-    /// How a reconstruction may go on. Writers have the stripe to themselves already.
+    /// Access of a reconstruction to the stripe. Writers have the stripe to themselves already.
     pub(super) fn access(&self, op: OpId) -> Access {
         let target = &self.ops[op];
         if !target.is_read() {
@@ -45,7 +45,7 @@ impl Stripes {
         self.queues.access(target.stripe, target.range())
     }
 
-    /// From here on the stripe stands still for a read.
+    /// Fixes the stripe for a read from here on.
     pub(super) fn settle(&mut self, op: OpId) {
         let commits = self.queues.commits(self.ops[op].stripe);
         let target = &mut self.ops[op];
@@ -54,7 +54,7 @@ impl Stripes {
         }
     }
 
-    /// A read computes with members of the stripe from now on.
+    /// Has a read compute with members of the stripe from now on.
     pub(super) fn compute_with(&mut self, op: OpId) {
         let target = &self.ops[op];
         if target.is_read() {
@@ -62,7 +62,7 @@ impl Stripes {
         }
     }
 
-    /// Notes what of its stripe an operation cannot get. Returns all of it.
+    /// Notes the unreadable members of the stripe of an operation, and returns them.
     pub(super) fn note_unreadable(&mut self, op: OpId) -> MemberSet {
         if !self.places.availability.is_optimal() || self.ops[op].fetch.has_unsynced() {
             let stripe = self.ops[op].stripe;
@@ -76,9 +76,9 @@ impl Stripes {
     /// Whether the `late` members may be reconstructed while they are still awaited.
     pub(super) fn can_reconstruct_beside(&self, op: OpId, late: MemberSet) -> bool {
         let target = &self.ops[op];
-        // Parity needs members of one moment. What a read knows from before a write is good enough
-        // for the host, but not to compute with; reading it again would cost more than the wait is
-        // worth.
+        // Parity needs members of one moment. Members that a read has from before a write are good
+        // enough for the host, but not to compute with; reading them again would cost more than the
+        // wait.
         let moved = target.is_read()
             && target.fetch.commits() != self.queues.commits(target.stripe)
             && (!target.fetch.coming_without(late).is_empty() || late.len() > 1);
@@ -89,7 +89,7 @@ impl Stripes {
             && self.access(op) == Access::Free
     }
 
-    /// Page of the array that row 0 of a member of an operation is: one with data, or with a copy.
+    /// Array page of row 0 of a member of an operation; the member holds data, or a copy.
     pub(super) fn first_page(&self, op: OpId, member: u8) -> u64 {
         let target = &self.ops[op];
         let chunk = match self.places.layout.role(target.stripe, DriveId(member)) {
@@ -101,14 +101,14 @@ impl Stripes {
         self.places.layout.page(target.stripe, chunk, target.first_row)
     }
 
-    /// Whether a write could only destroy data.
+    /// Whether a write has to fail, because it could only destroy data.
     #[inline]
     pub(super) fn fails_before_commit(&self, op: OpId) -> bool {
         let target = &self.ops[op];
         matches!(target.work, Work::Write(_)) && self.places.cannot_write(target.stripe)
     }
 
-    /// The drive and block of the first row of an operation that a member has.
+    /// Drive and block of the first row of an operation on a member.
     #[inline]
     pub(super) fn place(&self, op: OpId, member: u8) -> Place {
         let target = &self.ops[op];

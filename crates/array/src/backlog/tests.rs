@@ -1,4 +1,4 @@
-//! Tests of what waits at the host.
+//! Tests of the backlog at the host.
 
 use super::*;
 
@@ -16,7 +16,7 @@ impl Host {
         Self { backlogs: Backlogs::new(1, MOST), out: Vec::new(), next_id: 0 }
     }
 
-    /// A drive that has answered a write in `write_micros` microseconds.
+    /// A host whose drive has answered a write in `write_micros` microseconds.
     fn of_drive(write_micros: u64) -> Self {
         let mut host = Self::new();
         let id = host.write();

@@ -1,35 +1,35 @@
 //! Busy windows whose length the host adapts (IODA §7.2): additive increase, multiplicative
 //! decrease.
 //!
-//! Every period `P` the window grows by `I` if no stripe showed more than `k` busy sub-I/Os since
-//! the last, and is halved if one did: long windows amplify writes less, and windows that are too
-//! long show themselves. Needs nothing from the drives but their failing fast; reads that carry
-//! the flag are its eyes, so an array that nobody reads from learns nothing.
+//! After every period `P` the window grows by `I` if no stripe showed more than `k` busy sub-I/Os
+//! in it, and is halved if one did. Long windows cause less write amplification; windows that are
+//! too long show as busy sub-I/Os. The drives only have to fail reads fast. The host learns from
+//! reads that carry the flag, so without reads it learns nothing.
 //!
-//! Our additions: a new length is put into force at the end of a turn (if shorter) or of a cycle
-//! (if longer), so that collections are not cut short; it is halved once for every length that was
-//! in force; and windows are never shorter than one collection (§4.3.2), because nothing could be
-//! collected in them and halving would go on for ever. `docs/windows.md` has what came of it.
+//! Our additions: a new length takes effect at the end of a turn (if shorter) or of a cycle (if
+//! longer), so that collections are not cut short. Every length in force is halved only once.
+//! Windows are never shorter than one collection (§4.3.2), because nothing could be collected in
+//! them and halving would go on for ever. `docs/windows.md` has the results.
 
 use super::staggered::StaggeredWindows;
 use crate::coordinate::notice::Notice;
 use alloc::collections::VecDeque;
 use units::{Duration, Instant};
 
-/// How the length is adapted.
+/// Settings of the adaptation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AdaptiveConfig {
-    /// `P`: time between two decisions. The article's example is 50 ms.
+    /// `P`: time between two decisions. The paper's example is 50 ms.
     pub period: Duration,
-    /// `I`: what is added. The article's example is 10 ms.
+    /// `I`: the increment. The paper's example is 10 ms.
     pub increment: Duration,
-    /// The length is never less: one collection.
+    /// Minimum length: one collection.
     pub shortest: Duration,
-    /// The length is never more.
+    /// Maximum length.
     pub longest: Duration,
 }
 
-/// The most by which drives are told ahead of the turn for which a new length is meant.
+/// Maximum time by which drives are told of a new length ahead of the turn that gets it.
 const LEAD: Duration = Duration::from_millis(1);
 
 /// The state of the adaptation.
@@ -57,7 +57,7 @@ impl Adaptive {
         self.too_many_busy = true;
     }
 
-    /// Turns begin at other times than before.
+    /// Notes that turns begin at other times than before.
     pub(crate) fn windows_changed(&mut self, now: Instant, windows: &StaggeredWindows) {
         self.next_change = change_after(windows, now);
     }
@@ -89,7 +89,7 @@ impl Adaptive {
     fn decide(&mut self, in_force: Duration) {
         let AdaptiveConfig { increment, shortest, longest, .. } = self.config;
         let too_many_busy = core::mem::take(&mut self.too_many_busy);
-        // What is seen until a shorter length is in force says nothing new about it.
+        // Observations before a shorter length is in force say nothing about it.
         if self.wanted < in_force {
             return;
         }
@@ -100,8 +100,8 @@ impl Adaptive {
     }
 }
 
-/// When to decide about the turn after the next: a little ahead of it, so that no drive begins a
-/// window that is about to change.
+/// Time of the decision about the turn after the next: a little ahead of it, so that no drive
+/// begins a window that is about to change.
 fn change_after(windows: &StaggeredWindows, now: Instant) -> Instant {
     let (next, turn) = (windows.next_turn(now), windows.turn());
     next + turn.saturating_sub(LEAD.min(turn / 4))

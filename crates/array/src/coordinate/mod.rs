@@ -1,10 +1,9 @@
 //! Coordination: which drive may collect when, so that no stripe has more busy members than it has
 //! parities.
 //!
-//! Three ways with this end: windows in turn by the drives' clocks (IODA §4.3), the same
-//! with a length that the host adapts while it watches (§7.2), and a token that the host hands to
-//! the drives that need it most (not in the article). And one with the
-//! opposite end, all drives at once, to compare with.
+//! Three ways serve this end: windows in turn by the drives' clocks (IODA §4.3), the same with a
+//! length that the host adapts (§7.2), and tokens that the host grants to the drives that need them
+//! most (not in the paper). A fourth serves the opposite end, for comparison: all drives at once.
 
 mod adaptive;
 mod notice;
@@ -28,14 +27,14 @@ use synchronized::Synchronized;
 use tokens::Tokens;
 use units::{DriveId, Duration, Instant, Lba};
 
-/// How the drives' collections are coordinated.
+/// Coordination of the drives' collections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Coordination {
-    /// Not at all: drives collect when it is due.
+    /// None: drives collect when it is due.
     Free,
     /// In windows in turn, of a length that only [`crate::Array::set_window`] changes.
     Windows(WindowConfig),
-    /// In windows in turn that grow until they are too long and are halved then.
+    /// In windows in turn whose length grows until it is too long, and is halved then.
     Adaptive(WindowConfig, AdaptiveConfig),
     /// By tokens that the host grants.
     Token(TokenConfig),
@@ -44,7 +43,7 @@ pub enum Coordination {
 }
 
 impl Coordination {
-    /// The same, beginning at `now`.
+    /// The same coordination, beginning at `now`.
     pub(crate) const fn starting_at(self, now: Instant) -> Self {
         match self {
             Self::Free => Self::Free,
@@ -63,7 +62,7 @@ impl Coordination {
 /// The state of a coordination.
 #[derive(Clone, Debug)]
 pub enum Coordinator {
-    /// Nothing to coordinate.
+    /// No coordination.
     Free,
     /// Staggered windows.
     Windows(StaggeredWindows),
@@ -113,10 +112,10 @@ impl Coordinator {
         }
     }
 
-    /// The busy window of `drive` that is open at `now`, or else its next: its start and its end.
-    /// Of a drive with several ranges of logical blocks it is that of the first. None where the
-    /// clock does not tell a drive's own: without coordination, where tokens are granted or all
-    /// drives collect synchronized, and of a drive that has failed or is being rebuilt.
+    /// Start and end of the busy window of `drive` that is open at `now`, or else of its next one.
+    /// For a drive with several ranges of logical blocks it is the window of the first. `None`
+    /// where the clock does not determine a drive's window: without coordination, with tokens, with
+    /// synchronized collection, and for a drive that has failed or is being rebuilt.
     #[must_use]
     pub fn window(&self, drive: DriveId, now: Instant) -> Option<(Instant, Instant)> {
         match self {
@@ -125,7 +124,7 @@ impl Coordinator {
         }
     }
 
-    /// The length of the busy windows, if there are any.
+    /// Length of the busy windows; `None` without windows.
     #[must_use]
     pub fn busy_time_window(&self) -> Option<Duration> {
         match self {
@@ -134,7 +133,8 @@ impl Coordinator {
         }
     }
 
-    /// Drives that may be busy at once, where drives take turns. Fewer while others are missing.
+    /// Number of drives that may be busy at once; fewer while others are missing. `None` where
+    /// drives take no turns.
     #[must_use]
     pub fn busy_drives(&self) -> Option<u32> {
         match self {
@@ -144,7 +144,7 @@ impl Coordinator {
         }
     }
 
-    /// Whether drives that take turns need none where stripes can miss nothing more.
+    /// Whether drives need no turns once stripes can miss no further member.
     pub(crate) fn can_do_without_turns(&self) -> bool {
         match self {
             Self::Windows(windows) | Self::Adaptive(windows, _) => windows.gives_way(),
@@ -152,7 +152,7 @@ impl Coordinator {
         }
     }
 
-    /// Other drives are missing than before.
+    /// Updates the missing drives.
     pub(crate) fn set_missing(
         &mut self,
         now: Instant,
@@ -195,8 +195,8 @@ impl Coordinator {
         }
     }
 
-    /// Changes the length of the busy windows. Without windows, or while their length is adapted,
-    /// it does nothing and says so.
+    /// Changes the length of the busy windows. Returns `false`, and changes nothing, without
+    /// windows or while their length is adapted.
     pub(crate) fn set_window(
         &mut self,
         now: Instant,

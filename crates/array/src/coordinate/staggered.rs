@@ -1,8 +1,8 @@
 //! Windows in turn (IODA §4.3.1, Figure 2). A running array may change their length (§4.3.7) and
 //! the width of the cycle (§4.4). While drives are missing, fewer drives may be busy at once.
 //!
-//! A drive that has failed or is being rebuilt counts as busy all the time, so the others get so
-//! many fewer turns at once. The articles say nothing of it. `docs/quiet.md` has what is promised
+//! A drive that has failed or is being rebuilt counts as busy all the time, so fewer of the others
+//! may be busy at once. The papers do not cover this case. `docs/quiet.md` describes the contract
 //! then.
 
 use crate::coordinate::notice::{Missing, Notice};
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use nvme::{ArrayDescription, CollectionRight, WindowSchedule};
 use units::{DriveId, Duration, Instant, Lba};
 
-/// Windows for the drives of an array.
+/// Settings of staggered windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowConfig {
     /// Length of the busy window.
@@ -21,16 +21,16 @@ pub struct WindowConfig {
     /// Drives that may be busy at once: at most the number of parities.
     pub busy_drives: u32,
     /// Length of the busy window while fewer drives may be busy at once, because others are
-    /// missing: what suits one at a time.
+    /// missing: a length for one drive at a time.
     pub reduced_window: Duration,
-    /// Whether drives let a read interrupt whatever they do, unless that would carry them past the
-    /// end of a window. Where nothing can be promised, because as many drives are missing as there
-    /// are parities, such drives take no turns: reads wait less for several that give way than for
-    /// one that does not.
+    /// Whether drives let a read interrupt any operation, unless that would carry it past the end
+    /// of a window. With as many drives missing as there are parities, no contract is possible.
+    /// Then such drives take no turns: reads wait less for several that give way than for one that
+    /// does not.
     pub gives_way: bool,
-    /// Most by which any drive's clock is off.
+    /// Maximum error of any drive's clock.
     pub guard: Duration,
-    /// When the first window opens.
+    /// Time when the first window opens.
     pub start: Instant,
     /// Ranges of logical blocks with windows of their own on each drive (IODA §7.4); 1 for none.
     pub ranges: u32,
@@ -38,18 +38,18 @@ pub struct WindowConfig {
     pub range_blocks: u64,
 }
 
-/// Windows that a running array gets.
+/// New windows of a running array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowChange {
     /// Length of the busy window.
     pub busy_time_window: Duration,
-    /// Turns of a cycle, at least one for each drive (arrayWidth, IODA §4.4). Turns beyond the drives
-    /// belong to no drive. None if the number of turns stays.
+    /// Turns of a cycle, at least one for each drive (arrayWidth, IODA §4.4). Turns beyond the
+    /// drives belong to no drive. `None` if the number of turns stays.
     pub array_width: Option<u32>,
 }
 
 impl From<Duration> for WindowChange {
-    /// Another length, and as many turns as before.
+    /// A new length, with as many turns as before.
     fn from(busy_time_window: Duration) -> Self {
         Self { busy_time_window, array_width: None }
     }
@@ -60,22 +60,22 @@ impl From<Duration> for WindowChange {
 /// The `i`-th drive enters its window at `t + (i + c × N) × TW / k` for `c = 0, 1, 2, …`.
 #[derive(Clone, Debug)]
 pub struct StaggeredWindows {
-    /// The schedule of the drive whose turn is the first.
+    /// The schedule of the drive with the first turn.
     schedule: WindowSchedule,
-    /// Drives of the array. A cycle has as many turns, or more, in which no drive is busy.
+    /// Drives of the array. A cycle has at least as many turns; in the others no drive is busy.
     drives: u32,
-    /// The drive whose turn is the first.
+    /// The drive with the first turn.
     first: u32,
-    /// Of each drive, the end of a window that was open when the schedule changed.
+    /// For each drive, the end of a window that was open when the schedule changed.
     open_until: Vec<Instant>,
     /// Drives that count as busy all the time: they have failed, or are being rebuilt.
     missing: MemberSet,
-    /// Whether drives give way to reads where no window ends, and whether none does now.
+    /// Whether drives give way to reads where no window ends, and whether they take no turns now.
     gives_way: bool,
     is_free: bool,
-    /// Drives that may be busy at once if none is missing, and how long.
+    /// Drives that may be busy at once if none is missing, and the window length then.
     whole: (u32, Duration),
-    /// How long while fewer may be.
+    /// Window length while fewer may be busy at once.
     reduced: Duration,
     ranges: u32,
     range_blocks: u64,
@@ -112,7 +112,7 @@ impl StaggeredWindows {
         turns
     }
 
-    /// How many drives may be busy at once while so much is missing, and how long.
+    /// Number of drives that may be busy at once with these `missing`, and the window length.
     fn turns(&self, missing: Missing) -> (u32, Duration) {
         let (busy_drives, window) = self.whole;
         match missing.busy_drives(busy_drives) {
@@ -121,7 +121,7 @@ impl StaggeredWindows {
         }
     }
 
-    /// Turns of a cycle.
+    /// Number of turns of a cycle.
     fn cycle_turns(&self) -> u32 {
         self.schedule.array.width
     }
@@ -132,7 +132,7 @@ impl StaggeredWindows {
         self.schedule.delayed(turns)
     }
 
-    /// Tells the drives; who is missing is not told.
+    /// Sends the drives their permits; missing drives get none.
     fn permit(&self, notices: &mut VecDeque<Notice>) {
         for drive in (0..self.drives).filter(|&drive| !self.is_missing(drive)) {
             let right = match self.is_free {
@@ -171,8 +171,8 @@ impl StaggeredWindows {
         schedule.window_at(now).is_some() || now < self.open_until[drive.index()]
     }
 
-    /// Start and end of the window that is open, or of the next one; none of a drive that is
-    /// missing.
+    /// Start and end of the window that is open, or of the next one; `None` for a missing drive, or
+    /// without turns.
     pub(crate) fn window(&self, drive: DriveId, now: Instant) -> Option<(Instant, Instant)> {
         if self.is_missing(drive.0.into()) || self.is_free {
             return None;
@@ -189,7 +189,7 @@ impl StaggeredWindows {
         self.schedule.turn()
     }
 
-    /// StaggeredWindows that have begun.
+    /// Number of turns that have begun.
     fn turns_begun(&self, now: Instant) -> u64 {
         if now < self.schedule.cycle_start {
             return 0;
@@ -202,7 +202,7 @@ impl StaggeredWindows {
         self.schedule.cycle_start + self.turn() * self.turns_begun(now)
     }
 
-    /// Whether every drive has had as many turns as any other when the next one begins.
+    /// Whether all drives have had equally many turns when the next one begins.
     pub(crate) fn next_is_first_of_cycle(&self, now: Instant) -> bool {
         self.turns_begun(now).is_multiple_of(u64::from(self.cycle_turns()))
     }
@@ -222,19 +222,19 @@ impl StaggeredWindows {
         let WindowChange { busy_time_window, array_width } = change;
         let width = array_width.unwrap_or(self.cycle_turns());
         assert!(width >= self.drives, "{width} turns for {} drives", self.drives);
-        // Whoever asks for a length means it whatever is missing.
+        // A length that is set applies whatever drives are missing.
         (self.whole.1, self.reduced) = (busy_time_window, busy_time_window);
         let array = ArrayDescription { width, parities: self.schedule.array.busy_drives() };
         self.begin_again(now, array, busy_time_window, notices);
     }
 
-    /// Whether drives interrupt what they do for a read, so that they need no turns where stripes
-    /// can miss nothing.
+    /// Whether drives interrupt their work for a read, so that they need no turns where stripes can
+    /// miss nothing.
     pub(crate) const fn gives_way(&self) -> bool {
         self.gives_way
     }
 
-    /// Other drives are missing than before.
+    /// Updates the missing drives.
     pub(crate) fn set_missing(
         &mut self,
         now: Instant,
@@ -244,13 +244,13 @@ impl StaggeredWindows {
         let was_free = self.is_free;
         self.is_free = self.gives_way && missing.is_without_parity();
         let all: MemberSet = (0..self.drives as u8).collect();
-        // Without turns everybody worked when it liked.
+        // Without turns all drives collected at any time.
         let back = match was_free && !self.is_free {
             true => all - missing.drives,
             false => self.missing - missing.drives,
         };
         self.missing = missing.drives;
-        // Who comes back worked when it liked, and may still be at it.
+        // A drive that comes back collected at any time, and may still be collecting.
         for drive in back {
             let open_until = &mut self.open_until[usize::from(drive)];
             *open_until = (now + self.schedule.busy_time_window).max(*open_until);
@@ -264,10 +264,10 @@ impl StaggeredWindows {
         }
     }
 
-    /// Begins a schedule with another length of the windows, width of the cycle or number of drives
-    /// that may be busy at once. It begins when the windows that are open now are over, with the
-    /// drive whose turn is next. So no two schedules are ever in force at once, no collection is cut
-    /// short, and each drive keeps its turn.
+    /// Starts a schedule with another window length, cycle width or number of drives that may be
+    /// busy at once. It starts when the windows that are open now have ended, with the drive whose
+    /// turn is next. So no two schedules are in force at once, no collection is cut short, and each
+    /// drive keeps its turn.
     fn begin_again(
         &mut self,
         now: Instant,
@@ -296,7 +296,7 @@ impl StaggeredWindows {
         }
     }
 
-    /// Notes until when windows stay open that are open now. Returns the end of the last of them.
+    /// Notes when the windows that are open now end. Returns the latest end.
     fn finish_windows(&mut self, now: Instant) -> Instant {
         let mut start = now;
         let missing = self.missing;
@@ -321,8 +321,7 @@ mod tests {
 
     const MILLI: Duration = Duration::from_millis(1);
 
-    /// What the drives make of what they are told, each by a clock that is off by as much as the
-    /// guard.
+    /// Drives that keep their permits, each by a clock that is off by as much as the guard.
     struct Drives {
         rights: Vec<Option<WindowSchedule>>,
         open_until: Vec<Instant>,
@@ -362,7 +361,7 @@ mod tests {
             }
         }
 
-        /// The drive is a new one, which has been told nothing.
+        /// Replaces a drive; the new one has no permit yet.
         fn replace(&mut self, drive: u8) {
             self.rights[usize::from(drive)] = None;
             self.open_until[usize::from(drive)] = Instant::ZERO;
@@ -405,14 +404,14 @@ mod tests {
             let mut now = Instant::ZERO;
             drives.take(now, &mut notices);
             let (mut busy, mut seen) = (MemberSet::EMPTY, MemberSet::EMPTY);
-            // Who has come back and may still be at what it began, and until when.
+            // Drives that have come back and may still be collecting, and the end of that time.
             let mut back: Vec<(u8, Instant)> = Vec::new();
             let mut last_event = now;
             let mut next_event = now + MILLI * rng.below(500);
             for _ in 0..6_000 {
                 now += MILLI;
                 if now >= next_event {
-                    // What is open stays open, even if the drive waits for its guard.
+                    // An open window stays open, even if the drive waits for its guard.
                     let is_open = |drive| windows.is_busy(DriveId(drive), Lba(0), now);
                     busy |= (0..width as u8).filter(|&drive| is_open(drive)).collect::<MemberSet>();
                     let drive = rng.below(width.into()) as u8;
@@ -440,7 +439,7 @@ mod tests {
                         }
                     }
                     drives.take(now, &mut notices);
-                    // Now and then long enough for everyone to have a turn.
+                    // Now and then long enough for every drive to have a turn.
                     let most = if rng.below(4) == 0 { 2_000 } else { 60 };
                     next_event = now + MILLI * rng.below(most);
                     (seen, last_event) = (MemberSet::EMPTY, now);
@@ -503,17 +502,18 @@ mod tests {
         // The windows that were open end as they would have: at 100 and 150 ms.
         assert_eq!(busy(&windows, 99), [0, 1, 3]);
         assert_eq!(busy(&windows, 149), [1, 3]);
-        // Then it is the turn of those whose turn was next, one by one, 70 ms each.
+        // Then the drives whose turn was next have theirs, one by one, 70 ms each.
         assert_eq!(busy(&windows, 151), [2, 3]);
         assert_eq!(busy(&windows, 221), [3]);
         assert_eq!(busy(&windows, 291), [3, 4]);
         assert_eq!(busy(&windows, 361), [3, 5]);
         assert_eq!(busy(&windows, 431), [0, 3]);
-        // A second one takes nothing more away: one at a time is the least.
+        // A second missing drive changes nothing: one at a time is the minimum.
         notices.clear();
         windows.set_missing(at(435), missing(MemberSet::from_bits(0b11_000), 2), &mut notices);
         assert!(notices.is_empty() && windows.busy_drives() == 1);
-        // When both are back, two at a time are again, once the first have ended what they began.
+        // When both are back, two at a time are busy again, once the first have ended what they
+        // began.
         windows.set_missing(at(440), none, &mut notices);
         assert_eq!((notices.len(), windows.busy_drives()), (6, 2));
         assert_eq!(busy(&windows, 509), [3, 4], "drive 0 had its turn until 501 ms");
@@ -570,7 +570,8 @@ mod tests {
         };
         assert!(is_busy(&windows, 0, 400) && (1..4).all(|drive| !is_busy(&windows, drive, 400)));
         assert_eq!(windows.window(DriveId(1), at(400)), None);
-        // With the drive turns are back, when all have had the time to end what they had begun.
+        // When the drive is back, so are the turns, once all have had the time to end what they
+        // began.
         windows.set_missing(at(500), whole, &mut notices);
         assert_eq!((notices.len(), windows.busy_drives()), (4, 1));
         assert!((0..4).all(|drive| is_busy(&windows, drive, 599)));

@@ -1,4 +1,4 @@
-//! Looking at all drives from time to time.
+//! Polling of the status of all drives.
 
 use crate::coordinate::notice::Notice;
 use alloc::collections::VecDeque;
@@ -7,22 +7,22 @@ use alloc::vec::Vec;
 use nvme::DriveStatus;
 use units::{DriveId, Duration, Instant};
 
-/// StatusPoller at the log pages of all drives, and what they answered.
+/// Poller of the log pages of all drives, with their answers.
 #[derive(Clone, Debug)]
 pub(super) struct StatusPoller {
     period: Duration,
     next: Instant,
-    /// The last answer of each drive, if it came since the last look.
+    /// Answer of each drive to the current poll; `None` if it has not come.
     answers: Vec<Option<DriveStatus>>,
 }
 
 impl StatusPoller {
-    /// The first look is taken at `start`.
+    /// The first poll is at `start`.
     pub(super) fn new(drives: u32, start: Instant, period: Duration) -> Self {
         Self { period, next: start, answers: vec![None; drives as usize] }
     }
 
-    /// When the next look is due.
+    /// Time of the next poll.
     pub(super) const fn next(&self) -> Instant {
         self.next
     }
@@ -32,7 +32,8 @@ impl StatusPoller {
         (0..self.answers.len()).map(|drive| DriveId(drive as u8))
     }
 
-    /// Whether a look is due at `now`. One that is still unanswered is given up for it.
+    /// Begins a poll if one is due at `now`, and returns whether it did. An unfinished poll is
+    /// dropped.
     pub(super) fn begin(&mut self, now: Instant) -> bool {
         if self.next > now {
             return false;
@@ -53,7 +54,7 @@ impl StatusPoller {
         self.answers.iter().all(Option::is_some)
     }
 
-    /// What `drive` answered; to be asked once every drive has.
+    /// The answer of `drive`; valid once every drive has answered.
     pub(super) fn of(&self, drive: DriveId) -> DriveStatus {
         let nothing = DriveStatus {
             headroom_pages: u64::MAX,

@@ -1,8 +1,8 @@
 //! All drives at once: as soon as one must collect, all may (Harmonia; IODA §6.2.2).
 //!
 //! The host polls the status of all drives. When one drive has reached the watermark at which it
-//! would collect by itself, all drives are ordered to collect, whether or not a collection is due
-//! there: one that collected less now would collect alone later. A drive without an order does not
+//! would collect by itself, all drives are ordered to collect, even where no collection is due: a
+//! drive that collected less now would collect alone later. A drive without an order does not
 //! collect, unless it has no free blocks left.
 
 use super::status_poller::StatusPoller;
@@ -14,15 +14,15 @@ use units::{DriveId, Duration, Instant};
 /// Settings of synchronized collection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SynchronizedConfig {
-    /// How long an order to collect is valid.
+    /// Time for which an order to collect is valid.
     pub lease: Duration,
     /// Time between two polls of the drives' status.
     pub period: Duration,
-    /// When the first poll is made.
+    /// Time of the first poll.
     pub start: Instant,
 }
 
-/// Where the drives stand.
+/// State of synchronized collection.
 #[derive(Clone, Debug)]
 pub struct Synchronized {
     config: SynchronizedConfig,

@@ -1,12 +1,12 @@
-//! A token instead of clocks: the host grants the right to collect to so many drives at a time,
-//! by need.
+//! Tokens instead of clocks: the host grants the right to collect to a limited number of drives at
+//! a time, by need.
 //!
 //! Windows in turn give every drive the same share of the time, whether or not it has anything to
-//! collect. A token goes to the drive with the least room left among those that have, as a lease
-//! that ends by itself; it is extended while no other drive is in greater need, and taken back
-//! when nothing is left to do. Costs the host a read of every drive's log page in each period, and
-//! a lease must be longer than one collection. Not in the article; its §7.2 only lets the host
-//! choose the length of fixed windows.
+//! collect. A token goes to the drive with the least room left among those with something to
+//! collect. It is a lease that ends by itself. It is extended while no other drive is in greater
+//! need, and taken back when nothing is left to do. The host has to read every drive's log page in
+//! each period, and a lease must be longer than one collection. Tokens are not in the paper; its
+//! §7.2 only lets the host choose the length of fixed windows.
 
 use super::status_poller::StatusPoller;
 use crate::coordinate::notice::{Missing, Notice};
@@ -15,18 +15,18 @@ use alloc::vec::Vec;
 use nvme::{CollectionRight, DriveStatus};
 use units::{DriveId, Duration, Instant};
 
-/// How tokens are granted.
+/// Settings of tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TokenConfig {
-    /// How long a token is valid unless it is extended.
+    /// Time for which a token is valid unless it is extended.
     pub lease: Duration,
     /// Time between two polls of the drives' status.
     pub period: Duration,
     /// Tokens: drives that may be busy at once, at most the number of parities.
     pub busy_drives: u32,
-    /// Most by which any drive's clock is off; leases end by so much earlier for the drives.
+    /// Maximum error of any drive's clock; leases end earlier for the drives by this time.
     pub guard: Duration,
-    /// When the first poll is made.
+    /// Time of the first poll.
     pub start: Instant,
 }
 
@@ -65,7 +65,7 @@ impl Tokens {
         }
     }
 
-    /// Other drives are missing than before. Who has a token keeps it until it runs out.
+    /// Updates the missing drives. A drive with a token keeps it until it runs out.
     pub(crate) fn set_missing(
         &mut self,
         now: Instant,
@@ -74,14 +74,15 @@ impl Tokens {
     ) {
         self.holders.retain(|holder| !missing.drives.contains(holder.drive));
         for drive in self.missing.drives - missing.drives {
-            // Who comes back collected when it liked, and has a token as long as it is still at it.
+            // A drive that comes back collected at any time, and has a token while it still
+            // collects.
             self.holders.push(Holder { drive, until: now });
             self.lease(drive, now, notices);
         }
         self.missing = missing;
     }
 
-    /// Tokens that are granted at once.
+    /// Maximum number of tokens that are granted at once.
     pub(crate) fn busy_drives(&self) -> u32 {
         self.missing.busy_drives(self.config.busy_drives)
     }
@@ -95,7 +96,7 @@ impl Tokens {
         self.poller.next()
     }
 
-    /// StatusPoller at all drives.
+    /// Polls all drives when that is due.
     pub(crate) fn handle_deadline(&mut self, now: Instant, notices: &mut VecDeque<Notice>) {
         if self.poller.begin(now) {
             self.poller.ask(notices);
@@ -127,7 +128,7 @@ impl Tokens {
         notices.push_back(Notice::Permit { drive: DriveId(drive), right });
     }
 
-    /// Tokens that have run out, or whose holders have nothing left to do.
+    /// Takes back tokens that have run out, or whose holders have nothing left to do.
     fn take_back(&mut self, now: Instant, notices: &mut VecDeque<Notice>) {
         let mut holders = core::mem::take(&mut self.holders);
         holders.retain(|holder| {
@@ -161,7 +162,7 @@ impl Tokens {
         }
     }
 
-    /// Whoever has a token and is in greater need than those without keeps it.
+    /// Extends the tokens of drives that are in greater need than those without one.
     fn extend(&mut self, now: Instant, notices: &mut VecDeque<Notice>) {
         let waiting = self.neediest().map(|drive| self.answer(drive).headroom_pages);
         for index in 0..self.holders.len() {

@@ -15,7 +15,7 @@ fn shape() -> StripeShape {
     StripeShape { data, parity, parities: 2, may_reconstruct: true }
 }
 
-/// A fetch of these members, all of which are out.
+/// A fetch of these members, whose reads are all in flight.
 fn begun(wanted: &[u8]) -> Fetch {
     let mut fetch = Fetch::new(7);
     fetch.begin(set(wanted));
@@ -49,7 +49,7 @@ fn what_a_write_has_in_memory_needs_no_read_and_no_reconstruction() {
     fetch.take_from_write(set(&[0, 4]), MemberSet::EMPTY);
     assert!(fetch.is_plain(), "nothing but what it wants");
     assert_eq!(fetch.known(), set(&[0, 4]));
-    // Parity that a write leaves as it was does not fit any more, even if it was read.
+    // Parity that a write leaves as it was does not match any more, even if it was read.
     fetch.take_from_write(set(&[1]), set(&[4]));
     assert_eq!(fetch.known(), set(&[0, 1]));
     assert_eq!((fetch.unreadable(), fetch.to_reconstruct()), (set(&[4]), set(&[4])));
@@ -87,13 +87,13 @@ fn a_race_that_meets_what_is_unreadable_asks_for_what_is_needed() {
         assert_eq!(fetch.to_reconstruct(), expected);
         assert_eq!(failed(&fetch), if again { vec![] } else { vec![0] });
     }
-    // Without anything unreadable it goes on.
+    // Without an unreadable member the race goes on.
     let mut fetch = begun(&[0, 1]);
     fetch.begin_race();
     fail(&mut fetch, 0, BUSY);
     fetch.count_unreadable();
     assert!(fetch.races());
-    // What is known is not reconstructed, whatever has become of its drive.
+    // Known members are not reconstructed, whatever has become of their drives.
     let mut fetch = begun(&[0, 1]);
     fetch.read_ended(0, false);
     fetch.read_succeeded(0, Blocked::No);
@@ -136,7 +136,7 @@ fn a_parity_that_fits_again_is_read() {
     fetch.count_unreadable();
     assert!(!fetch.has_unsynced());
     assert_eq!((fetch.unreadable(), fetch.to_reconstruct()), (set(&[0, 4]), set(&[0, 4])));
-    // Not one that could not be read, nor one that a write makes outdated.
+    // Not a parity that could not be read, nor one that a write makes outdated.
     for (is_broken, is_outdated) in [(true, false), (false, true)] {
         let mut fetch = begun(&[0, 3]);
         fetch.note_unreadable(unsynced, unsynced);
@@ -222,7 +222,7 @@ fn narrow() -> StripeShape {
     StripeShape { data, parity, parities: 1, may_reconstruct: true }
 }
 
-/// A fetch of member 0 in a race with its reconstruction, all members of which are out.
+/// A fetch of member 0 in a race with its reconstruction, with the reads of all members in flight.
 fn raced() -> Fetch {
     let mut fetch = begun(&[0]);
     fetch.reconstruct_late(set(&[0]), 7);
@@ -242,7 +242,7 @@ fn a_race_that_both_sides_lose_asks_again() {
     for order in [[0, 3], [3, 0], [2, 0], [0, 1]] {
         let mut fetch = raced();
         fail(&mut fetch, order[0], BUSY);
-        // The stripe stands still, and all is asked for.
+        // The stripe is stable, and all members are being read.
         while let Decision::Settle = fetch.decide(&narrow(), true) {
             fetch.settled(true);
         }

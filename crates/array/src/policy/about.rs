@@ -7,22 +7,22 @@ use core::fmt;
 use nvme::{Untimed, WindowScope};
 use units::Duration;
 
-/// What a policy has to do with busy windows.
+/// Use of busy windows by a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowUse {
     /// Drives collect when it is due.
     None,
-    /// Drives collect in turn, and the array trusts that without looking.
+    /// Drives collect in turn, and the array relies on that without checking.
     Blind,
-    /// As [`WindowUse::Blind`], and drives are written in their turn only; it has a length of its
-    /// own unless one is asked for.
+    /// As [`WindowUse::Blind`], and drives are written in their turn only. The policy has its own
+    /// length of a turn, unless another is asked for.
     Roles {
         /// Length of a turn.
         turn: Duration,
     },
-    /// Drives collect in turn, and reads carry the flag, so that the array sees if they do not.
+    /// Drives collect in turn, and reads carry the flag, so that the array notices if they do not.
     Seen,
-    /// As [`WindowUse::Seen`], and drives do everything in turn that changes flash.
+    /// As [`WindowUse::Seen`], and drives do all work that changes flash in turn.
     Quiet,
     /// The array acts as if drives collected in turn, but the drives are not told.
     Imagined,
@@ -31,7 +31,7 @@ pub enum WindowUse {
 }
 
 impl WindowUse {
-    /// What drives do in their windows only.
+    /// Work that drives do only in their windows.
     #[must_use]
     pub const fn scope(self) -> WindowScope {
         match self {
@@ -41,18 +41,18 @@ impl WindowUse {
     }
 }
 
-/// What a policy needs of drives beyond what any drive can do.
+/// Requirements of a policy on drives, beyond what any drive can do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DriveChanges {
     /// Any drive will do.
     Nothing,
-    /// Any drive will do of which the host knows the inside.
+    /// Any drive whose internals the host knows.
     KnownInside,
-    /// Commands that are optional, and that drives on sale have.
+    /// Optional commands that drives on sale have.
     Usual(&'static str),
     /// Firmware that no drive on sale has.
     Firmware(&'static str),
-    /// Flash that does in no time what takes time.
+    /// Flash operations that take no time.
     Impossible(&'static str),
 }
 
@@ -78,7 +78,7 @@ impl fmt::Display for DriveChanges {
     }
 }
 
-/// What a policy needs of the array.
+/// Requirements of a policy on the array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Needs {
     /// Any level.
@@ -89,7 +89,7 @@ pub enum Needs {
     Mirrors,
 }
 
-/// Makes the rules of a policy for one array. A closure may know more than a function, such as a
+/// Makes the rules of a policy for one array. A closure may hold more than a function, such as a
 /// program in another language that answers.
 pub type Build = dyn Fn(&PolicySetup<'_>) -> Box<dyn Policy> + Sync;
 
@@ -99,17 +99,17 @@ pub struct About {
     pub name: &'static str,
     /// The name in figures.
     pub label: &'static str,
-    /// What it does, in a line.
+    /// Its rule, in one line.
     pub summary: &'static str,
-    /// Where it comes from: an article's section or a product.
+    /// Its origin: a section of a paper, or a product.
     pub source: &'static str,
-    /// What it needs of the drives that ordinary ones do not have.
+    /// Its requirements on drives, beyond ordinary ones.
     pub drive_changes: DriveChanges,
-    /// What it has to do with busy windows.
+    /// Its use of busy windows.
     pub windows: WindowUse,
-    /// What the drives are to do in no time, which no drive can.
+    /// Drive operations that take no time under it, which no drive can do.
     pub untimed: Untimed,
-    /// What it needs of the array.
+    /// Its requirements on the array.
     pub needs: Needs,
     /// Makes its rules for one array.
     pub build: &'static Build,
@@ -126,11 +126,11 @@ impl fmt::Debug for About {
 pub struct PolicySetup<'a> {
     /// Number of drives.
     pub drives: u32,
-    /// How many members of a stripe can be reconstructed at once.
+    /// Number of members of a stripe that can be reconstructed at once.
     pub parities: u32,
     /// Time to compute a reconstructed page.
     pub reconstruct_compute: Duration,
-    /// What can be set about policies.
+    /// Settings of policies.
     pub settings: &'a PolicySettings,
 }
 
@@ -145,7 +145,7 @@ impl PolicyKind {
         Self(about)
     }
 
-    /// What there is to know about it.
+    /// Its description.
     #[must_use]
     pub const fn about(self) -> &'static About {
         self.0
@@ -163,7 +163,7 @@ impl PolicyKind {
         self.0.label
     }
 
-    /// What the policy does, in a line.
+    /// The rule of the policy, in one line.
     #[must_use]
     pub const fn summary(self) -> &'static str {
         self.0.summary
@@ -182,14 +182,14 @@ impl PolicyKind {
         )
     }
 
-    /// Whether it uses windows but never learns from a drive whether they hold: windows cannot be
-    /// adapted by what it sees.
+    /// Whether it uses windows but never learns from a drive whether they hold. Such windows cannot
+    /// be adapted.
     #[must_use]
     pub const fn is_blind(self) -> bool {
         self.uses_windows() && !matches!(self.0.windows, WindowUse::Seen | WindowUse::Quiet)
     }
 
-    /// The length of the busy windows unless one is asked for, if the policy has one of its own.
+    /// The default length of the busy windows, if the policy has one of its own.
     #[must_use]
     pub const fn own_window(self) -> Option<Duration> {
         match self.0.windows {
@@ -198,7 +198,7 @@ impl PolicyKind {
         }
     }
 
-    /// Whether an array of this level can be run by it.
+    /// Whether it can run an array of this level.
     #[must_use]
     pub const fn is_possible(self, level: Level) -> bool {
         match self.0.needs {

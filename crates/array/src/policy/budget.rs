@@ -2,17 +2,16 @@
 
 use units::Ratio;
 
-/// Tokens of one read, in parts.
+/// Parts of a token; a token pays for one read.
 const READ: u64 = 10_000;
-/// Reads that the budget can save up: enough for the hedges of one moment, not for those of a
-/// second.
+/// Reads that the budget can save up: enough for the hedges of one moment, but not of a second.
 pub(super) const SAVED_READS: u64 = 128;
 
-/// Tokens that reads earn and hedges cost (the shape of gRPC's retry throttling): hedges send at
-/// most a given share of all reads, over any stretch of time but for what was saved up. A hedge
-/// costs twice its reads, and gets half of that back if it wins. One that lost was of no use,
-/// probably because the others are as slow: where hedging does not help, as in an overloaded array,
-/// it halves itself.
+/// Tokens that reads earn and hedges cost (the shape of gRPC's retry throttling). Over any stretch
+/// of time hedges send at most a given share of all reads, plus what was saved up. A hedge costs
+/// twice its reads, and gets half of that back if it wins. A hedge that loses was of no use,
+/// probably because the other drives are as slow. So hedging is halved where it does not help, as
+/// in an overloaded array.
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
     /// Parts of a token that a read earns.
@@ -31,12 +30,12 @@ impl Budget {
         self.parts / READ
     }
 
-    /// A read was answered.
+    /// Earns the share of one answered read.
     pub(super) fn earn(&mut self) {
         self.save(self.earned);
     }
 
-    /// Takes the tokens of `reads` more, if they are there.
+    /// Spends the tokens of `reads` reads. Returns `false` if there are too few.
     pub(super) fn spend(&mut self, reads: u32) -> bool {
         let cost = 2 * u64::from(reads) * READ;
         if self.parts < cost {
@@ -46,7 +45,7 @@ impl Budget {
         true
     }
 
-    /// A hedge of so many reads came first.
+    /// Gives back half the cost of a hedge of `reads` reads that came first.
     pub(super) fn won(&mut self, reads: u32) {
         self.save(u64::from(reads) * READ);
     }

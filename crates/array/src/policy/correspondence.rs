@@ -1,4 +1,4 @@
-//! Messages that the driver of an array brings to a coordinator on another host, and back.
+//! Messages between an array and a coordinator on another host, carried by the array's driver.
 
 use super::Policy;
 use nvme::{WindowCounts, WindowTraffic};
@@ -11,7 +11,7 @@ pub enum CoordinatorState {
     Awaited,
     /// Its counts are in force from the next window on.
     Heard,
-    /// It has set none for so long that those before were given up: there is no limit.
+    /// It has set none for so long that the last counts were dropped: there is no limit.
     Silent,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Correspondence<'a> {
         self.state
     }
 
-    /// Length of the windows that it gives counts for.
+    /// Length of the windows for which it gives counts.
     #[must_use]
     pub fn window(&self) -> Duration {
         self.policy.coordinated_window()

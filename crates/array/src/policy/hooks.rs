@@ -1,4 +1,4 @@
-//! Which questions a policy answers, so that the others cost nothing.
+//! The questions that a policy answers, as a set, so that the others cost nothing.
 
 use super::{
     Answered, Asked, Attempt, Awaited, Correspondence, Policy, PolicyKind, PolicySetup, Sent, View,
@@ -12,12 +12,12 @@ use nvme::PlFlag;
 use units::{DriveId, Duration, Instant, Lba};
 
 /// The questions of [`Policy`] that are asked for every request or command, as a set. The others
-/// are asked only where it matters, and need no mark.
+/// are asked rarely, and need no mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hooks(u8);
 
 impl Hooks {
-    /// None of them: whatever is asked gets the default.
+    /// None of them: every question gets the default answer.
     pub const NONE: Self = Self(0);
     /// [`Policy::first_attempt`].
     pub const FIRST_ATTEMPT: Self = Self(1);
@@ -33,11 +33,11 @@ impl Hooks {
     pub const ADMITS: Self = Self(1 << 5);
     /// [`Policy::next_deadline`] and [`Policy::handle_deadline`].
     pub const DEADLINE: Self = Self(1 << 6);
-    /// [`Policy::coordinator`] and what belongs to it.
+    /// [`Policy::coordinator`] and the questions that belong to it.
     pub const COORDINATED: Self = Self(1 << 7);
     /// All of them.
     pub const ALL: Self = Self(0xff);
-    /// Those that are asked before the pages of a stripe operation are read.
+    /// The questions that are asked before the pages of a stripe operation are read.
     const READS: Self = Self(0b111);
 
     /// Whether one of `hooks` is in the set.
@@ -60,11 +60,11 @@ impl BitOr for Hooks {
 pub(crate) struct Rules {
     policy: Box<dyn Policy>,
     hooks: Hooks,
-    /// Whether reads for parity are sent without a question.
+    /// Whether reads for parity are sent without asking the policy.
     sends_parity_reads: bool,
-    /// Whether writes spare the drive in its window.
+    /// Whether writes avoid the drive in its window.
     spares_windows_in_writes: bool,
-    /// Which drives are not read because they are slow, if the policy has a measure.
+    /// Trust in the drives, if the policy has a measure for reads.
     trust: Option<Box<Trust>>,
 }
 
@@ -86,23 +86,23 @@ impl Rules {
         &mut *self.policy
     }
 
-    /// The policy, to look at.
+    /// The policy, read-only.
     pub(crate) fn view(&self) -> &dyn Policy {
         &*self.policy
     }
 
-    /// Whether it has something to say about how pages are read.
+    /// Whether the policy, or trust, influences how pages are read.
     #[inline]
     pub(crate) fn chooses_reads(&self) -> bool {
         self.hooks.has(Hooks::READS) || self.trust.is_some()
     }
 
-    /// Whether this read is sent to its drive without a question.
+    /// Whether this read is sent to its drive without asking the policy.
     pub(crate) fn sends_at_once(&self, why: Why) -> bool {
         self.sends_parity_reads && why == Why::Parity
     }
 
-    /// Whether a write that can have its parity in two ways spares the drive in its busy window.
+    /// Whether a write that can get its parity in two ways avoids the drive in its busy window.
     #[inline]
     pub(crate) fn spares_windows_in_writes(&self) -> bool {
         self.spares_windows_in_writes
@@ -119,7 +119,7 @@ impl Rules {
             return Attempt::Send(PlFlag::Off);
         }
         match self.policy.first_attempt(now, drive, lba, view) {
-            // There is no way around it that would not go through a drive that is not to be read.
+            // Any way around the drive would go through a distrusted one.
             Attempt::Send(PlFlag::Predictable) if self.is_reduced(view.stripe) => {
                 Attempt::Send(PlFlag::Patient)
             }
@@ -127,19 +127,19 @@ impl Rules {
         }
     }
 
-    /// Whether a stripe on these drives lacks all the members that it can do without.
+    /// Whether a stripe on these drives (as bits) lacks all members that it can do without.
     #[inline]
     fn is_reduced(&self, stripe: u64) -> bool {
         self.trust.as_ref().is_some_and(|trust| trust.is_reduced(stripe))
     }
 
-    /// What is held against the drives, if the policy has a measure.
+    /// Trust in the drives; `None` if the policy has no measure.
     #[inline]
     pub(crate) fn trust(&self) -> Option<&Trust> {
         self.trust.as_deref()
     }
 
-    /// Another drive is in the place of this one.
+    /// Notes that another drive is in the place of this one.
     pub(crate) fn drive_replaced(&mut self, drive: DriveId) {
         self.policy.drive_replaced(drive);
         if let Some(trust) = self.trust_mut() {
@@ -147,7 +147,7 @@ impl Rules {
         }
     }
 
-    /// The same, to be told what happens.
+    /// Trust in the drives, to be updated.
     #[inline]
     pub(crate) fn trust_mut(&mut self) -> Option<&mut Trust> {
         self.trust.as_deref_mut()
@@ -159,7 +159,7 @@ impl Rules {
         self.trust.as_ref().map_or(MemberSet::EMPTY, |trust| trust.distrusted())
     }
 
-    /// How to read a drive at which so many blocks are to be read.
+    /// Advice for a read of a drive with `out` blocks to be read in its queue.
     #[inline]
     pub(crate) fn advice(&mut self, now: Instant, drive: DriveId, out: u32) -> Advice {
         self.trust.as_mut().map_or(Advice::Read, |trust| trust.advice(now, drive, out))
@@ -200,7 +200,7 @@ impl Rules {
         !self.hooks.has(Hooks::ADMITS) || self.policy.admits(now, &asked())
     }
 
-    /// Messages of a coordinator on another host, if the policy needs one.
+    /// Messages of a coordinator on another host; `None` if the policy needs no such coordinator.
     #[inline]
     pub(crate) fn correspondence(&mut self) -> Option<Correspondence<'_>> {
         match self.hooks.has(Hooks::COORDINATED) {
@@ -230,7 +230,7 @@ mod tests {
     use crate::request::RequestKind;
     use nvme::{Opcode, Status};
 
-    /// A policy that leaves a hook out would answer as by default if it were asked all the same.
+    /// A policy that leaves a hook out must give the default answer if it is asked nevertheless.
     #[test]
     fn what_is_not_asked_would_have_the_default_answer() {
         let settings = PolicySettings::default();

@@ -1,8 +1,8 @@
 //! Policies: when to wait, when to reconstruct.
 //!
-//! A policy answers a few questions about reads and sees what is sent and answered; everything else
-//! is the same for all of them. Reads that a write needs for its parity are reads like any other
-//! (IODA §4.4, "Write Path"). `docs/writing-a-policy.md` walks through a small one.
+//! A policy answers a few questions about reads and sees commands sent and answered; everything
+//! else is the same for all policies. Reads that a write needs for its parity are reads like any
+//! other (IODA §4.4, "Write Path"). `docs/writing-a-policy.md` walks through a small one.
 
 mod about;
 mod budget;
@@ -38,7 +38,7 @@ use alloc::vec::Vec;
 use nvme::{CollectionReport, Opcode, PlFlag, Status, WindowCounts, WindowTraffic};
 use units::{DriveId, Duration, Instant, Lba};
 
-/// What to do about a sub-I/O before anything is known about it.
+/// Decision about a sub-I/O before anything is known about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attempt {
     /// Send it with this flag.
@@ -56,16 +56,16 @@ pub struct Failure {
     pub member: u8,
     /// The drive that holds it.
     pub drive: DriveId,
-    /// How long it would have taken.
+    /// Time that it would have waited.
     pub busy_remaining: Duration,
 }
 
-/// What a policy can look at when it is asked.
+/// State that a policy can see when it is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// Who may collect when.
+    /// Knows when each drive may collect.
     pub coordinator: &'a Coordinator,
-    /// Commands that are out.
+    /// Blocks in flight at each drive.
     pub queues: &'a Queues,
     /// The drives that hold the stripe in question, as bits.
     pub stripe: u64,
@@ -73,12 +73,12 @@ pub struct View<'a> {
     pub missing: MemberSet,
 }
 
-/// A command as it goes out to a drive.
+/// A command as it is sent to a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sent {
     /// The drive.
     pub drive: DriveId,
-    /// What it is to do.
+    /// Read, write or deallocation.
     pub opcode: Opcode,
     /// First logical block.
     pub lba: Lba,
@@ -86,10 +86,10 @@ pub struct Sent {
     pub blocks: u32,
 }
 
-/// A request of a host, as it comes.
+/// A request of a host, as it arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Asked {
-    /// Which host.
+    /// Number of the host.
     pub host: u8,
     /// Read or write.
     pub kind: RequestKind,
@@ -97,12 +97,12 @@ pub struct Asked {
     pub size_bytes: u64,
 }
 
-/// A drive's answer to a command, as much as a real drive says.
+/// A drive's answer to a command: only what a real drive tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answered {
     /// The command.
     pub command: Sent,
-    /// How it ended.
+    /// Completion status.
     pub status: Status,
     /// Time since it was sent.
     pub latency: Duration,
@@ -112,28 +112,30 @@ pub struct Answered {
     pub hedged: bool,
 }
 
-/// A stripe operation whose reads are out, as a policy is asked when to hedge it.
+/// A stripe operation with reads in flight, about which a policy is asked when to hedge it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Awaited {
-    /// Whether a read of the host waits for it, and not a write that needs pages for its parity.
+    /// Whether a read of the host waits for it, rather than a write that needs pages for its
+    /// parity.
     pub host_waits: bool,
-    /// Answers that it waits for.
+    /// Number of answers that it waits for.
     pub answers: u32,
-    /// Reads that it takes to reconstruct one of the members, if the others answer.
+    /// Number of reads needed to reconstruct one of the members, if the others answer.
     pub reads: u32,
-    /// How long its request has waited when a hedge is refused; zero before, and without a request.
+    /// Time that its request has waited when a hedge is refused; zero before, and without a
+    /// request.
     pub waited: Duration,
     /// Blocks of writes that wait at the host, for all drives together.
     pub writes_waiting_blocks: u64,
 }
 
-/// Something that a policy has counted.
+/// A counter of a policy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tally {
-    /// What.
+    /// Name of what is counted.
     pub name: Cow<'static, str>,
-    /// How often.
+    /// Number of times.
     pub count: u64,
 }
 
@@ -145,15 +147,15 @@ impl Tally {
     }
 }
 
-/// What the array asks its policy, and tells it.
+/// Questions that the array asks its policy, and events that it reports.
 pub trait Policy: Send {
-    /// Which of the questions below it has an answer of its own to: the others are never asked, and
+    /// The questions below to which the policy has its own answer. The others are never asked, and
     /// cost nothing. Asked once.
     fn hooks(&self) -> Hooks {
         Hooks::ALL
     }
 
-    /// What to do about the first read of pages that are wanted from `drive`, the first at `lba`.
+    /// Decides about the first read of wanted pages on `drive`, the first page at `lba`.
     fn first_attempt(
         &mut self,
         _now: Instant,
@@ -164,14 +166,14 @@ pub trait Policy: Send {
         Attempt::Send(PlFlag::Off)
     }
 
-    /// Whether reads that a write needs for its parity are sent to their drives without a question.
+    /// Whether reads that a write needs for its parity are sent to their drives without asking.
     fn sends_parity_reads(&self) -> bool {
         false
     }
 
-    /// Which of the `copies` (drives as bits) of the same pages a read of the host goes to, the
-    /// first of them at `lba` of `primary`, which holds the chunk that the others are copies of.
-    /// Only on mirrors.
+    /// Chooses which of the `copies` (drives as bits) of the same pages a read of the host goes to.
+    /// The first page is at `lba` of `primary`, which holds the chunk that the others are copies
+    /// of. Asked only on mirrors.
     fn choose_copy(
         &mut self,
         _now: Instant,
@@ -183,68 +185,67 @@ pub trait Policy: Send {
         primary
     }
 
-    /// How reads are flagged that serve only to reconstruct other members.
+    /// Flag of reads that serve only to reconstruct other members.
     fn reconstruct_flag(&self) -> PlFlag {
         PlFlag::Off
     }
 
-    /// Which of more failures than there are parities to send again and wait for: an index into
-    /// `failures`, which is in the order of failing.
+    /// Chooses which read to send again and wait for, of more failures than there are parities: an
+    /// index into `failures`, which is in order of failure.
     fn wait_for(&self, failures: &[Failure]) -> usize {
         failures.len() - 1
     }
 
-    /// Whether a write that can have its parity in two ways spares the drive in its busy window.
+    /// Whether a write that can get its parity in two ways avoids the drive in its busy window.
     fn spares_windows_in_writes(&self) -> bool {
         false
     }
 
-    /// What reads are held against, to find drives that are slow and not read them for as long as
-    /// they are (`docs/quiet.md`, `docs/attentive.md`); `None` for a policy that reads all of them.
-    /// Asked once.
+    /// Reference for the latency of reads, by which slow drives are found; they are not read while
+    /// they are slow (`docs/quiet.md`, `docs/attentive.md`). `None` for a policy that reads all
+    /// drives. Asked once.
     fn read_measure(&self) -> Option<Measure> {
         None
     }
 
-    /// How many members of its stripe a read of the host asks beyond those that suffice to compute
-    /// any page; it goes on with the first that suffice. 0 to ask only for what is wanted.
+    /// Number of stripe members that a read of the host reads beyond those that suffice to compute
+    /// any page; the read goes on with the first that suffice. 0 to read only wanted members.
     fn spare_reads(&self) -> u32 {
         0
     }
 
-    /// Whether a read of the host asks one member more than suffices, if it goes around a slow drive
-    /// ([`Policy::read_measure`]). Asked only where a parity is left for it.
+    /// Whether a read of the host that avoids a slow drive ([`Policy::read_measure`]) reads one
+    /// member more than suffices. Asked only where a parity is left for it.
     fn asks_more_around(&mut self) -> bool {
         false
     }
 
-    /// After how long without an answer from one of its drives a stripe operation begins to
-    /// reconstruct what is missing, while it goes on waiting; none for never.
+    /// Time without an answer from one of its drives after which a stripe operation also
+    /// reconstructs the missing members; `None` for never.
     fn hedge_after(&mut self, _now: Instant, _awaited: &Awaited) -> Option<Duration> {
         None
     }
 
-    /// After how much longer a stripe operation that [`Policy::may_hedge`] has refused is asked
-    /// again; none for never.
+    /// Further time after which a stripe operation that [`Policy::may_hedge`] has refused is asked
+    /// about again; `None` for never.
     fn hedge_again_after(&mut self, _now: Instant, _awaited: &Awaited) -> Option<Duration> {
         None
     }
 
-    /// Whether a stripe operation may send `reads` more because drives among `late` (as bits) have
-    /// not answered in time. Asked once per operation, when its time is up and a
-    /// reconstruction is possible.
+    /// Whether a stripe operation may send `reads` additional reads because drives among `late` (as
+    /// bits) have not answered in time. Asked when its time is up and a reconstruction is possible.
     fn may_hedge(&mut self, _now: Instant, _late: u64, _reads: u32, _view: &View<'_>) -> bool {
         true
     }
 
-    /// A stripe operation that sent `reads` more is known: by what it reconstructed, or (if not
-    /// `won`) by the answer that was late.
+    /// Reports the end of a hedge that sent `reads` reads: the reconstruction came first if `won`,
+    /// otherwise the answer that was late.
     fn hedge_ended(&mut self, _reads: u32, _won: bool) {}
 
-    /// Where to write a page of the host instead of to `drive`, which holds it now: one of the
-    /// `free` drives (as bits), which are not of its stripe and have room; none to write it in
-    /// place. Asked for each page of a write when it is its turn, if [`Policy::relocates_chunks`]
-    /// and the array has spare blocks.
+    /// Chooses where to write a page of the host instead of to `drive`, which holds it now: one of
+    /// the `free` drives (as bits), which are outside its stripe and have room, or `None` to write
+    /// it in place. Asked for each page of a write at its turn, if [`Policy::relocates_chunks`] and
+    /// the array has spare blocks.
     fn place_update(
         &mut self,
         _now: Instant,
@@ -255,66 +256,65 @@ pub trait Policy: Send {
         None
     }
 
-    /// Whether writes may take pages to other drives.
+    /// Whether writes may relocate pages to other drives.
     fn relocates_chunks(&self) -> bool {
         false
     }
 
-    /// Whether drives are to announce whenever something about their collections has changed.
+    /// Whether drives are to report every change of their collections.
     fn watches_drives(&self) -> bool {
         false
     }
 
-    /// What a drive announces about its collections; only if [`Policy::watches_drives`].
+    /// Takes the report of a drive about its collections; only if [`Policy::watches_drives`].
     fn handle_report(&mut self, _now: Instant, _drive: DriveId, _report: &CollectionReport) {}
 
-    /// The mean of the times that it took collections to last, if it has reckoned with any.
+    /// Mean of the durations that it estimated for collections; `None` if it estimated none.
     fn expected_collection(&self) -> Option<Duration> {
         None
     }
 
-    /// A command goes out.
+    /// Reports a command that is sent.
     fn sent(&mut self, _now: Instant, _command: &Sent) {}
 
-    /// A drive has answered.
+    /// Reports an answer of a drive.
     fn answered(&mut self, _now: Instant, _answer: &Answered) {}
 
-    /// Whether a request may begin. If not it is held back, and with it every later one of its host
-    /// that is not admitted, until [`Policy::releases`]. Writes must be admitted, or wait in one row
-    /// with all other requests: they are applied in the order of their coming.
+    /// Whether a request may begin. If not, it is held back until [`Policy::releases`], and so is
+    /// every later request of its host that is not admitted. Writes must be admitted, or wait in
+    /// one queue with all other requests: they are applied in order of arrival.
     fn admits(&mut self, _now: Instant, _asked: &Asked) -> bool {
         true
     }
 
-    /// Returns whether the first request that is held back begins now. Asked again for each.
+    /// Whether the first request that is held back begins now. Asked again for each.
     fn releases(&mut self, _now: Instant) -> bool {
         true
     }
 
-    /// Most blocks of writes that a drive with a write buffer has at a time, and likewise of reads for
-    /// parity, while more of them wait at the host; `None` if all go to their drives at once. Asked
-    /// once.
+    /// Maximum number of blocks of writes in flight at a drive with a write buffer, and likewise of
+    /// reads for parity; more of them wait at the host. `None` if all are sent at once. Asked once.
     fn most_in_flight(&self) -> Option<u32> {
         None
     }
 
-    /// The write cache in front of the drives; none if writes do not wait in one. Asked once.
+    /// The write cache in front of the drives; `None` if the policy has no write cache. Asked once.
     fn write_cache(&self) -> Option<WriteCacheConfig> {
         None
     }
 
-    /// From when on the pages cached for `drive` may be drained to it: `now` if they may be, or
-    /// when to ask again.
+    /// Time from which on the pages cached for `drive` may be drained to it: `now` if at once,
+    /// otherwise when to ask again.
     fn may_drain_from(&mut self, now: Instant, _drive: DriveId, _view: &View<'_>) -> Instant {
         now
     }
 
-    /// Pages entered or left the write cache, which now holds `held_pages`.
+    /// Reports that pages entered or left the write cache, which now holds `held_pages`.
     fn write_cache_changed(&mut self, _now: Instant, _held_pages: u64) {}
 
     /// State of a coordinator on another host; `None` for a policy without one. The driver of the
-    /// array brings the messages ([`Correspondence`]). This and the three questions after it are
-    /// asked only with [`Hooks::COORDINATED`].
+    /// array carries the messages ([`Correspondence`]). This and the next three questions are asked
+    /// only with [`Hooks::COORDINATED`].
     fn coordinator(&self) -> Option<CoordinatorState> {
         None
     }
@@ -334,7 +334,7 @@ pub trait Policy: Send {
         false
     }
 
-    /// When [`Policy::handle_deadline`] is to be called if nothing else happens.
+    /// Time at which to call [`Policy::handle_deadline`] if nothing else happens.
     fn next_deadline(&self) -> Instant {
         Instant::NEVER
     }
@@ -342,23 +342,23 @@ pub trait Policy: Send {
     /// Lets time pass until `now`.
     fn handle_deadline(&mut self, _now: Instant) {}
 
-    /// Another drive is in the place of `drive`: nothing is known of it.
+    /// Reports that another drive, of which nothing is known, is in the place of `drive`.
     fn drive_replaced(&mut self, _drive: DriveId) {}
 
-    /// What it has learnt of the stalls of each drive, in order; empty if it learns none.
+    /// Stalls of each drive as learnt, in order of drives; empty if the policy learns none.
     fn stalls(&self) -> Vec<Stalls> {
         Vec::new()
     }
 
-    /// What it has learnt, for another run; `None` if it learns nothing that lasts.
+    /// Knowledge for another run; `None` if the policy learns nothing that lasts.
     fn memory(&self) -> Option<Memory> {
         None
     }
 
-    /// Takes what was learnt before, perhaps under another load. Called once, at the start.
+    /// Takes knowledge learnt before, perhaps under another load. Called once, at the start.
     fn remember(&mut self, _memory: &Memory) {}
 
-    /// What it has counted since the start.
+    /// Counters since the start.
     fn tallies(&self) -> Vec<Tally> {
         Vec::new()
     }

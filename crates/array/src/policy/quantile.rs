@@ -4,18 +4,18 @@ use alloc::vec;
 use alloc::vec::Vec;
 use units::{Duration, Ratio};
 
-/// Parts of an octave that are told apart: quantiles are exact to a sixteenth.
+/// Buckets per octave: quantiles are exact to a sixteenth.
 const PARTS: u64 = 16;
-/// Octaves of nanoseconds.
+/// Number of octaves of nanoseconds.
 const OCTAVES: u64 = 64;
-/// Latencies after which those before count half.
+/// Number of latencies after which earlier ones count half.
 const MEMORY: u32 = 4096;
-/// Latencies of a bucket that are taken from another time at most: more would not be forgotten.
+/// Maximum count that a bucket takes over from an earlier run: more would not be forgotten.
 const MOST_REMEMBERED: u32 = 1 << 14;
-/// Latencies from one look at the quantile to the next, and before the first.
+/// Number of latencies between two computations of the quantiles, and before the first.
 const STEP: u32 = 256;
 
-/// Latencies by their buckets.
+/// Counts of latencies by bucket.
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
     counts: Vec<u32>,
@@ -27,7 +27,7 @@ impl Histogram {
         Self { counts: vec![0; (OCTAVES * PARTS) as usize], total: 0 }
     }
 
-    /// How many latencies count.
+    /// Number of latencies that count.
     pub(super) const fn total(&self) -> u64 {
         self.total
     }
@@ -37,7 +37,7 @@ impl Histogram {
         self.total += 1;
     }
 
-    /// Has all latencies so far count half.
+    /// Halves the weight of all latencies so far.
     pub(super) fn halve(&mut self) {
         self.total = 0;
         for count in &mut self.counts {
@@ -46,7 +46,7 @@ impl Histogram {
         }
     }
 
-    /// The end of the bucket in which a quantile lies; [`Duration::MAX`] without latencies.
+    /// Upper end of the bucket in which a quantile lies; [`Duration::MAX`] without latencies.
     pub(super) fn quantile(&self, quantile: Ratio) -> Duration {
         let below = quantile.of(self.total());
         let found = self.rising().find(|&(_, count)| count > below);
@@ -59,7 +59,7 @@ impl Histogram {
         buckets.filter(|&(_, count)| count > 0)
     }
 
-    /// Adds latencies of another time, as far as there are such buckets.
+    /// Adds latencies of an earlier run; buckets that do not exist are ignored.
     pub(super) fn remember(&mut self, counts: &[(u32, u32)]) {
         for &(bucket, count) in counts {
             if let Some(slot) = self.counts.get_mut(bucket as usize) {
@@ -81,8 +81,8 @@ impl Histogram {
     }
 }
 
-/// `N` quantiles, in rising order, of the last few thousand latencies, by a histogram that forgets:
-/// every so many latencies all counts are halved.
+/// `N` quantiles, in rising order, of the last few thousand latencies. The histogram forgets: all
+/// counts are halved after every `MEMORY` latencies.
 #[derive(Clone, Debug)]
 pub(super) struct RunningQuantiles<const N: usize> {
     quantiles: [Ratio; N],
@@ -103,7 +103,7 @@ impl<const N: usize> RunningQuantiles<N> {
         }
     }
 
-    /// The quantiles as of the last look; none before the first.
+    /// The quantiles as last computed; `None` before the first time.
     pub(super) const fn values(&self) -> Option<[Duration; N]> {
         self.values
     }

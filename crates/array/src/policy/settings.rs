@@ -1,37 +1,37 @@
-//! What can be set about policies.
+//! Settings of policies.
 
 use super::registry::plm_light::PlmLightSettings;
 use crate::cache_config::WriteCacheConfig;
 use units::{Duration, Ratio};
 
-/// Where reads go that a write needs for its parity, under `iod3`.
+/// Destination of reads that a write needs for its parity, under `iod3`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ParityReads {
-    /// Around the drive whose turn it is, as all other reads.
+    /// They avoid the drive whose turn it is, as all other reads.
     #[default]
     Around,
-    /// To their drives, whose turn it may be: the public IODA artifact's IOD3 reads so.
+    /// They go to their drives, even in their turn, as in the public IODA artifact's IOD3.
     Wait,
 }
 
-/// How reads under `quiet` are flagged.
+/// Flags of reads under `quiet`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum QuietReads {
-    /// Failed fast for whatever is in their way.
+    /// Failed fast, whatever is in their way.
     Strict,
     /// Failed fast only if they would wait longer than a read takes.
     Patient,
-    /// Strict while the other drives of the stripe have little to do, and patient otherwise.
+    /// Strict while the other drives of the stripe have short queues, and patient otherwise.
     #[default]
     ByQueue,
 }
 
-/// What of `quiet` can be switched off, to see what it buys.
+/// Parts of `quiet` that can be switched off, to measure their benefit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QuietSettings {
-    /// How reads are flagged.
+    /// Flags of reads.
     pub reads: QuietReads,
-    /// Whether a write that can have its parity in two ways spares the drive in its busy window.
+    /// Whether a write that can get its parity in two ways avoids the drive in its busy window.
     pub spares_windows_in_writes: bool,
 }
 
@@ -41,15 +41,15 @@ impl Default for QuietSettings {
     }
 }
 
-/// When reads are hedged.
+/// Delays and budget of hedges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HedgeSettings {
-    /// After so long without an answer, under `hedged`. HDFS's 500 ms are for disks; this is longer
+    /// Time without an answer, under `hedged`. HDFS's 500 ms are for disks; the default is longer
     /// than reads take on flash that is not collecting.
     pub delay: Duration,
-    /// Later than this share of recent reads, under `hedged-quantile`.
+    /// Quantile of recent reads after which a read is late, under `hedged-quantile`.
     pub quantile: Ratio,
-    /// Most reads that hedges send, as a share of all reads.
+    /// Maximum number of reads that hedges send, as a share of all reads.
     pub budget: Ratio,
 }
 
@@ -63,14 +63,14 @@ impl Default for HedgeSettings {
     }
 }
 
-/// When a drive sits out.
+/// Settings of `sit-out`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SitOutSettings {
     /// Time between two checks of the drives.
     pub interval: Duration,
-    /// Checks in a row at which a drive is an outlier before it sits out.
+    /// Consecutive checks at which a drive is an outlier before it sits out.
     pub looks: u32,
-    /// For how long it does.
+    /// Time for which it sits out.
     pub period: Duration,
 }
 
@@ -80,16 +80,17 @@ impl Default for SitOutSettings {
     }
 }
 
-/// What `attentive` may spend.
+/// Limits of `attentive`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AttentiveSettings {
-    /// Most reads that hedges send, as a share of all others.
+    /// Maximum number of reads that hedges send, as a share of all others.
     pub extra_reads: Ratio,
-    /// Most blocks of writes that a drive with a write buffer has at a time, and likewise of reads for
-    /// parity, while more of them wait at the host. A quarter of the writes that Linux's Kyber allows.
+    /// Maximum number of blocks of writes in flight at a drive with a write buffer, and likewise of
+    /// reads for parity; more of them wait at the host. A quarter of the writes that Linux's Kyber
+    /// allows.
     pub most_in_flight: u32,
-    /// Whether drives tell reads what they would wait for, which no drive on sale does: how far a
-    /// prediction could go.
+    /// Whether drives tell reads what they would wait for, which no drive on sale does. Shows the
+    /// limit of any prediction.
     pub oracle: bool,
 }
 
@@ -135,7 +136,7 @@ impl TrainedOn {
         }
     }
 
-    /// The drive called `name`, if there is a model of it.
+    /// The drive called `name`; `None` if there is no model of it.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|drive| drive.name() == name)
@@ -145,22 +146,22 @@ impl TrainedOn {
 /// Settings of all policies that have any; each reads its own.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PolicySettings {
-    /// Where reads for parity go, under `iod3`.
+    /// Destination of reads for parity, under `iod3`.
     pub iod3_parity_reads: ParityReads,
-    /// What `quiet` does.
+    /// Parts of `quiet`.
     pub quiet: QuietSettings,
-    /// When reads are hedged, under `hedged` and `hedged-quantile`.
+    /// Delays and budget of hedges, under `hedged` and `hedged-quantile`.
     pub hedge: HedgeSettings,
-    /// Members asked beyond those that suffice, under `first-k`.
+    /// Members read beyond those that suffice, under `first-k`.
     pub spare_reads: u32,
-    /// When a drive sits out, under `sit-out`.
+    /// Settings of `sit-out`.
     pub sit_out: SitOutSettings,
-    /// What extra reads there are, and what waits at the host, under `attentive`.
+    /// Limits of extra reads and of commands in flight, under `attentive`.
     pub attentive: AttentiveSettings,
-    /// Which model is asked, under `linnos` and `heimdall`.
+    /// The drive whose model predicts, under `linnos` and `heimdall`.
     pub predictor: TrainedOn,
-    /// The longest predicted wait of a read that is sent, under `mittos`. Ours: longer than reads
-    /// take on flash that is not collecting.
+    /// Longest predicted wait of a read that is sent, under `mittos`. The value is ours: longer
+    /// than reads take on flash that is not collecting.
     pub objective: Duration,
     /// The write cache of policies that have one.
     pub write_cache: WriteCacheSettings,
@@ -169,9 +170,9 @@ pub struct PolicySettings {
     /// Windows and counts, under `plm-light`.
     pub plm_light: PlmLightSettings,
     /// Time for which the controller computes before it dispatches a request, under `degraded` and
-    /// its kin; 4.9 µs on the paper's processor (Sha et al., §4.2.5).
+    /// its variants; 4.9 µs on the paper's processor (Sha et al., §4.2.5).
     pub evaluation_time: Duration,
-    /// What the host knows about its drives, under `mittos`.
+    /// Profile of the drives, under `mittos`.
     pub profile: DriveProfile,
 }
 
@@ -195,12 +196,12 @@ impl Default for PolicySettings {
     }
 }
 
-/// A drive as one knows it who has measured it once: all drives of an array are alike.
+/// Profile of a drive, measured once; all drives of an array are alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DriveProfile {
     /// Time to read a page from an idle drive.
     pub read: Duration,
-    /// The longest that this takes, from the command to the answer; zero if it is not known.
+    /// Maximum time of such a read, from the command to the answer; zero if unknown.
     pub longest_read: Duration,
     /// Time to write a page to an idle drive.
     pub write: Duration,
@@ -208,16 +209,16 @@ pub struct DriveProfile {
     pub erase: Duration,
     /// Pages in a block.
     pub block_pages: u64,
-    /// Pages that are worked on at the same time.
+    /// Number of pages that are worked on at the same time.
     pub dies: u32,
-    /// A buffer that survives a loss of power acknowledges its writes, and holds the rated ones that
-    /// come between two of its windows.
+    /// Whether a buffer that survives a loss of power acknowledges writes, and holds the rated
+    /// writes between two windows of the drive.
     pub buffers_a_cycle: bool,
-    /// How long a collection takes.
+    /// Duration of a collection.
     pub collection: Duration,
     /// Pages that the host writes from one collection to the next.
     pub pages_between_collections: u64,
-    /// Collections at the same time that hold the whole drive: 1 if each does.
+    /// Number of collections at the same time that block the whole drive: 1 if each does.
     pub collections_to_hold_it: u32,
 }
 
@@ -239,24 +240,23 @@ impl Default for DriveProfile {
     }
 }
 
-/// What is set about the fast memory in which writes wait; none for what the policy takes by
-/// default.
+/// Settings of the write cache; `None` for the default of the policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WriteCacheSettings {
-    /// Bytes that it holds.
+    /// Capacity in bytes.
     pub capacity_bytes: Option<u64>,
-    /// From a read to its answer.
+    /// Time from a read to its answer.
     pub read_latency: Option<Duration>,
-    /// From a write to its answer.
+    /// Time from a write to its answer.
     pub write_latency: Option<Duration>,
-    /// Largest request whose writes it takes.
+    /// Largest request whose writes are cached.
     pub largest_write_bytes: Option<u64>,
-    /// Most drain commands that a drive has at once.
+    /// Maximum number of drain commands in flight at one drive.
     pub drain_depth: Option<u32>,
 }
 
 impl WriteCacheSettings {
-    /// `default`, with what is set in its place.
+    /// `default`, overridden by these settings.
     #[must_use]
     pub fn over(&self, default: WriteCacheConfig) -> WriteCacheConfig {
         WriteCacheConfig {

@@ -1,9 +1,9 @@
-//! The queues against a model that searches for whoever may go on.
+//! The queues compared with a model that searches for the operations that may go on.
 
 use super::*;
 use units::Rng;
 
-/// Where an operation of the model stands.
+/// State of an operation of the model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stands {
     WaitsForTurn,
@@ -17,7 +17,7 @@ enum Stands {
 #[derive(Clone, Debug)]
 struct Modelled {
     op: OpId,
-    /// Its operation is used again, this is not.
+    /// Number that is never reused, unlike `op`.
     serial: u64,
     stripe: u64,
     rows: Range<u32>,
@@ -41,8 +41,7 @@ impl Modelled {
     }
 }
 
-/// The queues, and the rules that they keep, looked up by searching all operations in the order of
-/// their coming.
+/// The queues, and a model of their rules that searches all operations in order of arrival.
 struct Both {
     queues: StripeQueues,
     model: Vec<Modelled>,
@@ -139,7 +138,7 @@ impl Both {
         Stands::Reads { shares }
     }
 
-    /// One that is at work goes a step on.
+    /// Steps a random operation, unless it waits.
     fn work(&mut self, rng: &mut Rng) {
         let at = rng.below(self.model.len() as u64) as usize;
         let Modelled { op, stripe, has_data, stands, .. } = self.model[at].clone();
@@ -169,7 +168,7 @@ impl Both {
         }
     }
 
-    /// All that can go on do, in the order of their coming, as a search would find them.
+    /// Resumes all operations that can go on, in order of arrival, as a search would find them.
     fn wake(&mut self, stripe: u64) {
         let mut ticket = 0;
         for at in 0..self.model.len() {
@@ -238,7 +237,7 @@ fn whoever_goes_on_is_whom_a_search_would_find() {
             }
             both.queues.check_invariants();
         }
-        // Nobody waits for ever.
+        // No operation waits for ever.
         let mut steps = 0;
         while !both.model.is_empty() {
             both.work(&mut rng);
@@ -268,7 +267,7 @@ fn two_and_two() -> StripeQueues {
 fn who_leaves_a_stripe_takes_no_turn_of_another_along() {
     let mut queues = two_and_two();
     assert!(queues.leave(OpId(0)) && queues.leave(OpId(2)));
-    // It goes before it has taken its turn, and was the last of its stripe.
+    // It leaves before it has taken its turn, and was the last of its stripe.
     assert!(!queues.leave(OpId(1)));
     queues.check_invariants();
     assert_eq!(queues.next_ready(1, 0).map(|(_, op)| op), Some(OpId(3)));
@@ -294,7 +293,7 @@ fn a_writer_waits_on_if_another_reader_comes_before_it_goes_on() {
     let mut queues = StripeQueues::new();
     queues.enter_reader(OpId(0), 0, 0..1, false);
     queues.enter_writer(OpId(1), 0, 0..1);
-    // It moves chunks, so whoever reads is in its way.
+    // The writer relocates chunks, so every reader is in its way.
     assert!(!queues.begin_change(OpId(1), true, true));
     queues.leave(OpId(0));
     queues.enter_reader(OpId(2), 0, 0..1, false);

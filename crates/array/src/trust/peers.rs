@@ -1,23 +1,22 @@
-//! Reads of the other drives as a measure, where drives promise nothing.
+//! Reads of the other drives as a measure, where drives guarantee nothing.
 
 use units::{Duration, Instant};
 
-/// A running quantile moves by multiples of this part of itself.
+/// A running quantile moves by multiples of 1/64 of itself.
 const STEP: u64 = 64;
-/// A read of an idle drive is late if it takes longer than this multiple of what its peers show, in
-/// halves. Drives of one make differ by less, and one that is three times as slow as its peers is
-/// beyond it.
+/// A read of an idle drive is late if it takes longer than this multiple of its peers' latency, in
+/// halves. Drives of one make differ by less; a drive three times as slow as its peers exceeds it.
 const LATE_HALVES: u64 = 5;
-/// Reads without an answer that make a drive silent: two or three may all wait for one die.
+/// Unanswered reads that make a drive silent: two or three may all wait for one die.
 const SILENT_READS: u32 = 4;
 /// Time without an answer that makes a drive silent, as a multiple of the usual latency. A program
 /// or an erase that holds one die takes about as long.
 const SILENT_TIMES: u64 = 16;
-/// Least such time. A collection of a whole line of blocks takes half of it, and reads around a
-/// silent drive are paid by no budget.
+/// Minimum of that time. A collection of a whole line of blocks takes half of it, and reads around
+/// a silent drive are charged to no budget.
 const SILENT_LEAST: Duration = Duration::from_millis(100);
 
-/// What reads of a drive take, and since when it has answered none.
+/// Usual read latencies of a drive, and the reads that it has left unanswered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usual {
     /// Running quantiles of latencies (1/4, 1/2 and 7/8); 0 before the first.
@@ -26,15 +25,15 @@ pub(super) struct Usual {
     upper_nanos: u64,
     /// Running median of lone reads, sent while no other read was at the drive; 0 before the first.
     lone_nanos: u64,
-    /// Reads that are out.
+    /// Reads in flight.
     out: u32,
-    /// Reads that were out at `silent_since`. The drive has answered none since.
+    /// Reads in flight at `silent_since`. The drive has answered none since.
     silent_reads: u32,
     silent_since: Instant,
     is_silent: bool,
 }
 
-/// Whether a drive answers its reads.
+/// Whether a drive leaves its reads unanswered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Silence {
     No,
@@ -58,7 +57,7 @@ impl Usual {
         self.median_nanos
     }
 
-    /// Takes a latency. Each quantile moves by a fixed share of itself, up or down, so that one
+    /// Adds a latency. Each quantile moves by a fixed share of itself, up or down, so that one
     /// outlier weighs no more than any other read.
     #[inline]
     pub(super) fn add(&mut self, latency: Duration, is_lone: bool) {
@@ -75,7 +74,7 @@ impl Usual {
         move_quantile(&mut self.upper_nanos, nanos, (7, 1));
     }
 
-    /// Forgets the latencies, but not the reads that are out.
+    /// Forgets the latencies, but not the reads in flight.
     pub(super) fn forget(&mut self) {
         (self.lower_nanos, self.median_nanos, self.upper_nanos, self.lone_nanos) = (0, 0, 0, 0);
     }
@@ -90,13 +89,13 @@ impl Usual {
 
     #[inline]
     pub(super) fn answered(&mut self, now: Instant) {
-        // A read may be older than the policy, or than the drive in its place.
+        // The read may have been sent under an earlier policy, or to the drive before.
         self.out = self.out.saturating_sub(1);
         self.is_silent = false;
         (self.silent_since, self.silent_reads) = (now, self.out);
     }
 
-    /// Looks whether the drive has answered none of several reads for long.
+    /// Checks whether the drive has left several reads unanswered for long.
     #[inline]
     pub(super) fn look(&mut self, now: Instant) -> Silence {
         if self.is_silent {
@@ -107,7 +106,7 @@ impl Usual {
             return Silence::No;
         }
         if self.silent_reads < SILENT_READS {
-            // Reads sent since then have their time from now on.
+            // Reads sent since then are timed from now on.
             (self.silent_since, self.silent_reads) = (now, self.out);
             return Silence::No;
         }
@@ -116,7 +115,7 @@ impl Usual {
     }
 }
 
-/// A running median takes a latency; 0 is before the first.
+/// Adds a latency to a running median; 0 means no latency yet.
 #[inline]
 fn move_median(median_nanos: &mut u64, nanos: u64) {
     match *median_nanos {
@@ -125,8 +124,8 @@ fn move_median(median_nanos: &mut u64, nanos: u64) {
     }
 }
 
-/// A running quantile takes a latency: it moves up or down by these numbers of steps. Their ratio
-/// says which quantile.
+/// Adds a latency to a running quantile, which moves `up` or `down` by these numbers of steps.
+/// Their ratio determines which quantile it is.
 #[inline]
 fn move_quantile(quantile_nanos: &mut u64, nanos: u64, (up, down): (u64, u64)) {
     match nanos > *quantile_nanos {
@@ -135,10 +134,10 @@ fn move_quantile(quantile_nanos: &mut u64, nanos: u64, (up, down): (u64, u64)) {
     }
 }
 
-/// Whether a read of an idle drive is late beside its `peers`. A late read takes a multiple of their
-/// fastest quarter and of their lone reads, and longer than seven in eight of their reads. On a
-/// busy host lone reads are slow, because each has to wake the host up. Where all drives stall often,
-/// a stall says nothing against one of them.
+/// Whether a read of an idle drive is late beside its `peers`. A late read takes a multiple of
+/// their fastest quarter and of their lone reads, and longer than seven in eight of their reads. On
+/// a busy host lone reads are slow, because each has to wake the host up. Where all drives stall
+/// often, a stall is no evidence against one of them.
 pub(super) fn is_late<'a>(latency: Duration, peers: impl Iterator<Item = &'a Usual>) -> bool {
     let in_time = |peer: &Usual| {
         let alone = peer.lower_nanos.max(peer.lone_nanos);

@@ -9,8 +9,8 @@ const TIMES: ReadTimes =
 
 const MEASURE: Measure = Measure::Promise(TIMES);
 
-/// A drive whose pages lie on dies, each of which serves its reads in order, `factor` times as
-/// slowly as it is made for.
+/// A drive whose pages lie on dies. Each die serves its reads in order, `factor` times as slowly as
+/// specified.
 struct Dies {
     free_at: Vec<Instant>,
     factor: u64,
@@ -21,7 +21,7 @@ impl Dies {
         Self { free_at: vec![Instant::ZERO; dies], factor: 1 }
     }
 
-    /// When a read is answered that comes now to this die.
+    /// Time of the answer to a read that comes to this die now.
     fn read(&mut self, now: Instant, die: usize) -> Instant {
         let end = now.max(self.free_at[die]) + TIMES.each * self.factor;
         self.free_at[die] = end;
@@ -29,9 +29,8 @@ impl Dies {
     }
 }
 
-/// An array of `drives` under a load: reads come `gap` apart on average, a share of them in bursts
-/// to one die. Calls `each` with what the array makes of each answer, until that says that it has
-/// seen enough.
+/// Runs an array under a load: reads arrive `gap` apart on average, a share of them in bursts to
+/// one die. Calls `each` after each answer, until it returns `false`.
 fn run(
     trust: &mut Trust,
     dies: &mut [Dies],
@@ -73,7 +72,7 @@ fn run(
     }
 }
 
-/// Whatever the load, who keeps the contract is never proved not to.
+/// Whatever the load, a drive that keeps the contract is never proved slow.
 #[test]
 fn honest_drives_are_not_accused() {
     for seed in 0..200 {
@@ -98,7 +97,7 @@ fn a_drive_ten_times_slower_is_found_within_a_hundred_reads_and_no_other() {
         let slow = DriveId(rng.below(4) as u8);
         dies[slow.index()].factor = 10;
         let mut trust = Trust::new(4, 1, MEASURE, MemberSet::EMPTY);
-        // Some come while nothing is to do, some as fast as the drive could not answer them.
+        // Some reads come to an idle drive, some faster than the drive could answer them.
         let gap = Duration::from_micros(1 << (3 + rng.below(8)));
         let mut found = None;
         run(&mut trust, &mut dies, &mut rng, (gap, 2_000), |trust, _, number| {
@@ -109,7 +108,7 @@ fn a_drive_ten_times_slower_is_found_within_a_hundred_reads_and_no_other() {
             true
         });
         let found = found.unwrap_or(u64::MAX);
-        // What is out when it becomes slow was answered as late.
+        // On average a hundred reads of each drive.
         assert!(found <= 400, "seed {seed}: after {found} reads {gap} apart");
         assert_eq!(trust.distrusted(), MemberSet::of(slow.0), "seed {seed}: for good");
     }
@@ -142,13 +141,14 @@ fn a_drive_slower_than_its_peers_is_found_and_no_other() {
         let slow = DriveId(rng.below(4) as u8);
         dies[slow.index()].factor = 3 + rng.below(20);
         let mut trust = Trust::new(4, 1, Measure::Peers, MemberSet::EMPTY);
-        // No drive is given more than it can read: one whose median has no end hides all others.
+        // No drive gets more reads than it can serve: a drive whose median grows for ever hides all
+        // others.
         let gap = Duration::from_micros(1 << (6 + rng.below(5)));
         run(&mut trust, &mut dies, &mut rng, (gap, 20_000), |trust, _, _| {
             assert!((trust.convicted - MemberSet::of(slow.0)).is_empty(), "seed {seed}");
             true
         });
-        // One die that is read more than it can be has much to do before it shows what it is.
+        // A drive with an overloaded die has a long queue to serve before it can be probed.
         assert_eq!(trust.distrusted(), MemberSet::of(slow.0), "seed {seed}, reads {gap} apart");
         convicted += trust.times_distrusted;
     }
@@ -169,7 +169,7 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
 }
 
-/// Drive 0 has answered late three times.
+/// Trust after drive 0 has answered late three times.
 fn proved(parities: u32) -> Trust {
     let mut trust = Trust::new(4, parities, MEASURE, MemberSet::EMPTY);
     for _ in 0..3 {
@@ -234,7 +234,7 @@ fn drives_that_are_all_late_are_measured_wrongly() {
     assert!(trust.distrusted().is_empty());
 }
 
-/// Answers probes in time, or late, until `until`; returns how many there were.
+/// Answers probes after `micros`, until `until`. Returns their number.
 fn probe(trust: &mut Trust, from: u64, until: u64, micros: u64) -> u32 {
     let mut probes = 0;
     for now in from..until {
@@ -262,7 +262,7 @@ fn it_comes_back_when_it_has_been_good_for_long_enough() {
     let time: Vec<_> = trust.times(at(9_000)).collect();
     assert_eq!(time.len(), 1);
     assert!((2_500..2_700).contains(&(time[0].1.as_nanos() / 1_000_000)), "{time:?}");
-    // One late answer is enough the next time, and it takes four times as long.
+    // The next time one late answer is enough, and the return takes four times as long.
     trust.answered(at(3_000), &answer(0, 900));
     assert_eq!(trust.since(DriveId(0)), Some(at(3_000)));
     probe(&mut trust, 3_001, 5_000, 100);
@@ -278,7 +278,7 @@ fn no_more_are_distrusted_than_the_array_can_do_without() {
         trust.answered(at(2), &answer(1, 900));
     }
     assert_eq!(trust.distrusted(), MemberSet::of(0));
-    // One that fails needs the other.
+    // When another drive fails, the distrusted one is needed.
     trust.drive_failed(at(3), DriveId(2));
     assert!(trust.distrusted().is_empty());
     assert!(!trust.is_reduced(0b1111));
@@ -318,7 +318,7 @@ fn who_is_beyond_the_fence_shows_by_single_reads_which_it_is() {
     }
 }
 
-/// What is late need not be there to be seen.
+/// A read can be late before it is answered.
 #[test]
 fn a_read_that_does_not_come_back_proves_it() {
     let mut trust = Trust::new(4, 1, MEASURE, MemberSet::EMPTY);
@@ -332,7 +332,7 @@ fn a_read_that_does_not_come_back_proves_it() {
         assert_eq!(trust.late, late, "{micros} us");
     }
     assert_eq!(trust.distrusted(), MemberSet::of(0));
-    // An answer is an answer, whatever it says.
+    // An answer counts as an answer, whatever its status.
     let mut trust = Trust::new(4, 1, MEASURE, MemberSet::EMPTY);
     trust.sent(after(1), DriveId(0), flag(0), 1);
     let failed = ReadAnswer { status: Status::FailedFast, ..answer(0, 1) };

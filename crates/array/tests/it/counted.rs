@@ -1,4 +1,4 @@
-//! What an array counts, and what it says of its requests.
+//! Counters of an array, and the outcomes of its requests.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{Script, config, named};
@@ -20,12 +20,12 @@ fn answer_all(s: &mut Script) {
 fn pages_and_stripe_operations_are_counted_where_they_arise() {
     let mut s = Script::new(Level::Raid5, 5, named("base"));
     let none = s.array.counters().clone();
-    // Twice: a count that is set is not one.
+    // Twice, so that a counter that is set instead of increased is found.
     for times in 1..=2 {
         s.request(READ, 0, 5);
         answer_all(&mut s);
         s.request(WRITE, 0, 4);
-        // It waits for the one before it.
+        // It waits for the write before it.
         s.request(WRITE, 1, 1);
         answer_all(&mut s);
         s.request(WRITE, 0, 3);
@@ -58,7 +58,7 @@ fn what_busy_drives_cost_is_counted_and_told() {
     let mut s = Script::new(Level::Raid5, 4, named("ioda"));
     let none = s.array.counters().clone();
     for times in 1..=2 {
-        // One fails fast and is reconstructed; the last one is not waited for by anybody else.
+        // One fails fast and is reconstructed; no other request waits for the last one.
         s.request(READ, 0, 1);
         s.busy(0, 100);
         [1, 2, 3].into_iter().for_each(|drive| s.ok(drive));
@@ -145,7 +145,7 @@ fn an_outcome_says_that_collections_were_met() {
     assert_eq!(s.array.counters().busy_sub_ios, [1, 1, 0, 0, 0]);
 }
 
-/// A read that is reconstructed took its time for the others.
+/// For a reconstructed read, the time of the other reads counts as time of reconstruction.
 #[test]
 fn the_first_answers_of_a_race_that_reconstruct_count_as_that() {
     let mut s = Script::new(Level::Raid5, 4, named("first-k"));
@@ -194,8 +194,7 @@ fn what_a_policy_took_collections_to_last_is_told_on_average() {
     let mut s = Script::set(Level::Raid5, 5, named("degraded"), settings);
     assert_eq!(s.array.expected_collection(), None, "nothing has been collected");
     let (mut sum, erase) = (Duration::ZERO, profile.erase);
-    // Each is expected to move what those before it have moved: the first nothing, the next ten
-    // pages.
+    // Each is expected to move as many pages as those before it: the first none, the next ten.
     for (collected_blocks, expected) in
         [(1, erase), (2, erase + (profile.read + profile.write) * 10)]
     {
@@ -208,7 +207,7 @@ fn what_a_policy_took_collections_to_last_is_told_on_average() {
     }
 }
 
-/// The rows that a read computes with are being written in part: it waits for the write.
+/// The rows that a read computes with are being written in part, so it waits for the write.
 #[test]
 fn reads_that_wait_for_a_write_are_counted() {
     let config = config(Layout::new(Level::Raid5, 4, 2, 100).unwrap(), named("base"));
@@ -227,7 +226,7 @@ fn reads_that_wait_for_a_write_are_counted() {
     }
 }
 
-/// What had passed before it was sent again is part of it, whatever it waited for then.
+/// The time before a read is sent again is part of its latency, whatever it waited for.
 #[test]
 fn a_read_that_is_sent_again_took_all_of_its_time() {
     let mut s = Script::new(Level::Raid5, 4, named("ioda"));

@@ -14,7 +14,7 @@ const WRITE: RequestKind = RequestKind::Write;
 
 const DEALLOCATE: RequestKind = RequestKind::Deallocate;
 
-/// RAID-5 on four drives: of stripe 0 the pages 0, 1, 2 are on drives 0, 1, 2 and parity on drive 3.
+/// RAID-5 on four drives: pages 0, 1, 2 of stripe 0 are on drives 0, 1, 2, and parity on drive 3.
 fn raid5(policy: &str) -> Script {
     let mut s = Script::new(Level::Raid5, 4, named(policy));
     s.log.clear();
@@ -73,17 +73,17 @@ fn nothing_is_sent_to_a_drive_that_failed() {
     s.request(READ, 1, 1);
     s.ok(1);
     assert_eq!(told(&mut s), "done r1 done");
-    // The whole chunk of the missing drive: parity from the others.
+    // The whole chunk of the missing drive: parity is computed from the other chunks.
     s.request(WRITE, 0, 1);
     [1, 2].into_iter().for_each(|drive| s.ok(drive));
     s.ok(3);
     assert_eq!(told(&mut s), "r1 r2 W3 done");
-    // A chunk beside it: parity from its old value, for that of the missing one cannot be read.
+    // A chunk beside it: parity comes from its old value, since the missing chunk cannot be read.
     s.request(WRITE, 1, 1);
     [1, 3].into_iter().for_each(|drive| s.ok(drive));
     [1, 3].into_iter().for_each(|drive| s.ok(drive));
     assert_eq!(told(&mut s), "r1 r3 W1 W3 done");
-    // Parity is missing of stripe 3: there is nothing to read.
+    // Parity of stripe 3 is missing: there is nothing to read.
     s.request(WRITE, 9, 1);
     s.ok(1);
     assert_eq!(told(&mut s), "W1 done");
@@ -96,7 +96,7 @@ fn what_is_out_when_a_drive_fails_counts_for_nothing() {
     fail(&mut s, 0);
     let busy = s.array.replace_drive(s.now, DriveId(0)).unwrap_err();
     assert_eq!(busy, CannotReplace::StillBusy { drive: DriveId(0) });
-    // Even if it says that all is well.
+    // Even if its answer is a success.
     s.ok(0);
     assert_eq!(told(&mut s), "r0 gone0 r1 r2 r3");
     let error = |array: &mut Array, drive| {
@@ -228,7 +228,7 @@ fn a_drive_whose_rebuild_waits_for_its_turn_does_not_count_as_serving() {
     }
     assert_eq!(s.array.job().unwrap().what, JobKind::Rebuild(DriveId(0)));
     assert_eq!(state(&s, 1), DriveState::Rebuilding { stripes: 2 });
-    // Three more drives fail than there are parities: nothing can be rebuilt.
+    // More drives fail than there are parities: nothing can be rebuilt.
     [2, 3, 4].into_iter().for_each(|drive| fail(&mut s, drive));
     [2, 3, 4].into_iter().for_each(|drive| lost(&mut s, drive));
     assert_eq!(state(&s, 0), DriveState::Incomplete { stripes: 2 });
@@ -252,7 +252,7 @@ fn a_replaced_drive_is_written_stripe_by_stripe() {
     s.ok(1);
     assert_eq!(told(&mut s), "W0 done");
     s.ok(0);
-    // Now the write finds the drive there; the next stripe is begun.
+    // Now the write finds the stripe rebuilt; the next stripe is begun.
     assert_eq!(told(&mut s), "r1 r1 r2");
     let restoring = JobProgress { done: 1, ..restoring };
     assert_eq!(s.array.job(), Some(restoring));
@@ -280,7 +280,7 @@ fn what_was_read_before_a_rebuild_wrote_is_as_good_as_after() {
     assert_eq!(told(&mut s), "R1 R4", "drive 3 has been read: a rebuild changes no data");
 }
 
-/// Stripes before a cursor are there, but for those that a crash may have left different.
+/// Stripes before a cursor are rebuilt, except those that a crash may have left different.
 #[test]
 fn a_rebuild_that_goes_on_writes_only_what_is_lacking() {
     let mut s = small(Level::Raid5, 3);
@@ -288,7 +288,7 @@ fn a_rebuild_that_goes_on_writes_only_what_is_lacking() {
     s.collect();
     assert_eq!(s.array.drive_state(DriveId(0)), DriveState::Rebuilding { stripes: 1 });
     assert_eq!(s.array.job().unwrap().total, 1);
-    // Stripe 1 is read from the others, stripe 0 from the drive itself.
+    // Stripe 1 is reconstructed from the others, stripe 0 is read from the drive itself.
     assert_eq!(told(&mut s), "r1 r2");
     s.request(READ, 0, 1);
     assert_eq!(told(&mut s), "r0");
@@ -312,7 +312,7 @@ fn stripes_that_cannot_be_restored_are_counted_and_the_others_are() {
     s.ok(0);
     assert_eq!(told(&mut s), "r1 r2 r1 r2 W0 not-restored");
     assert!(!s.array.is_optimal());
-    // Stripe 0 is still rebuilt when it is read, stripe 1 is not.
+    // Stripe 0 is still reconstructed when it is read, stripe 1 is not.
     s.request(READ, 0, 1);
     assert_eq!(told(&mut s), "r1 r2");
 }
@@ -326,7 +326,7 @@ fn whole_rows_are_deallocated_on_every_drive_that_is_there() {
     s.request(READ, 0, 1);
     s.ok(0);
     lost(&mut s, 0);
-    // Rebuilding from rows that are half gone would have given neither the old nor zeros.
+    // Reconstruction from rows that are half deallocated would give neither the old data nor zeros.
     assert_eq!(told(&mut s), "r0 done r1 r2 r3");
     s.request(DEALLOCATE, 1, 2);
     assert_eq!(told(&mut s), "done", "what is not a whole row stays");

@@ -1,4 +1,4 @@
-//! What an array that is watched tells of its work.
+//! Events of an array with an observer.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use ioda_array::policy::PolicyKind;

@@ -1,7 +1,7 @@
-//! Drives that fail, on an array of real bytes: every level and policy, against a reference that
-//! knows what each byte may hold.
+//! Drives that fail, on an array of real bytes: every level and policy, compared with a reference
+//! that knows what each byte may hold.
 //!
-//! `IODA_SEED=n` runs one seed, `IODA_SEEDS=n` so many; a failure prints the line that repeats it.
+//! `IODA_SEED=n` runs one seed, `IODA_SEEDS=n` runs `n`; a failure prints the line that repeats it.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::faulty::{Faults, Host, PAGE};
@@ -15,7 +15,7 @@ use ioda_array::{
 use nvme::Untimed;
 use units::{DriveId, Duration, Instant, Lba, Rng};
 
-/// A policy that does everything that policies can, at random.
+/// A policy that uses all that policies can do, at random.
 const WILD: PolicyKind = PolicyKind::new(&About {
     name: "wild",
     label: "Wild",
@@ -75,7 +75,7 @@ impl Policy for Wild {
     }
 }
 
-/// Blocks of every drive that the layout leaves free.
+/// Spare blocks of every drive, outside the layout.
 const SPARE: u64 = 4;
 
 fn policies(level: Level) -> Vec<PolicyKind> {
@@ -159,7 +159,7 @@ fn host(seed: u64, level: Level) -> Host {
     Host::new(config, layout_pages + SPARE, rng)
 }
 
-/// So many drives of the array, as bits.
+/// `count` drives of the array, as bits.
 fn some_drives(host: &mut Host, count: u32) -> u64 {
     let width = host.engine.array().layout().width();
     let mut chosen = 0u64;
@@ -173,7 +173,7 @@ fn drives(mask: u64) -> impl Iterator<Item = DriveId> {
     (0..64).filter(move |drive| mask >> drive & 1 == 1).map(DriveId)
 }
 
-/// Lets requests come, and drives fail and be replaced.
+/// Has requests arrive, and drives fail and be replaced.
 fn run(host: &mut Host, steps: u32, drives_that_fail: u64) {
     for _ in 0..steps {
         if host.in_flight() < 12 && host.rng.below(3) == 0 {
@@ -193,7 +193,7 @@ fn run(host: &mut Host, steps: u32, drives_that_fail: u64) {
     }
 }
 
-/// All drives are there and right in the end.
+/// Ends all faults, and rebuilds all drives that have failed.
 fn recover(host: &mut Host) {
     host.faults = Faults { drives: 0, unreadable: 0, unwritable: 0, ..host.faults };
     host.drain();
@@ -203,7 +203,7 @@ fn recover(host: &mut Host) {
     host.drain();
 }
 
-/// A policy may leave with what is under way, and another goes on.
+/// Changes the policy once operations in progress have ended.
 fn switch(host: &mut Host) {
     host.engine.prepare_to_switch(host.now);
     host.act();
@@ -230,7 +230,7 @@ fn every(count: u64, test: impl Fn(u64, Level)) {
     }
 }
 
-/// The same with the levels that can miss a drive.
+/// Runs `test` with every seed, on the levels that can miss a drive.
 fn every_redundant(count: u64, test: impl Fn(u64, Level)) {
     every(count, |seed, level| {
         if level.is_redundant() {
@@ -334,13 +334,13 @@ fn parity_that_a_crash_has_left_wrong_is_never_used_and_made_right() {
         let ranges: Vec<_> = spoiled.iter().map(|&stripe| stripe..stripe + 1).collect();
         host.engine.resync(host.now, ranges);
         host.act();
-        // Unless it is done at once, what it has to do is known.
+        // The amount of work is known, unless it is done at once.
         let total = host.engine.array().job().map_or(0, |restoring| restoring.total);
         assert!(total == 0 || total == spoiled.len() as u64);
-        // Reads that cannot be had must not come from wrong parity.
+        // A read that cannot be served must not return data computed from wrong parity.
         host.may_fail = true;
-        // Of a mirror another copy is taken for one that cannot be read: it is older or newer,
-        // never what nobody wrote, as here.
+        // On a mirror another copy replaces one that cannot be read. It is older or newer, but
+        // never garbage as in this test.
         let unreadable = if level.is_mirrored() { 0 } else { 3 };
         host.faults = Faults { drives: u64::MAX, unreadable, unwritable: 0, busy: 30 };
         run(&mut host, 200, 0);
@@ -403,7 +403,7 @@ fn a_scrub_finds_each_wrong_parity_and_changes_nothing() {
         let layout = *host.engine.array().layout();
         let spoiled = spoil_parities(&mut host).len() as u64;
         if host.engine.array().cached_pages() > 0 {
-            // It would be drained meanwhile, over what was spoiled.
+            // It would be drained meanwhile, over the spoiled parity.
             return;
         }
         let before = host.drives.clone();
@@ -429,7 +429,7 @@ fn an_array_may_begin_with_drives_missing() {
         }
         host.drain();
         if host.engine.array().cached_pages() > 0 || host.engine.array().map_bytes() > 0 {
-            // What only memory knows is gone with it.
+            // Cached pages and places of relocated chunks are lost with the memory.
             return;
         }
         let (layout, absent) = (*host.engine.array().layout(), host.engine.array().absent());
@@ -454,7 +454,7 @@ fn an_array_may_begin_with_drives_missing() {
     });
 }
 
-/// Damages pages, of no row more than its stripe can miss. Returns how many.
+/// Damages pages, in each row no more than its stripe can miss. Returns their number.
 fn damage(host: &mut Host, pages: u64) -> u64 {
     let layout = *host.engine.array().layout();
     let before = host.damaged.len();
@@ -477,8 +477,8 @@ fn damage(host: &mut Host, pages: u64) -> u64 {
     (host.damaged.len() - before) as u64
 }
 
-/// A host that has written, under a policy that neither caches writes nor moves chunks: what is
-/// damaged stays damaged until somebody repairs it.
+/// A host that has written, under a policy that neither caches writes nor relocates chunks: damaged
+/// pages stay damaged until they are repaired.
 fn repairing_host(seed: u64, level: Level) -> Host {
     let mut host = unwritten_host(seed, level);
     run(&mut host, 200, 0);

@@ -1,5 +1,5 @@
-//! What the other drives may do while some have failed or are being rebuilt, and how these are
-//! rebuilt.
+//! Permits of the other drives while some have failed or are being rebuilt, and the reads of a
+//! rebuild.
 
 use crate::script::{Script, config, fail, told, windows};
 use ioda_array::policy::PolicyKind;
@@ -20,13 +20,14 @@ fn script(level: Level, width: u32, policy: &str, coordination: Coordination) ->
     Script::of(Array::new(Config { coordination, job_depth: 1, ..config }))
 }
 
-/// Two windows at a time, and shorter ones while fewer may be.
+/// Two windows at a time, and shorter ones while only one may be open.
 fn two_at_a_time() -> Coordination {
     let reduced_window = Duration::from_millis(70);
     Coordination::Windows(WindowConfig { busy_drives: 2, reduced_window, ..windows() })
 }
 
-/// Who was told to take turns, so many at a time, and who that it may work when it likes.
+/// Drives that were given windows, each with the number of drives that may be busy at once, and
+/// drives that may always collect.
 fn permits(s: &mut Script) -> (Vec<(u8, u32)>, Vec<u8>) {
     let (mut turns, mut always) = (Vec::new(), Vec::new());
     for (drive, right) in std::mem::take(&mut s.permits) {
@@ -46,7 +47,7 @@ fn replace(s: &mut Script, drive: u8) {
     s.collect();
 }
 
-/// Answers everything until nothing is out and nothing is computed.
+/// Answers all commands until none is in flight and no job is left.
 fn finish(s: &mut Script) {
     loop {
         if let Some(&(drive, ..)) = s.out.first() {
@@ -95,7 +96,7 @@ fn where_nothing_is_left_drives_take_turns_one_by_one_and_nothing_is_promised() 
     finish(&mut s);
     assert_eq!(permits(&mut s).0.len(), 4, "the new one takes turns, and the others make way");
     assert_eq!(s.array.contract(), Contract::Whole { busy_drives: 1 });
-    // Two of a level with two parities.
+    // Two missing drives, on a level with two parities.
     let mut s = script(Level::Raid6, 6, "quiet", two_at_a_time());
     fail(&mut s, 1);
     fail(&mut s, 4);
@@ -106,9 +107,9 @@ fn where_nothing_is_left_drives_take_turns_one_by_one_and_nothing_is_promised() 
     assert_eq!(s.array.contract(), Contract::None);
 }
 
-/// With one parity nothing is left beside a drive that is not read. Where reads interrupt the
-/// others, these go without turns then, because a collection that has to end with its window gives
-/// way to nobody.
+/// With one parity, none is left beside a drive that is not read. Where reads interrupt the other
+/// drives, these go without turns then: a collection that has to end with its window does not give
+/// way.
 #[test]
 fn whom_the_array_distrusts_counts_as_gone_where_the_others_give_way() {
     for gives_way in [false, true] {
@@ -214,13 +215,13 @@ fn a_rebuild_does_not_read_from_the_drive_in_its_window_if_others_suffice() {
     assert_eq!(told(&mut s), "W3");
     s.ok(3);
     assert_eq!(told(&mut s), "r0 r2 r4");
-    // Where nothing is to spare it is read.
+    // Without a drive to spare it is read.
     let mut s = script(Level::Raid5, 4, "ioda", Coordination::Windows(windows()));
     fail(&mut s, 3);
     told(&mut s);
     replace(&mut s, 3);
     assert_eq!(told(&mut s), "r0 r1 r2");
-    // And while another has failed there is nothing to spare either.
+    // While another drive has failed, there is none to spare either.
     let mut s = script(Level::Raid6, 5, "ioda", Coordination::Windows(windows()));
     fail(&mut s, 3);
     fail(&mut s, 4);

@@ -1,5 +1,5 @@
-//! What the comparators and the policies of production systems send to the drives, checked command
-//! by command against a scripted host.
+//! Commands that the comparators and the policies of production systems send to the drives, checked
+//! one by one against a scripted host.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{Script, config, named, windows};
@@ -19,7 +19,7 @@ use units::{DriveId, Duration, Instant, Lba};
 
 const READ: RequestKind = RequestKind::Read;
 
-/// A host that knows its drives: each has answered 100 reads within 100 µs.
+/// A host under whose policy each drive has answered 100 reads within 100 µs.
 fn warm(level: Level, width: u32, policy: &str) -> Script {
     let mut s = Script::new(level, width, named(policy));
     for page in 0..100 * u64::from(width) {
@@ -27,7 +27,7 @@ fn warm(level: Level, width: u32, policy: &str) -> Script {
         let drive = s.out[0].0.0;
         s.ok_after(drive, 100);
     }
-    // Their hedges were not needed; let the times run out.
+    // Hedges of these reads were not needed; let their timers expire.
     s.now += Duration::from_millis(5);
     s.array.handle_deadline(s.now);
     s.collect();
@@ -93,7 +93,7 @@ fn hedges_end_with_the_budget() {
     }
     s.compute();
     let counters = s.array.counters();
-    // Half of 128 reads is saved up at the start and 20 from 400 reads since; a hedge of three
+    // Half of 128 reads is saved up at the start, and 20 are earned by 400 reads. A hedge of three
     // reads takes six of them.
     assert_eq!((counters.hedges, counters.hedges_denied), (14, 26));
 }
@@ -101,7 +101,7 @@ fn hedges_end_with_the_budget() {
 #[test]
 fn hedging_stops_where_reads_queue() {
     let mut s = warm(Level::Raid5, 4, "hedged");
-    // Half of the reads take more than half as long again as the fastest did.
+    // The median read takes more than 1.5 times as long as the fastest did.
     for page in 0..2_000 {
         s.request(READ, page, 1);
         let drive = s.out[0].0.0;
@@ -128,7 +128,7 @@ fn hedged_at_a_quantile_waits_until_it_knows_it() {
     }
     s.request(READ, 0, 1);
     while s.out.len() == 1 {
-        // Those of earlier reads run out first.
+        // Timers of earlier reads expire first.
         s.compute();
     }
     let sent = s.out[0].2;
@@ -142,7 +142,7 @@ fn late_answers_of_different_moments_are_not_computed_with() {
     let mut s = warm(Level::Raid6, 5, "hedged");
     s.request(READ, 0, 2);
     let of_read: Vec<_> = s.out.drain(..).collect();
-    // A write changes the stripe while both reads are out.
+    // A write changes the stripe while both reads are in flight.
     s.request(RequestKind::Write, 0, 3);
     for drive in [1, 2, 3, 4, 0] {
         s.ok(drive);
@@ -225,7 +225,7 @@ fn a_drive_that_is_slower_than_its_peers_sits_out() {
         rounds += 1;
         assert!(rounds < 100, "nobody ever sits out");
     }
-    // A look every 10 ms, three in a row.
+    // A check every 10 ms, three in a row.
     assert!((20..=40).contains(&rounds), "{rounds} rounds");
     s.compute();
     s.log.clear();
@@ -256,8 +256,8 @@ fn known_inside() -> PolicySettings {
 #[test]
 fn quiet_lets_reads_wait_a_little_where_a_reconstruction_would_wait_longer() {
     let mut s = Script::set(Level::Raid5, 4, named("quiet"), known_inside());
-    // A reconstruction is quick as long as four pages are outstanding, half as many as a drive has
-    // dies.
+    // A reconstruction is quick while at most four pages are outstanding: half as many as a drive
+    // has dies.
     for page in [1, 2, 1, 2, 1] {
         s.request(READ, page, 1);
     }
@@ -268,7 +268,8 @@ fn quiet_lets_reads_wait_a_little_where_a_reconstruction_would_wait_longer() {
     s.log.clear();
     s.request(READ, 2, 1);
     assert_eq!(s.log, "R2 ", "and at the others than drive 2 four");
-    // One that was failed all the same is reconstructed, by reads that wait a little as well.
+    // A read that was failed fast nevertheless is reconstructed, by reads that wait a little as
+    // well.
     s.log.clear();
     s.busy(0, 500);
     assert_eq!(s.log, "P1 P2 P3 ");
@@ -286,7 +287,7 @@ fn mittos_takes_an_overdue_read_for_a_collection() {
     s.log.clear();
     s.request(READ, 0, 1);
     assert_eq!(s.log, "r1 r2 r3 ");
-    // When a collection that began with the first read would be over, the drive is asked again.
+    // When a collection that began with the first read would be over, the drive is read again.
     s.now = Instant::ZERO + Duration::from_micros(49_500);
     s.ok(0);
     s.log.clear();
@@ -307,7 +308,7 @@ fn mittos_predicts_collections_by_what_it_writes() {
     }
     s.log.clear();
     s.request(READ, 0, 1);
-    // All four are believed to collect: one can be rebuilt, if the others were free; it is tried.
+    // All four are predicted to collect. Only one can be reconstructed, and that is tried.
     assert_eq!(s.log, "r1 r2 r3 ");
 }
 
@@ -357,7 +358,7 @@ fn mirrors_are_read_where_answers_come_soonest() {
         assert_ne!(s.out[0].0, slow);
         s.ok_after(1 - slow.0, 50);
     }
-    // A long queue at the fast one is longer than the slow one's answer.
+    // A long queue at the fast drive takes longer than the slow drive's answer.
     for _ in 0..30 {
         s.request(READ, 0, 1);
     }
@@ -375,7 +376,7 @@ fn commodity_drives_hear_nothing_of_windows() {
     assert_eq!(s.array.poll_action(), None, "nor of a change");
 }
 
-/// Harmonia on drives of which these are absent.
+/// Harmonia with these drives absent.
 fn harmonia(absent: u64) -> Array {
     let coordination = Coordination::Synchronized(SynchronizedConfig {
         lease: Duration::from_millis(100),
@@ -421,7 +422,7 @@ fn harmonia_lets_all_collect_as_soon_as_one_must() {
     assert_eq!(rights(&mut array), [until; 4]);
 }
 
-/// Each drive is asked but the one that is not there, for which the array answers.
+/// Every drive is asked except the absent one, for which the array answers.
 #[test]
 fn harmonia_does_not_wait_for_a_drive_that_is_absent() {
     let mut s = Script::of(harmonia(0b10));
@@ -460,7 +461,7 @@ fn what_drives_were_told_under_a_policy_is_void_under_the_next() {
     assert_eq!(told(&mut s, "ioda", Coordination::Free), (4, 4));
     assert_eq!(told(&mut s, "iod3-commodity", windows), (4, 4), "they do not hear of these");
     assert_eq!(told(&mut s, "ioda", windows), (4, 0));
-    // A new drive is told what the one before it was.
+    // A new drive gets the permit of the drive before it.
     s.array.fail_drive(s.now, DriveId(2));
     s.array.replace_drive(s.now, DriveId(2)).unwrap();
     s.collect();
@@ -496,7 +497,7 @@ fn gc_tolerate_goes_around_the_one_drive_of_a_stripe_that_says_that_it_collects(
     assert_eq!(s.log, "r1 r2 r3 r0 r0 ");
 }
 
-/// A policy that would read nothing at all.
+/// A policy that avoids all drives.
 const SHY: PolicyKind = PolicyKind::new(&About {
     name: "shy",
     label: "Shy",
@@ -530,7 +531,7 @@ fn of_more_drives_to_avoid_than_parities_the_rest_is_read_at_once() {
     assert_eq!((s.array.counters().avoided, s.array.counters().resubmitted), (0, 0));
 }
 
-/// A policy that holds every request back and lets it go at once.
+/// A policy that holds every request back and releases it at once.
 const HESITANT: PolicyKind = PolicyKind::new(&About {
     name: "hesitant",
     label: "Hesitant",
@@ -562,7 +563,7 @@ fn a_request_that_is_held_back_goes_on_as_soon_as_the_policy_lets_it() {
     assert_eq!((s.log.as_str(), s.array.counters().held_back), ("r0 r1 ", 1));
 }
 
-/// What reads meet decides how long the windows are.
+/// Busy members of reads decide the length of the windows.
 #[test]
 fn adaptive_windows_are_halved_when_a_stripe_has_too_many_busy_members() {
     let millis = Duration::from_millis;
@@ -580,7 +581,7 @@ fn adaptive_windows_are_halved_when_a_stripe_has_too_many_busy_members() {
         s.collect();
         s.request(READ, 0, 1);
         busy.iter().for_each(|&drive| s.busy(drive, 100));
-        // It comes into force at the end of the turn after the next.
+        // The new length takes effect at the end of the turn after the next.
         while s.now < Instant::ZERO + millis(230) {
             s.compute();
         }
@@ -589,7 +590,7 @@ fn adaptive_windows_are_halved_when_a_stripe_has_too_many_busy_members() {
     }
 }
 
-/// Whatever the coordination decides, drives that know nothing of windows are told nothing.
+/// Whatever the coordination decides, drives without windows get no permits.
 #[test]
 fn commodity_drives_hear_nothing_whatever_coordinates_them() {
     let (period, start) = (Duration::from_millis(1), Instant::ZERO);
@@ -654,12 +655,12 @@ fn buffered(policy: &str) -> Script {
     s
 }
 
-/// Writes whole stripes, of which each drive gets a page.
+/// Writes whole stripes: one page on each drive per stripe.
 fn write_stripes(s: &mut Script, stripes: u64) {
     s.request(RequestKind::Write, 0, 3 * stripes);
 }
 
-/// Answers everything.
+/// Answers all commands.
 fn finish(s: &mut Script) {
     while s.array.requests_in_flight() > 0 {
         match s.out.first() {

@@ -1,4 +1,4 @@
-//! What each policy sends to the drives, checked command by command against a scripted host.
+//! Commands that each policy sends to the drives, checked one by one against a scripted host.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{PAGE, Script, named};
@@ -65,7 +65,7 @@ fn iod2_learns_from_rebuild_reads_that_fail() {
     s.request(RequestKind::Read, 0, 1);
     s.busy(0, 100);
     s.busy(2, 900);
-    // Waiting for drive 0 itself is best, and then nothing needs to be rebuilt.
+    // Waiting for drive 0 itself is best, and then nothing needs to be reconstructed.
     assert_eq!(s.log, "R0 R1 R2 R3 r0 ");
     s.ok(0);
     assert!(s.log.ends_with("done "));
@@ -96,8 +96,7 @@ fn iod3_never_reads_from_the_drive_whose_turn_it_is() {
 #[test]
 fn reads_for_parity_of_iod3_go_around_or_wait() {
     for (parity_reads, log) in [
-        // The old data of drive 0 would be rebuilt from three reads; two give the parity without
-        // it.
+        // The old data of drive 0 is reconstructed from the other data and the parity.
         (ParityReads::Around, "r7 r1 r2 r3 r4 r5 r6 "),
         (ParityReads::Wait, "r0 r7 "),
     ] {
@@ -107,7 +106,7 @@ fn reads_for_parity_of_iod3_go_around_or_wait() {
         s.request(RequestKind::Write, 0, 1);
         assert_eq!(s.log, log, "{parity_reads:?}");
         s.log.clear();
-        // What the host wants is never read from the drive whose turn it is.
+        // Pages that the host wants are never read from the drive whose turn it is.
         s.request(RequestKind::Read, 7, 1);
         assert!(!s.log.contains("r0"), "{parity_reads:?}: {}", s.log);
     }
@@ -214,7 +213,7 @@ fn proactive_goes_on_with_the_first_that_suffice() {
     }
     s.compute();
     assert_eq!(s.log, "r0 r1 r2 r3 done ");
-    // The one that is late is in nobody's way any more.
+    // The late answer delays nothing any more.
     s.ok(0);
     assert_eq!(
         (s.array.counters().reconstructions, s.array.counters().reconstruct_read_pages),
@@ -222,7 +221,7 @@ fn proactive_goes_on_with_the_first_that_suffice() {
     );
     assert_eq!(s.array.operations_in_flight(), 0);
 
-    // If what was asked for comes first, nothing is computed.
+    // If the wanted pages come first, nothing is computed.
     s.log.clear();
     s.request(RequestKind::Read, 0, 2);
     for drive in [1, 0] {
@@ -237,7 +236,7 @@ fn proactive_waits_for_a_write_that_is_under_way() {
     let mut s = Script::new(Level::Raid5, 4, named("proactive"));
     s.request(RequestKind::Write, 0, 3);
     s.log.clear();
-    // Data and parity of the stripe are being written: one without the other fits nothing.
+    // Data and parity of the stripe are being written: old and new do not match each other.
     s.request(RequestKind::Read, 0, 1);
     assert_eq!(s.log, "r0 ");
 }
@@ -272,7 +271,7 @@ fn policies_answer_to_their_names() {
 #[test]
 fn a_write_waits_for_rebuilds_of_the_old_stripe_only() {
     let mut s = Script::new(Level::Raid5, 8, PolicyKind::IODA);
-    // A rebuild of drive 1 reads the stripe as it is.
+    // A reconstruction of drive 1 reads the stripe as it is.
     s.request(RequestKind::Read, 1, 1);
     s.busy(1, 100);
     assert_eq!(s.log, "R1 R0 R2 R3 R4 R5 R6 R7 ");
@@ -284,7 +283,7 @@ fn a_write_waits_for_rebuilds_of_the_old_stripe_only() {
         s.ok(drive);
     }
     assert_eq!(s.log, "R0 R7 ");
-    // A second rebuild takes what the write holds (drives 0 and 7) and reads the rest.
+    // A second reconstruction takes what the write holds (drives 0 and 7) and reads the rest.
     s.log.clear();
     s.request(RequestKind::Read, 2, 1);
     s.busy(2, 100);
@@ -309,10 +308,10 @@ fn a_write_waits_for_rebuilds_of_the_old_stripe_only() {
     assert_eq!(s.array.operations_in_flight(), 0);
 }
 
-/// A drive works in its window, so a write has its parity from the others, if it can.
+/// A drive works in its window, so a write gets its parity from the other drives, if possible.
 #[test]
 fn quiet_reads_for_parity_where_no_window_is_open() {
-    // The second waits a little, because the first is outstanding.
+    // The second read waits a little, because the first is outstanding.
     for (at_millis, told) in [(50, "R1 P2 "), (150, "R0 P3 "), (250, "R0 P3 "), (350, "R1 P2 ")] {
         let mut s = Script::new(Level::Raid5, 4, named("quiet"));
         s.now = Instant::ZERO + Duration::from_millis(at_millis);

@@ -1,4 +1,4 @@
-//! Writes that take a chunk to another drive, command by command.
+//! Writes that relocate a chunk to another drive, command by command.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{PAGE, Script, config, named};
@@ -9,7 +9,7 @@ use ioda_array::{Array, Config, Coordination, Layout, Level, Request, RequestId,
 use nvme::{Opcode, Untimed};
 use units::{DriveId, Instant, Lba};
 
-/// Every page that is written goes to the first drive that can take it.
+/// Relocates every written page to the first drive with room.
 const AWAY: PolicyKind = PolicyKind::new(&About {
     name: "away",
     label: "Away",
@@ -34,13 +34,13 @@ impl Policy for Away {
     }
 }
 
-/// Six drives in stripes of three, and a few blocks from 1000 on. Page 0 is on drive 0, page 1 on
-/// drive 1 and their parity on drive 2.
+/// Six drives in stripes of three, with four spare blocks from 1000 on. Page 0 is on drive 0, page
+/// 1 on drive 1 and their parity on drive 2.
 fn script() -> Script {
     script_of(Layout::striped(Level::Raid5, 6, 3, 1, 1000).unwrap(), 1000)
 }
 
-/// The same of another layout of so many blocks.
+/// As `script`, with another layout, and spare blocks from `blocks` on.
 fn script_of(layout: Layout, blocks: u64) -> Script {
     script_under(AWAY, layout, blocks)
 }
@@ -88,7 +88,7 @@ fn a_page_moves_and_comes_back() {
     assert_eq!((s.array.counters().relocated_chunks, s.array.operations_in_flight()), (2, 0));
 }
 
-/// A spare block takes a page. A chunk of two pages would need two that lie together.
+/// A spare block holds one page. A chunk of two pages would need two adjacent ones.
 #[test]
 fn longer_chunks_stay_where_they_are() {
     let layout = |pages| Layout::striped(Level::Raid5, 6, 3, pages, 1000).unwrap();
@@ -97,7 +97,7 @@ fn longer_chunks_stay_where_they_are() {
         s.request(RequestKind::Write, 0, 1);
         s.ok(1);
         assert_eq!(s.log, told, "chunks of {pages}");
-        // So it is under a policy that comes later.
+        // The same holds under a policy that is set later.
         let spare = 1000..1004;
         let base = config(layout(pages), named("base"));
         let mut s = Script::of(Array::new(Config { spare, ..base }));
@@ -142,7 +142,7 @@ fn a_page_that_is_written_in_part_is_rebuilt_first() {
     assert_eq!(s.log, "r1 r2 W3 W2 ");
 }
 
-/// Writes more than can move. Returns how many writes drives were sent.
+/// Writes more than can be relocated. Returns the number of writes sent to drives.
 fn fill(s: &mut Script) -> usize {
     let mut writes = 0;
     // Every other stripe is on the drives 0, 1 and 2.
@@ -165,7 +165,7 @@ fn pages_stay_where_they_are_when_no_drive_has_room() {
     assert_eq!(s.array.counters().relocated_chunks, 12, "four to each of the drives 3, 4 and 5");
 }
 
-/// The drive that a chunk is on its way to fails, and is replaced before the write has ended.
+/// The drive that a chunk is relocated to fails, and is replaced before the write has ended.
 #[test]
 fn a_rebuild_waits_for_a_write_that_brings_a_chunk_to_its_drive() {
     let mut s = script_of(Layout::striped(Level::Raid5, 6, 3, 1, 4).unwrap(), 4);
@@ -220,7 +220,8 @@ fn a_read_beside_a_write_that_moves_nothing_asks_the_drive() {
     assert_eq!(s.array.counters().shared_with_write, 0);
 }
 
-/// What moved before a change of policy stays away; what moves after one to this policy has room.
+/// Chunks relocated before a change of policy stay where they are; a change to this policy
+/// relocates further ones.
 #[test]
 fn chunks_move_after_a_change_of_policy_as_well() {
     let mut s = script();
@@ -257,6 +258,6 @@ fn an_array_that_began_under_another_policy_has_the_same_room() {
     s.collect();
     fill(&mut s);
     assert_eq!(s.array.counters().relocated_chunks, 12, "four to each of the drives 3, 4 and 5");
-    // Twelve entries of 16 bytes, and what was left at the homes.
+    // Twelve entries of 16 bytes, and the free blocks that the chunks have left.
     assert!(s.array.map_bytes() >= 12 * 16, "{}", s.array.map_bytes());
 }

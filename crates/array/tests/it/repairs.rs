@@ -58,8 +58,8 @@ fn where_nothing_can_be_reconstructed_nothing_is_tried() {
     assert_eq!(s.array.operations_in_flight(), 0);
 }
 
-/// A read of two rows around a missing drive meets media errors of too many others. Row by row they
-/// can be had, and the read begins again.
+/// A read of two rows around a missing drive meets media errors of too many other drives. Each row
+/// alone can be reconstructed, and the read begins again.
 #[test]
 fn a_read_around_a_missing_drive_begins_again_when_its_rows_are_repaired() {
     for (level, width, missing, broken) in
@@ -71,7 +71,7 @@ fn a_read_around_a_missing_drive_begins_again_when_its_rows_are_repaired() {
         for &drive in broken {
             lost(&mut s, drive);
         }
-        // What is out still must come back, and what is asked instead.
+        // Reads in flight still have to be answered, and those sent instead.
         while let Some(&(drive, ..)) = s.out.first().filter(|(_, command, _)| command.blocks == 2) {
             s.ok(drive.0);
         }
@@ -114,7 +114,7 @@ fn scrubs_skip_what_they_cannot_compare() {
 #[test]
 fn a_write_that_meets_media_errors_begins_again_with_its_turn() {
     let mut s = script(Level::Raid5, 4);
-    // Two rows of one chunk: parity is had from the other data.
+    // Two rows of one chunk: parity is computed from the other data.
     s.request(WRITE, 0, 2);
     assert_eq!(told(&mut s), "r1 r2");
     lost(&mut s, 1);
@@ -128,8 +128,8 @@ fn a_write_that_meets_media_errors_begins_again_with_its_turn() {
     assert_eq!(told(&mut s), "W0 W3");
 }
 
-/// A drive could not read a page once, and another of the stripe is lost before the page is written
-/// again. The page is asked for once more, by its repair, and then by whoever waits.
+/// A drive could not read a page once, and another drive of the stripe fails before the page is
+/// written again. The page is read once more by its repair, and then by the operation that waits.
 #[test]
 fn a_page_that_a_drive_could_not_read_once_is_asked_for_again_before_a_request_fails() {
     // The parity of a new page on drive 0 is computed from the other data.

@@ -9,7 +9,7 @@ const READ: RequestKind = RequestKind::Read;
 const WRITE: RequestKind = RequestKind::Write;
 
 /// A mirror of `width` drives with chunks of two pages, its first stripe in doubt. The resync
-/// waits: a client is first.
+/// waits, so that a client comes first.
 fn mirror(width: u32, differ: bool) -> Script {
     let mut s = resyncing(width, differ);
     s.array.prepare_to_switch(s.now);
@@ -29,7 +29,7 @@ fn ok(s: &mut Script, drives: &[u8]) {
     drives.iter().for_each(|&drive| s.ok(drive));
 }
 
-/// Answers what is out, first come, first served, until nothing is.
+/// Answers commands in order, until none is in flight.
 fn settle(s: &mut Script) {
     while let Some(&(drive, ..)) = s.out.first() {
         s.ok(drive.0);
@@ -67,7 +67,7 @@ fn a_copy_that_is_equal_is_not_written() {
     assert_eq!(told(&mut s), "done");
 }
 
-/// A client that finds the second copy because the first cannot be read must find it after another
+/// A client that reads the second copy because the first cannot be read must read it after another
 /// crash as well.
 #[test]
 fn the_first_copy_that_can_be_read_is_kept() {
@@ -97,7 +97,7 @@ fn the_first_copy_that_can_be_read_is_kept() {
     }
 }
 
-/// As above, and the first copy fails again: all others are right.
+/// As above, but the first copy fails again: any other copy is right.
 #[test]
 fn a_copy_that_fails_again_is_done_without() {
     let mut s = mirror(2, false);
@@ -177,7 +177,7 @@ fn a_resync_makes_copies_equal_stripe_by_stripe() {
     }
 }
 
-/// Each copy of a chunk has a page that cannot be read: row by row both can be had.
+/// Each copy of a chunk has an unreadable page. Row by row, both rows can be settled.
 #[test]
 fn a_chunk_of_which_no_copy_can_be_read_whole_is_settled_row_by_row() {
     let mut s = resyncing(2, true);
@@ -233,7 +233,7 @@ fn a_scrub_passes_over_copies_that_are_in_doubt() {
     s.array.resync(s.now, core::iter::once(0..1));
     s.collect();
     for _ in 0..2 {
-        // The chunk, and each of its rows.
+        // First the chunk is read, then each of its rows.
         while let Some(&(drive, ..)) = s.out.first() {
             lost(&mut s, drive.0);
         }

@@ -1,4 +1,4 @@
-//! Every policy in a line: what it sends for a read of one page, and what more once that is late.
+//! A table of all policies: the commands for a read of one page, and those sent once it is late.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{Script, named};
@@ -6,9 +6,9 @@ use ioda_array::policy::{Needs, PolicyKind};
 use ioda_array::{Level, RequestKind};
 use units::{Duration, Instant};
 
-/// The policy; what it sends for page 0 of a RAID-5 of four drives (of a mirror of two, where it
-/// needs mirrors) at 150 ms, which is drive 1's turn where drives take turns; and what it has sent
-/// 10 ms later if there was no answer. R is a read with the flag, r one without.
+/// The policy; its commands for page 0 of a RAID-5 of four drives (of a mirror of two, where it
+/// needs mirrors) at 150 ms, drive 1's turn; and its commands up to 10 ms later, without an answer.
+/// R is a read with the flag, r one without.
 const TABLE: &[(&str, &str, &str)] = &[
     ("base", "r0 ", "r0 "),
     ("iod1", "R0 ", "R0 "),

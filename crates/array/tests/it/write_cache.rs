@@ -1,5 +1,5 @@
-//! Policies with a write cache: what is drained to which drive and when, what is read from where,
-//! and who waits.
+//! Policies with a write cache: which pages are drained to which drive and when, where reads come
+//! from, and which requests wait.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::script::{PAGE, Script, config, fail, named, told};
@@ -15,7 +15,7 @@ use units::{Duration, Instant, Rng};
 // In the log, D is a write that drains the write cache, W one of the host. In the script drives
 // take turns of 100 ms, beginning with drive 0.
 
-/// Lets time pass until `millis`, and what is due happen.
+/// Advances the time to `millis`, and handles all deadlines until then.
 fn pass_until(s: &mut Script, millis: u64) {
     let end = Instant::ZERO + Duration::from_millis(millis);
     while s.array.next_deadline() <= end {
@@ -27,8 +27,8 @@ fn pass_until(s: &mut Script, millis: u64) {
 #[test]
 fn rails_drains_to_the_drive_whose_turn_it_is() {
     let mut s = Script::new(Level::Raid5, 4, named("rails"));
-    // Page 1 is on drive 1, its parity on drive 3. The parity needs drive 0, whose turn it is, so
-    // that one is computed.
+    // Page 1 is on drive 1, its parity on drive 3. The parity needs data of drive 0, which is
+    // reconstructed, because it is drive 0's turn.
     s.request(RequestKind::Write, 1, 1);
     assert_eq!(s.log, "r2 r1 r3 ");
     for drive in [2, 1, 3] {
@@ -39,7 +39,7 @@ fn rails_drains_to_the_drive_whose_turn_it_is() {
     s.compute();
     assert_eq!(s.log, "r2 r1 r3 done ");
     s.log.clear();
-    // What is cached is read from the write cache, and needs no drive.
+    // Cached pages are read from the write cache, without a drive.
     s.request(RequestKind::Read, 1, 1);
     s.compute();
     assert_eq!(s.log, "done ");
@@ -47,8 +47,8 @@ fn rails_drains_to_the_drive_whose_turn_it_is() {
     assert_eq!(s.log, "done ", "drive 1 has to wait for its turn");
     pass_until(&mut s, 150);
     assert_eq!(s.log, "done D1 ");
-    // Until that is done the page is read from the write cache, and the rest of the drive not at
-    // all.
+    // Until the drain is done, the page is read from the write cache, and no other page from the
+    // drive.
     s.log.clear();
     s.request(RequestKind::Read, 1, 1);
     s.request(RequestKind::Read, 5, 1);
@@ -96,7 +96,7 @@ fn ioda_nvm_reads_with_the_flag_but_not_from_a_drive_that_is_written() {
     assert!(s.log.starts_with("D0 R"), "{}", s.log);
 }
 
-/// Rails with a cache for so many pages.
+/// Rails with a cache for `pages` pages.
 fn rails_with(pages: u64) -> Script {
     let capacity_bytes = Some(pages * PAGE);
     let write_cache = WriteCacheSettings { capacity_bytes, ..WriteCacheSettings::default() };
@@ -107,7 +107,7 @@ fn rails_with(pages: u64) -> Script {
 #[test]
 fn what_finds_no_room_waits_in_order() {
     let mut s = rails_with(2);
-    // Four pages for a write cache of two: those of drives 0 and 1 are in.
+    // Four pages for a write cache of two: those of drives 0 and 1 are in it.
     s.request(RequestKind::Write, 0, 3);
     assert_eq!((s.array.cached_pages(), s.log.as_str()), (2, "D0 "));
     s.ok(0);
@@ -158,7 +158,7 @@ fn large_writes_go_past_the_stage_after_what_is_being_drained() {
 }
 
 /// PLM-light §III-C.2: "small writes (4K to 64K IO size in our case) are done in Optane and large
-/// writes (larger than 64K) in SSD". Of one that crosses a chunk each drive gets a piece.
+/// writes (larger than 64K) in SSD". Each drive gets a piece of a write that crosses a chunk.
 #[test]
 fn plm_light_decides_by_what_a_request_writes_and_not_by_its_pieces() {
     let layout = Layout::new(Level::Raid0, 2, 32, 1000).unwrap();
@@ -167,11 +167,11 @@ fn plm_light_decides_by_what_a_request_writes_and_not_by_its_pieces() {
         let counters = s.array.write_cache_counters().unwrap();
         (counters.cached_pages, counters.bypassed_pages)
     };
-    // 64 KiB, on one drive and over the end of a chunk.
+    // 64 KiB, once on one drive and once over the end of a chunk.
     s.request(RequestKind::Write, 64, 16);
     s.request(RequestKind::Write, 24, 16);
     assert_eq!((s.log.as_str(), counted(&s)), ("", (32, 0)));
-    // 68 KiB, the same: pieces of 32 and 36.
+    // 68 KiB likewise: pieces of 32 and 36.
     s.request(RequestKind::Write, 192, 17);
     s.request(RequestKind::Write, 152, 17);
     assert_eq!((s.log.as_str(), counted(&s)), ("W0 W1 W0 ", (32, 34)));
@@ -186,7 +186,7 @@ fn plm_light_decides_by_what_a_request_writes_and_not_by_its_pieces() {
     assert_eq!(s.array.cached_pages(), 32 - 7 - 1, "what the last one has replaced");
 }
 
-/// Parity of a request goes where its data goes.
+/// Parity of a request goes where its data goes: to the cache or to the drives.
 #[test]
 fn parity_of_a_large_request_goes_past_the_cache_with_its_data() {
     let mut s = Script::new(Level::Raid5, 4, named("plm-light"));
@@ -226,7 +226,7 @@ fn plm_light_counts_reads_by_class() {
     for host in 0..3 {
         assert_eq!(ask(&mut s, host, 10), 10);
     }
-    // It ends; nothing is cached, so the next begins 100 µs later.
+    // The window ends; nothing is cached, so the next begins 100 µs later.
     pass_until(&mut s, 1);
     s.now += Duration::from_micros(200);
     s.array.handle_deadline(s.now);
@@ -235,14 +235,13 @@ fn plm_light_counts_reads_by_class() {
     assert_eq!(ask(&mut s, 0, 13), 12);
     assert_eq!(ask(&mut s, 1, 9), 7);
     assert_eq!(s.array.counters().held_back, 2 + 1 + 2);
-    // When it is over all may go, the first class first.
+    // When the window is over all may go, the first class first.
     s.log.clear();
     s.compute();
     assert_eq!(s.log, "r0 r1 r0 r1 r0 ", "page 12 of host 0, 7 and 8 of host 1, 5 and 6 of host 2");
 }
 
-/// All writes of up to 64 KiB, so that under such a workload nothing about their latency is left to
-/// chance.
+/// All writes of up to 64 KiB are cached, so that under such a workload their latency is constant.
 #[test]
 fn a_cached_write_takes_the_time_of_the_memory_however_many_there_are() {
     let mut s = Script::new(Level::Raid0, 2, named("plm-light"));
@@ -277,7 +276,7 @@ fn plm_light_ends_its_window_early_when_large_writes_are_too_many() {
     pass_until(&mut s, 1);
     s.now += Duration::from_micros(200);
     s.array.handle_deadline(s.now);
-    // A read of a host of which none was expected waits …
+    // A read of a host from which none was expected waits …
     s.log.clear();
     s.request(RequestKind::Read, 0, 1);
     for page in 10..18 {
@@ -289,7 +288,7 @@ fn plm_light_ends_its_window_early_when_large_writes_are_too_many() {
     assert_eq!(s.log.matches('r').count(), 1, "{}", s.log);
 }
 
-/// Whatever hosts ask and however slow drives are, what is held back goes on within a window.
+/// Whatever hosts ask and however slow drives are, a request held back goes on within a window.
 #[test]
 fn nobody_is_held_back_for_longer_than_a_window() {
     let window = Duration::from_micros(700);
@@ -374,7 +373,7 @@ fn nobody_is_held_back_for_longer_than_a_window() {
 #[test]
 fn what_is_cached_for_a_drive_that_fails_is_forgotten_and_who_waits_goes_on() {
     let mut s = rails_with(3);
-    // Four pages for a cache of three: that of drive 3 waits.
+    // Four pages for a cache of three: the page of drive 3 waits.
     s.request(RequestKind::Write, 0, 3);
     assert_eq!((s.array.cached_pages(), s.log.as_str()), (3, "D0 "));
     fail(&mut s, 1);
@@ -391,7 +390,7 @@ fn what_is_cached_for_a_drive_that_fails_is_forgotten_and_who_waits_goes_on() {
 #[test]
 fn a_write_that_waits_for_room_is_over_when_its_drive_fails_and_others_wait_on() {
     let mut s = rails_with(2);
-    // Those of drives 0 and 1 are in, those of drives 2 and 3 wait.
+    // The pages of drives 0 and 1 are cached, those of drives 2 and 3 wait.
     s.request(RequestKind::Write, 0, 3);
     fail(&mut s, 2);
     pass_until(&mut s, 1);
@@ -416,7 +415,7 @@ fn deallocated_pages_are_not_drained_any_more() {
     assert_eq!(s.array.cached_pages(), 0);
     pass_until(&mut s, 1000);
     assert_eq!(s.log, "done d0 d1 d2 d3 done ");
-    // What is on its way to a drive could come after the deallocation.
+    // A drain in flight could reach its drive after the deallocation.
     s.log.clear();
     s.request(RequestKind::Write, 0, 3);
     pass_until(&mut s, 1001);
@@ -430,7 +429,7 @@ fn deallocated_pages_are_not_drained_any_more() {
     assert!(s.log.ends_with(&format!("d{} ", drained[0])), "{}", s.log);
 }
 
-/// The window for drains lasts until what was cached is on the drives.
+/// The window for drains lasts until the cached pages are on the drives.
 #[test]
 fn plm_light_goes_on_draining_while_something_is_cached() {
     let mut s = Script::new(Level::Raid0, 2, named("plm-light"));

@@ -274,7 +274,9 @@ mod tests {
         assert_eq!((array.drives, array.raid.as_ref().unwrap().value.0), (Some(6), Level::Raid6));
         assert_eq!(array.chunk, plain.asked.settings.array.chunk);
         assert_eq!(six.asked.settings.run, plain.asked.settings.run);
-        assert!(six.asked.settings.drive.read.is_some() && plain.asked.settings.drive.read.is_none());
+        assert!(
+            six.asked.settings.drive.read.is_some() && plain.asked.settings.drive.read.is_none()
+        );
         let workload = &six.asked.settings.workload;
         assert_eq!((workload.name.as_deref(), workload.requests), (Some("tpcc"), Some(5)));
         assert!(workload.rerate.is_some() && plain.asked.settings.workload.rerate.is_none());

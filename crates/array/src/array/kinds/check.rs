@@ -8,7 +8,7 @@ use crate::members::MemberSet;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Check {
     pub(crate) job: u32,
-    /// Parity that does not fit is written again.
+    /// Whether parity that does not match is written again.
     rewrites: bool,
     compared: Comparison,
 }
@@ -38,7 +38,7 @@ impl Check {
     }
 }
 
-/// Reads what is compared.
+/// Reads the members to be compared.
 fn plan(at: &At<'_>) -> Next {
     let places = at.places;
     let members = places.layout.member_set(at.stripe);
@@ -49,7 +49,7 @@ fn plan(at: &At<'_>) -> Next {
         false => members - places.unreadable(at.stripe),
     };
     if !(data - readable).is_empty() || !parity.meets(readable) {
-        // Nothing to compare: not an error if nothing is missing (there is no parity).
+        // Nothing to compare: no error if there is no parity.
         return Next::Finish { failed: !parity.is_empty() };
     }
     Next::Read(readable)

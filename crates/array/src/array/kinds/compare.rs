@@ -2,10 +2,10 @@
 
 use crate::members::MemberSet;
 
-/// The members that do not fit so far, and how many answers are to come.
+/// The members that do not match so far, and the number of answers to come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Comparison {
-    /// Members that do not fit.
+    /// Members that do not match.
     pub(crate) wrong: MemberSet,
     left: u32,
 }

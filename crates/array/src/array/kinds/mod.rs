@@ -1,5 +1,5 @@
-//! Kinds of stripe operations. A kind owns its work, looks at the places alone and answers with
-//! [`Next`]. The executor carries that out.
+//! Kinds of stripe operations. A kind owns its work, sees the array only through `At`, and answers
+//! with [`Next`]. The executor carries the answer out.
 
 mod check;
 mod compare;
@@ -18,7 +18,7 @@ pub(crate) use write::Write;
 
 use crate::operation::Work;
 
-/// Gives an operation its input.
+/// Steps an operation with an input.
 #[inline]
 pub(super) fn step(work: &mut Work, input: Input, at: &At<'_>) -> Next {
     match work {

@@ -11,15 +11,15 @@ use units::Instant;
 /// Input of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Input {
-    /// Nothing else that changes the stripe is ahead of it. A read has begun.
+    /// It has its turn: nothing else that changes the stripe is ahead of it. A read has it at once.
     Turn,
-    /// Everything that it wanted is known.
+    /// All wanted members are known.
     Known,
     /// A member was compared.
     Compared {
         /// The member.
         member: u8,
-        /// Whether it fits.
+        /// Whether it matches.
         fits: bool,
     },
 }
@@ -27,9 +27,9 @@ pub(crate) enum Input {
 /// Answer of an operation: its next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// Nothing before it hears more.
+    /// Waits for the next input.
     Wait,
-    /// It waits until its rows are settled, and begins again.
+    /// Waits until its rows are settled, and begins again.
     Settle,
     /// Gets these members, as the policy says.
     Fetch(MemberSet),
@@ -39,51 +39,51 @@ pub(crate) enum Next {
     Reconstruct {
         /// Members that cannot be read.
         unreadable: MemberSet,
-        /// Members that are read only if it takes them.
+        /// Members that are read only if they are needed.
         spared: MemberSet,
-        /// The members.
+        /// The members to reconstruct.
         wanted: MemberSet,
     },
     /// Hands these members to the host.
     Deliver(MemberSet),
     /// Has these parities compared with their data.
     CheckParity(MemberSet),
-    /// Has these copies compared with another.
+    /// Has these copies compared with another copy.
     CompareCopies {
         /// The copies.
         members: MemberSet,
-        /// The other.
+        /// The other copy.
         with: u8,
     },
-    /// Reports parities that do not fit, and writes them again if that was ordered.
+    /// Reports parities that do not match, and writes them again if `rewrites` is set.
     Mismatch {
         /// The parities.
         members: MemberSet,
-        /// Whether it was.
+        /// Whether they are written again.
         rewrites: bool,
     },
     /// Writes these members, whose content is known.
     Write(MemberSet),
-    /// Writes these members with what another holds, on stable storage.
+    /// Writes these members with the content of another, to stable storage.
     Copy {
-        /// The other.
+        /// The other member.
         from: u8,
         /// The members.
         members: MemberSet,
     },
     /// Changes its rows for the host as soon as no reader computes with them.
     Commit,
-    /// It cannot get what it needs.
+    /// Fails, because it cannot get what it needs.
     Fail,
-    /// It is over.
+    /// Ends.
     Finish {
-        /// It did not get what it needs.
+        /// Whether it did not get what it needs.
         failed: bool,
     },
 }
 
 impl Next {
-    /// It is over, and well.
+    /// Ends with success.
     pub(crate) const DONE: Self = Self::Finish { failed: false };
 }
 
@@ -95,10 +95,10 @@ pub(crate) struct At<'a> {
     pub(crate) first_row: u32,
     /// Members for whose repair the operation has waited.
     pub(crate) awaited: MemberSet,
-    /// What it has read.
+    /// Its reads.
     pub(crate) fetch: &'a Fetch,
     pub(crate) places: &'a Places,
-    /// Who may collect when.
+    /// Knows when each drive may collect.
     pub(crate) coordinator: &'a Coordinator,
     /// The policy.
     pub(crate) rules: &'a Rules,
@@ -107,7 +107,7 @@ pub(crate) struct At<'a> {
 }
 
 impl At<'_> {
-    /// Whether the operation has to wait until its rows are settled. It waits once.
+    /// Whether the operation has to wait until its rows are settled. It waits at most once.
     #[inline]
     pub(crate) fn must_settle(&self) -> bool {
         self.places.has_doubtful_copies(self.stripe)
@@ -127,7 +127,7 @@ impl At<'_> {
         places.layout.member_set(stripe).iter().filter(is_in_window).collect()
     }
 
-    /// Members that it wanted and could not read.
+    /// Wanted members that could not be read.
     pub(crate) fn rewritten(&self) -> MemberSet {
         self.fetch.wanted() & self.fetch.broken()
     }

@@ -1,4 +1,4 @@
-//! Members of a stripe that were lost, or parity that may be wrong: computed and written.
+//! Lost members of a stripe, or parity that may not match: computed and written.
 
 use super::next::{At, Input, Next};
 
@@ -6,7 +6,7 @@ use super::next::{At, Input, Next};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Repair {
     pub(crate) job: u32,
-    /// How often a drive had been given up when it was planned.
+    /// Number of drive failures when it was planned.
     pub(crate) drive_failures: u32,
 }
 
@@ -36,15 +36,15 @@ impl Repair {
             // A write or another job has repaired this stripe in the meantime.
             return Next::DONE;
         }
-        // Of more members than it takes, those are not read that would keep it waiting.
+        // Of more members than needed, those in busy windows are not read.
         let to_spare = places.layout.parities().saturating_sub(unreadable.len());
         let in_windows = at.members_in_windows() - unreadable;
         let spared = in_windows.iter().take(to_spare as usize).collect();
         Next::Reconstruct { unreadable, spared, wanted }
     }
 
-    /// Writes the members. If a drive has failed since they were read, the stripe begins again.
-    /// Nobody reads these members before they are written.
+    /// Writes the members. If a drive has failed since they were read, the stripe begins again. No
+    /// read uses these members before they are written.
     fn commit(&self, at: &At<'_>) -> Next {
         if self.drive_failures != at.places.availability.drive_failures() {
             return Next::DONE;

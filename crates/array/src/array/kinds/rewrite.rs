@@ -9,7 +9,7 @@ use crate::read_repairs::Waiter;
 pub(crate) struct Rewrite {
     /// Members that could not be read.
     pub(crate) members: MemberSet,
-    /// An operation that waits for it, and lends it its turn if it has one.
+    /// The operation that waits for it, and that lends its turn if it has one.
     pub(crate) waiter: Option<Waiter>,
 }
 

@@ -1,10 +1,10 @@
-//! Copies of a mirror that a crash may have left different: rows are *settled* before anything in
-//! them is found.
+//! Copies of a mirror that a crash may have left different: rows are *settled* (made equal) before
+//! they are used.
 //!
-//! Any copy of unflushed data is right. A client that has read one reads the same ever after, also
-//! if that copy fails the next read and the power goes again. So the first readable copy is kept.
-//! The others are made equal on stable storage before a client reads the row or writes a part of a
-//! page in it, and before a drive is rebuilt from it. An equal copy is not written.
+//! Any copy of unflushed data is right. A client that has read one must read the same ever after,
+//! even if that copy fails the next read and the power fails again. So the first readable copy is
+//! kept. The others are made equal on stable storage before a client reads the row or writes a part
+//! of a page in it, and before a drive is rebuilt from it. An equal copy is not written.
 //!
 //! The resync settles whole stripes. An operation that comes earlier has its rows settled one by
 //! one.
@@ -18,17 +18,17 @@ use crate::read_repairs::Waiter;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Settle {
     pub(crate) owner: Settler,
-    /// How often a drive had been given up when it was planned.
+    /// Number of drive failures when it was planned.
     pub(crate) drive_failures: u32,
     compared: Comparison,
 }
 
-/// Who has copies settled.
+/// Origin of a settling.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Settler {
-    /// A resync, of a stripe.
+    /// A resync, for a stripe.
     Job(u32),
-    /// The repair of a row, and the operation that waits for it, if one does.
+    /// The repair of a row, and the operation that waits for it, if any.
     Repairs(Option<Waiter>),
 }
 
@@ -64,7 +64,7 @@ impl Settle {
         }
     }
 
-    /// All copies are read that can be: has those compared with the first.
+    /// All readable copies are read: has them compared with the first.
     fn compare(&mut self, at: &At<'_>) -> Next {
         let (with, others) = kept(at);
         let broken = at.rewritten();
@@ -76,7 +76,7 @@ impl Settle {
         Next::CompareCopies { members: others, with }
     }
 
-    /// Writes the copies that are not as the one that is kept.
+    /// Writes the copies that differ from the one that is kept.
     fn write(&self, at: &At<'_>) -> Next {
         let members = self.compared.wrong;
         match members.is_empty() {
@@ -86,7 +86,7 @@ impl Settle {
     }
 }
 
-/// The copy that is kept, the datum if it can be, and the others that could be read.
+/// The copy that is kept (the datum if it could be read), and the others that could be read.
 fn kept(at: &At<'_>) -> (u8, MemberSet) {
     let mut read = at.fetch.wanted() - at.rewritten();
     let datum = at.places.layout.member_of(at.stripe, 0).0;

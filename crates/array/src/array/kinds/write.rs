@@ -41,7 +41,8 @@ impl Write {
         };
         let distrusted = at.rules.distrusted();
         if !distrusted.is_empty() {
-            // As if it could not be read: that it is written, and what with, is another matter.
+            // Treated as unreadable here; whether it is written, and with what, is decided
+            // elsewhere.
             unreadable |= places.members_on(stripe, distrusted);
         }
         let data = places.layout.member_set(stripe) - self.writer.parity();

@@ -1,11 +1,11 @@
-//! Attentive: what an array can do about slow reads that knows only when its drives answer.
+//! Attentive: a policy against slow reads that only sees when drives answer.
 //!
-//! Writes and reads for parity wait at the host while a drive with a write buffer has enough to do,
-//! and reads of the host pass them ([`crate::backlog`]). A read that is late is reconstructed as
-//! well, and what comes first is taken. It is late as soon as a share of extra reads allows: where a
-//! reconstruction takes one read, because the others are awaited anyway, it costs less. The delay
-//! is learnt from the drives' answers. It grows while extra reads are scarce, so that some are left
-//! for the latest.
+//! Writes and reads for parity wait at the host while a drive with a write buffer has its limit of
+//! blocks in flight, and reads of the host pass them ([`crate::backlog`]). A late read is also
+//! reconstructed, and whatever comes first is taken. It counts as late as soon as the budget of
+//! extra reads allows: sooner where a reconstruction takes one read, because the others are awaited
+//! anyway. The delay is learnt from the drives' answers. It grows while extra reads are scarce, so
+//! that some are left for the latest.
 //!
 //! Needs nothing from the drives. Costs extra reads up to its share, and a write that waits for a
 //! busy drive waits at the host. The array does not know the die of a page: a read that will meet a
@@ -39,30 +39,30 @@ pub(super) const ATTENTIVE: PolicyKind = PolicyKind::new(&About {
     build: &|setup| Box::new(Attentive::new(setup)),
 });
 
-/// Reads after which the delays are computed again.
+/// Number of reads after which the delays are computed again.
 const STEP: u32 = 1024;
-/// Reads after which those before count half.
+/// Number of reads after which earlier ones count half.
 const MEMORY: u64 = 8192;
 /// Operations that wait for this many answers or more are of one class.
 const MOST_ANSWERS: usize = 16;
-/// Delays: for a budget with much saved, with less, and with almost nothing. Each spends a third of
-/// what the one before it does.
+/// Number of delays: for a budget with much saved, with less, and with almost nothing. Each spends
+/// a third of what the one before it does.
 const DELAYS: usize = 3;
 
 /// Blocks of reads from which on a drive has more than it reads at once. Drives of today have 16 to 64
 /// dies, and a read of a hedge waits behind the others.
 const DEEP_BLOCKS: u32 = 64;
 
-/// Most reads of a hedge: one of each drive.
+/// Maximum number of reads of a hedge: one of each drive.
 const MOST_MEMBERS: u32 = 64;
-/// Bits of a share of reads.
+/// Bits of a share of reads, a fixed-point number.
 const SHARE_BITS: u32 = 30;
 
 /// Operations that are hedged by the same delays.
 #[derive(Clone, Debug, Default)]
 struct Group {
-    /// Operations that are alike in what a hedge costs and in how often they are late: by the number
-    /// of answers that they wait for.
+    /// Operations by the number of answers that they wait for: those of a class are alike in the
+    /// cost of a hedge and in how often they are late.
     classes: [OperationClass; MOST_ANSWERS],
     delays: [Option<Duration>; DELAYS],
 }
@@ -101,7 +101,7 @@ impl Group {
         }
     }
 
-    /// Adds operations of another time.
+    /// Adds operations of an earlier run.
     fn remember(&mut self, classes: &[OperationClass]) {
         for (class, before) in self.classes.iter_mut().zip(classes) {
             class.operations += before.operations.min(MEMORY as u32);
@@ -119,11 +119,11 @@ impl Group {
 /// Reads that stalled or were hedged.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcomes {
-    /// They stalled, and were hedged.
+    /// Reads that stalled and were hedged.
     hits: u64,
-    /// They stalled, and were not hedged.
+    /// Reads that stalled and were not hedged.
     misses: u64,
-    /// They were hedged, and did not stall.
+    /// Reads that were hedged and did not stall.
     false_alarms: u64,
 }
 
@@ -138,11 +138,12 @@ struct Attentive {
     host: Group,
     /// Reads that writes need.
     parity: Group,
-    /// What reads usually take, once it is known.
+    /// Usual latency of a read, once it is known.
     usual: Option<Duration>,
     drives: Vec<DriveStalls>,
     outcomes: Outcomes,
-    /// Blocks of writes that drives have: they do not keep up if more wait at the host.
+    /// Limit of blocks of writes in flight, over all drives. Drives do not keep up if more than
+    /// this wait at the host.
     behind_blocks: u64,
 }
 
@@ -168,8 +169,8 @@ impl Attentive {
         if awaited.host_waits { &mut self.host } else { &mut self.parity }
     }
 
-    /// Which delay the budget can afford. While drives do not keep up, more reads would delay their
-    /// writes, and reads of the host pass these.
+    /// Index of the delay that the budget can afford. While drives do not keep up, more reads would
+    /// delay their writes, because reads of the host pass writes.
     fn thrift(&self, awaited: &Awaited) -> usize {
         if awaited.writes_waiting_blocks > self.behind_blocks {
             return DELAYS - 1;
@@ -185,7 +186,7 @@ impl Attentive {
     fn solve(&mut self) {
         self.usual = Some(self.latencies.quantile(Ratio::from_percent(50)));
         let allowed = self.settings.extra_reads.of(self.latencies.total());
-        // What a write waits for is half reads and half writes at best: a quarter will do.
+        // At best half of what a write waits for are reads: a quarter of the budget suffices.
         let (host, parity) = (self.host.operations(), self.parity.operations());
         let for_parity = (allowed * parity / (host + parity).max(1)).min(allowed / 4);
         self.host.solve(&self.latencies, allowed - for_parity);
@@ -202,8 +203,7 @@ impl Attentive {
 fn shallow_drives(view: &View<'_>) -> u32 {
     let holds = |place: usize| view.stripe >> place & 1 == 1;
     let queues = view.queues.all().iter().enumerate();
-    let shallow =
-        queues.filter(|&(place, queue)| holds(place) && queue.read_blocks < DEEP_BLOCKS);
+    let shallow = queues.filter(|&(place, queue)| holds(place) && queue.read_blocks < DEEP_BLOCKS);
     shallow.count() as u32
 }
 
@@ -230,8 +230,8 @@ impl Policy for Attentive {
     }
 
     fn asks_more_around(&mut self) -> bool {
-        // Such a read waits for a whole row, and one late member of it is likely: it pays what a
-        // hedge that wins does.
+        // Such a read waits for a whole row, of which one late member is likely: it pays as much as
+        // a hedge that wins.
         let pays = self.budget.spend(1);
         if pays {
             self.budget.won(1);
@@ -252,7 +252,7 @@ impl Policy for Attentive {
 
     fn hedge_again_after(&mut self, _: Instant, awaited: &Awaited) -> Option<Duration> {
         let delay = self.group(awaited).delays[DELAYS - 1].filter(|_| !awaited.waited.is_zero())?;
-        // After twice the time each time: a drive that does not answer is not asked about for ever.
+        // The wait doubles each time: a drive that does not answer is not asked about for ever.
         Some(delay.max(awaited.waited))
     }
 

@@ -1,7 +1,7 @@
 //! Base: wait for whatever is slow.
 //!
 //! Every read goes to the drive that holds the page, without a flag, and waits for collections
-//! (IODA §6.1, "Base"). Costs nothing extra; pays with its tail.
+//! (IODA §6.1, "Base"). Costs no extra reads, but a long tail of latencies.
 
 use crate::policy::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;

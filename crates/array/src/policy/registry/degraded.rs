@@ -1,22 +1,22 @@
-//! Degraded: compare what it costs to wait for a channel with what it costs to go round it, for
-//! reads and for updates (Sha et al., "Degraded mode-benefited I/O scheduling to ensure I/O
-//! responsiveness in RAID-enabled SSDs", TODAES 2022; "the article" below).
+//! Degraded: compare the cost of waiting for a channel with the cost of avoiding it, for reads and
+//! for updates (Sha et al., "Degraded mode-benefited I/O scheduling to ensure I/O responsiveness in
+//! RAID-enabled SSDs", TODAES 2022; "the paper" below).
 //!
-//! The article's channels are drives here: each has its own queue and collects by itself. A read
+//! The paper's channels are drives here: each has its own queue and collects by itself. A read
 //! whose drive is congested is reconstructed from the rest of its stripe; an update is written to
 //! the least busy drive outside its stripe (§3.1). Needs what a controller knows of its channels:
-//! when they collect, and how many pages that moved. `degraded-host` is the same for drives that do
-//! not say: it knows queues only, and a collection shows as one that does not shrink. Costs the
-//! reads of reconstructions, a second level of mapping, and a look at all drives of the stripe for
-//! each page.
+//! when they collect, and how many pages each collection moved. `degraded-host` is the same for
+//! drives that do not report this. It knows only queues; a collection shows as a queue that does
+//! not shrink. Costs the reads of reconstructions, a second level of mapping, and a check of all
+//! drives of the stripe for each page.
 //!
-//! The model takes it that an inserted read is served at once, whatever its channel does (on
-//! equation 4). One that comes to a channel which collects waits there; `degraded-aware`, which is
-//! ours, counts that too.
+//! The model assumes that an inserted read is served at once, whatever its channel does (on
+//! equation 4). In fact a read waits on a channel that collects; `degraded-aware`, which is ours,
+//! counts that too.
 //!
-//! Where equation 1 counts the collections to come and Algorithm 1 adds one whether or not any is
-//! near, this follows the equation: else reads of idle channels would be reconstructed all the
-//! time.
+//! Equation 1 counts the collections to come, but Algorithm 1 adds one whether or not any is near.
+//! This implementation follows the equation: otherwise reads of idle channels would be
+//! reconstructed all the time.
 
 use crate::policy::{
     About, Asked, Attempt, DriveChanges, DriveProfile, Hooks, Needs, Policy, PolicyKind,
@@ -29,7 +29,7 @@ use alloc::vec::Vec;
 use nvme::{CollectionReport, PlFlag, Untimed};
 use units::{DriveId, Duration, Instant, Lba};
 
-/// The policy within a drive, or on drives that announce their collections.
+/// The policy within a drive, or on drives that report their collections.
 pub(super) const DEGRADED: PolicyKind = PolicyKind::new(&About {
     name: "degraded",
     label: "Degraded",
@@ -42,7 +42,7 @@ pub(super) const DEGRADED: PolicyKind = PolicyKind::new(&About {
     build: &|setup| Box::new(Degraded::new(setup, Knows::OfTarget)),
 });
 
-/// The policy that looks at the collections of all channels.
+/// The policy that counts the collections of all channels.
 pub(super) const DEGRADED_AWARE: PolicyKind = PolicyKind::new(&About {
     name: "degraded-aware",
     label: "Degraded (aware)",
@@ -55,7 +55,7 @@ pub(super) const DEGRADED_AWARE: PolicyKind = PolicyKind::new(&About {
     build: &|setup| Box::new(Degraded::new(setup, Knows::OfAll)),
 });
 
-/// The policy on drives that announce nothing.
+/// The policy on drives that report nothing.
 pub(super) const DEGRADED_HOST: PolicyKind = PolicyKind::new(&About {
     name: "degraded-host",
     label: "Degraded (host)",
@@ -68,12 +68,12 @@ pub(super) const DEGRADED_HOST: PolicyKind = PolicyKind::new(&About {
     build: &|setup| Box::new(Degraded::new(setup, Knows::Nothing)),
 });
 
-/// Requests from which the frequency of arrivals is taken (§4.1).
+/// Number of requests from which the frequency of arrivals is taken (§4.1).
 const RECENT_REQUESTS: usize = 128;
-/// Collections from which the page moves are taken (§4.1, equation 7).
+/// Number of collections from which the page moves are taken (§4.1, equation 7).
 const RECENT_COLLECTIONS: usize = 8;
 
-/// Of which channels a policy reckons with the collections.
+/// Channels whose collections a policy takes into account.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Knows {
     Nothing,
@@ -81,13 +81,13 @@ enum Knows {
     OfAll,
 }
 
-/// What is known of a channel.
+/// State of a channel.
 #[derive(Clone, Default)]
 struct Channel {
-    /// When the recent requests came, oldest first.
+    /// Arrival times of the recent requests, oldest first.
     arrivals: VecDeque<Instant>,
     report: CollectionReport,
-    /// What had been collected when `moves` was last added to.
+    /// The report when `moves` was last added to.
     counted: CollectionReport,
     /// Pages that each of the recent collections moved.
     moves: VecDeque<u64>,
@@ -95,16 +95,16 @@ struct Channel {
 
 struct Degraded {
     profile: DriveProfile,
-    /// `t_xor`.
+    /// `t_xor`: time to compute a reconstructed page.
     compute: Duration,
     knows: Knows,
     channels: Vec<Channel>,
-    /// The drive that took the last moved page; equally idle ones take turns.
+    /// The drive that took the last relocated page; equally idle ones take turns.
     last_taker: u8,
     evaluations: u64,
     reads: u64,
     updates: u64,
-    /// Sum and number of the estimates that collections were met with.
+    /// Sum and number of the estimates for collections that have ended.
     expected: (Duration, u64),
     dispatcher: Dispatcher,
 }
@@ -112,11 +112,11 @@ struct Degraded {
 /// The processor that evaluates the model: one request after the other, in the order of arrival.
 #[derive(Default)]
 struct Dispatcher {
-    /// Time for each request; zero for a processor that takes none.
+    /// Time to evaluate a request; zero if that takes no time.
     each: Duration,
-    /// Requests that were computed for.
+    /// Number of requests evaluated.
     requests: u64,
-    /// When each request that waits is dispatched, earliest first.
+    /// Dispatch times of the requests that wait, earliest first.
     due: VecDeque<Instant>,
 }
 
@@ -140,8 +140,8 @@ impl Dispatcher {
 }
 
 impl Channel {
-    /// `interval × f` requests, where `f` is the frequency of the recent ones (equation 2), times
-    /// `each`.
+    /// `each` times the `interval × f` requests that arrive, where `f` is the frequency of the
+    /// recent ones (equation 2).
     fn delayed(&self, now: Instant, interval: Duration, each: Duration) -> Duration {
         let Some(&oldest) = self.arrivals.front() else { return Duration::ZERO };
         let span = u128::from(now.since(oldest).as_nanos()).max(1);
@@ -150,14 +150,14 @@ impl Channel {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// `each` for every page that a collection moves, on average over the recent ones as far as
-    /// there have been any.
+    /// `each` times the pages that a collection moves, on average over the recent ones; zero before
+    /// the first.
     fn moves(&self, each: Duration) -> Duration {
         let collections = self.moves.len().max(1) as u64;
         each * self.moves.iter().sum::<u64>() / collections
     }
 
-    /// The pages that a collection frees of a block of so many, rounded up, at least 1.
+    /// Pages that a collection frees of a block of `block_pages`, rounded up, at least 1.
     fn freed(&self, block_pages: u64) -> u64 {
         let collections = self.moves.len().max(1) as u64;
         block_pages.saturating_sub(self.moves.iter().sum::<u64>() / collections).max(1)
@@ -183,8 +183,8 @@ impl Degraded {
         }
     }
 
-    /// Time that the controller computed (§4.2.5): of the model for each request, and of the parity
-    /// for each degraded read and update.
+    /// Computing time of the controller (§4.2.5): the model for each request, and the parity for
+    /// each degraded read and update.
     fn computed(&self) -> Duration {
         self.dispatcher.each * self.dispatcher.requests + self.compute * (self.reads + self.updates)
     }
@@ -195,7 +195,7 @@ impl Degraded {
         self.channels[drive.index()].moves(copy) + self.profile.erase
     }
 
-    /// `c`: the collection that runs, and those that the queued writes will cause (§3.2, on
+    /// `c`: the collection in progress, and those that the queued writes will cause (§3.2, on
     /// equation 1).
     fn collections(&self, drive: DriveId, queued_writes: u64) -> u64 {
         if self.knows == Knows::Nothing {
@@ -207,9 +207,10 @@ impl Degraded {
         u64::from(channel.report.collecting) + beyond.div_ceil(freed)
     }
 
-    /// `n_r` and `n_w`: what is "en-queued" on a channel (§3.2). A write leaves the queue when its
-    /// chip takes it, and keeps nobody waiting then who wants another chip; of a read the channel
-    /// is needed until its end. Counting the writes in service made a read go round one write.
+    /// `n_r` and `n_w`: requests "en-queued" on a channel (§3.2). A write leaves the queue when its
+    /// chip takes it: from then on it does not delay requests for other chips. A read needs the
+    /// channel until its end. When writes in service were counted, a read avoided a channel with a
+    /// single write.
     fn queued(&self, drive: DriveId, view: &View<'_>) -> (u64, u64) {
         let queue = view.queues.of(drive);
         let waiting = queue.write_blocks.saturating_sub(self.profile.dies);
@@ -222,7 +223,7 @@ impl Degraded {
         reads + writes
     }
 
-    /// `T_wait`: what is in the queue of a channel and its collections (equation 1).
+    /// `T_wait`: time for the queue of a channel and its collections (equation 1).
     fn wait(&self, drive: DriveId, view: &View<'_>) -> Duration {
         let (reads, writes) = self.queued(drive, view);
         self.profile.read * reads
@@ -230,14 +231,14 @@ impl Degraded {
             + self.collection(drive) * self.collections(drive, writes)
     }
 
-    /// `T_A` and `T'_A`: waiting, and making those wait that come meanwhile for `service` (equation
-    /// 3, and equation 5 without the parity).
+    /// `T_A` and `T'_A`: the wait, and the delay of requests that arrive meanwhile, `service` each
+    /// (equation 3, and equation 5 without the parity).
     fn normal(&self, now: Instant, drive: DriveId, service: Duration, view: &View<'_>) -> Duration {
         let wait = self.wait(drive, view);
         wait + self.channels[drive.index()].delayed(now, wait, service)
     }
 
-    /// `T_B`: making all that is queued on the other channels of the stripe wait for a read each
+    /// `T_B`: the delay of all requests queued on the other channels of the stripe, by a read each
     /// (equation 4).
     fn degraded(&self, drive: DriveId, view: &View<'_>) -> Duration {
         let others = members_of(view.stripe & !(1 << drive.0));
@@ -251,7 +252,7 @@ impl Degraded {
         })
     }
 
-    /// The least busy of the `free` drives. One that collects is not idle, whatever its queue says.
+    /// The least busy of the `free` drives. A drive that collects is not idle, whatever its queue.
     fn most_idle(&self, free: u64, view: &View<'_>) -> Option<DriveId> {
         let after_last = |drive: DriveId| drive.0.wrapping_sub(self.last_taker + 1) % 64;
         members_of(free).min_by_key(|&drive| {
@@ -377,7 +378,7 @@ mod tests {
     const ERASE: Duration = Duration::from_micros(3_500);
     const XOR: Duration = Duration::from_micros(19);
 
-    /// The article's Table 2, eight channels.
+    /// The paper's Table 2, eight channels.
     fn policy() -> Degraded {
         let profile = DriveProfile {
             read: READ,
@@ -406,7 +407,7 @@ mod tests {
         let mut policy = policy();
         let mut queues = Queues::new(8);
         // Channel 0 has 2 reads and 3 writes that wait, channels 1 to 3 have 1, 2 and 4 requests.
-        // One write more is in service on each channel with writes, and counts for nobody.
+        // One more write is in service on each channel with writes, and is not counted.
         for (drive, opcode, blocks) in [
             (0, Opcode::Read, 2),
             (0, Opcode::Write, 4),

@@ -1,9 +1,9 @@
-//! First k of n: ask more members of the stripe than suffice, and take the first that do (Ceph's
+//! First k of n: read more members of the stripe than suffice, and take the first that do (Ceph's
 //! `fast_read`).
 //!
-//! As [`super::proactive`], with so many spare reads as are set; with one parity and one spare read
-//! it is the same. Needs nothing from the drives. Costs the spare reads and, because a read of one
-//! chunk asks for as many as make the whole stripe, the others too.
+//! As [`super::proactive`], with a number of spare reads that can be set; with one parity and one
+//! spare read it is the same. Needs nothing from the drives. A read of one chunk costs as many
+//! reads as there are data chunks, plus the spare ones.
 
 use crate::policy::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;

@@ -1,9 +1,9 @@
-//! Floor: what would be left to wait for if changing flash took no time.
+//! Floor: the waits that remain if changing flash takes no time.
 //!
-//! The same requests at the same times, on drives whose programs, erases and collections are over
-//! at once: reads wait for nothing but reads, and a write for the reads that its parity needs.
-//! Ideal still waits for the host's own writes; a policy that hides those as well can be faster
-//! than Ideal, and Floor says how much faster it can still become.
+//! The same requests at the same times, on drives whose programs, erases and collections end at
+//! once: reads wait only for reads, and a write only for the reads that its parity needs. Ideal
+//! still waits for the host's own writes. A policy that hides those as well can be faster than
+//! Ideal, and Floor shows how much faster it can still become.
 
 use crate::policy::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;

@@ -1,9 +1,9 @@
-//! GC-tolerant reads: reconstruct what lies on a channel that collects (Sha et al., TODAES 2022,
-//! §4.1, "GC-tolerate Read", after TTFLASH).
+//! GC-tolerant reads: reconstruct pages on a channel that collects (Sha et al., TODAES 2022, §4.1,
+//! "GC-tolerate Read", after TTFLASH).
 //!
-//! A read is reconstructed if its channel collects and none of the others that hold its stripe
-//! does. Queues do not count, and updates stay where they are. Needs drives that announce their
-//! collections. Costs the reads of reconstructions.
+//! A read is reconstructed if its channel collects and no other channel of its stripe does. Queues
+//! do not count, and updates stay where they are. Needs drives that report their collections. Costs
+//! the reads of reconstructions.
 
 use crate::policy::{
     About, Attempt, DriveChanges, Hooks, Needs, Policy, PolicyKind, PolicySetup, Tally, View,

@@ -1,7 +1,7 @@
 //! Harmonia: all drives collect at the same time (IODA §5 and §6.2.2).
 //!
-//! As soon as one drive must collect, all of them do, so that slowness comes in one lump instead of
-//! many. Reads wait, as under [`super::base`]: with every member busy there is nothing to
+//! As soon as one drive must collect, all of them do, so that delays come together rather than
+//! often. Reads wait, as under [`super::base`]: with every member busy there is nothing to
 //! reconstruct from. Needs drives that collect when they are ordered to. Improves the mean, not the
 //! tail.
 

@@ -1,13 +1,13 @@
-//! Hedged: what a drive has not answered in time is reconstructed as well, and whichever comes
-//! first is taken ("The Tail at Scale", 2013).
+//! Hedged: a read that its drive has not answered in time is also reconstructed, and whichever
+//! comes first is taken ("The Tail at Scale", 2013).
 //!
-//! Two ways to say what is late: after a fixed delay (HDFS's hedged reads), or when most reads
-//! would have been answered (Cassandra's speculative retry at `99p`). Both within a budget of
-//! tokens, as gRPC throttles retries, and only while the drives have time: where most reads queue,
-//! as in an overloaded array, more reads make everything slower. Needs nothing from the drives.
-//! Costs the reads of reconstructions, at most the budgeted share of all reads, and the delay
-//! itself, before which no read is helped; a fixed delay that is right for one load is too long or
-//! too short for another.
+//! A read is late after a fixed delay (HDFS's hedged reads), or when most reads would have been
+//! answered (Cassandra's speculative retry at `99p`). Both hedge within a budget of tokens, as gRPC
+//! throttles retries, and only while the drives have time: where most reads queue, as in an
+//! overloaded array, more reads make everything slower. Needs nothing from the drives. Costs the
+//! reads of reconstructions, at most the budgeted share of all reads, and the delay, before which
+//! no read is helped. A fixed delay that is right for one load is too long or too short for
+//! another.
 
 use crate::policy::budget::Budget;
 use crate::policy::quantile::RunningQuantiles;
@@ -19,7 +19,7 @@ use alloc::boxed::Box;
 use nvme::{Opcode, Untimed};
 use units::{Duration, Instant, Ratio};
 
-/// After a fixed delay.
+/// The policy with a fixed delay.
 pub(super) const HEDGED: PolicyKind = PolicyKind::new(&About {
     name: "hedged",
     label: "Hedged",
@@ -35,7 +35,7 @@ pub(super) const HEDGED: PolicyKind = PolicyKind::new(&About {
     },
 });
 
-/// At a running quantile.
+/// The policy whose delay is a running quantile.
 pub(super) const HEDGED_QUANTILE: PolicyKind = PolicyKind::new(&About {
     name: "hedged-quantile",
     label: "Hedged p99",
@@ -48,17 +48,17 @@ pub(super) const HEDGED_QUANTILE: PolicyKind = PolicyKind::new(&About {
     build: &|setup| Box::new(Hedged::new(None, &setup.settings.hedge)),
 });
 
-/// Drives have time as long as half of the reads take at most so many halves of what the fastest
-/// tenth took when it was fastest. Of drives that serve one read after the other that is true while
-/// they are busy for about two thirds of the time.
+/// Drives have time while the median read takes at most this many halves of the fastest tenth at
+/// its fastest. For drives that serve one read after the other, that is a utilization of up to
+/// about two thirds.
 const QUEUEING_HALVES: u64 = 3;
 
 struct Hedged {
-    /// The delay, if it is fixed.
+    /// The delay; `None` if it is a quantile.
     fixed: Option<Duration>,
-    /// The fastest tenth of the reads, half of them, and the quantile at which they are hedged.
+    /// Quantiles of the latencies: 10 %, 50 %, and the one at which reads are hedged.
     latencies: RunningQuantiles<3>,
-    /// The fastest tenth when it was fastest.
+    /// The lowest 10 % quantile so far.
     fastest: Duration,
     budget: Budget,
 }
@@ -71,7 +71,7 @@ impl Hedged {
         Self { fixed, latencies, fastest: Duration::MAX, budget }
     }
 
-    /// Whether the drives could read more without delay for the others.
+    /// Whether the drives could read more without delaying other reads.
     fn drives_have_time(&self) -> bool {
         let median = self.latencies.values().map(|[_, median, _]| median);
         median.is_some_and(|median| median * 2 <= self.fastest * QUEUEING_HALVES)

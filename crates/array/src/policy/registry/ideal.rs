@@ -1,7 +1,7 @@
 //! Ideal: what Base would be if collections took no time.
 //!
 //! Collections still happen and still amplify writes; only their delays are gone (IODA §6.1,
-//! "Ideal"). Not a policy that anyone can have, but the line that the others are measured against.
+//! "Ideal"). Unattainable: the yardstick for the others.
 
 use crate::policy::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;

@@ -2,8 +2,9 @@
 //!
 //! Every read carries the flag. A sub-I/O that would meet a collection fails in about 1 µs and is
 //! reconstructed from the rest of the stripe, read without the flag. At most k sub-I/Os of a stripe
-//! can be reconstructed; of more, the ones that fail later are sent again without the flag and
-//! wait. Costs the extra reads of reconstructions; helpless when several drives collect at once.
+//! can be reconstructed; if more fail, those that fail later are sent again without the flag and
+//! wait. Costs the extra reads of reconstructions; does not help when several drives collect at
+//! once.
 
 use crate::policy::{
     About, Attempt, DriveChanges, Hooks, Needs, Policy, PolicyKind, View, WindowUse,

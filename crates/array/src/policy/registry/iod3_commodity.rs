@@ -1,8 +1,8 @@
 //! IOD3 on commodity drives: windows that the drives do not honour (IODA §6.3.3).
 //!
-//! The array never reads from the drive whose turn it is, as [`super::iod3`] does, but no drive
-//! ever is told about windows: each collects when it likes. Costs IOD3's reconstructions and gains
-//! nothing but luck.
+//! The array never reads from the drive whose turn it is, as [`super::iod3`] does, but no drive is
+//! told about windows: each collects when it is due. Costs IOD3's reconstructions, and helps only
+//! by chance.
 
 use super::iod3::Iod3;
 use crate::policy::{About, DriveChanges, Needs, PolicyKind, WindowUse};

@@ -1,10 +1,10 @@
 //! IODA: flag and windows (IODA §4.4, PL_IO + PL_Win).
 //!
-//! Drives collect in turn, so at most k of a stripe are busy; reads carry the flag, so only those
-//! that really meet a collection are reconstructed, and what the reconstruction reads is not busy.
-//! Should a drive break the contract, the least busy of too many failures is waited for (§7.3). So
-//! the host's rules are those of IOD2; what differs is when drives collect. Costs the extra reads
-//! of few reconstructions, and write amplification if windows are short.
+//! Drives collect in turn, so at most k members of a stripe are busy. Reads carry the flag, so only
+//! those that really meet a collection are reconstructed, and the reads of a reconstruction meet
+//! none. If a drive breaks the contract and too many reads fail, the host waits for the least busy
+//! drive (§7.3). So the host's rules are those of IOD2; only the times of collections differ. Costs
+//! the extra reads of few reconstructions, and write amplification if windows are short.
 
 use super::iod2::Iod2;
 use crate::policy::{About, DriveChanges, Needs, PolicyKind, WindowUse};

@@ -1,9 +1,8 @@
-//! Latency-weighted: of the copies of a mirror, read the one that is likely to answer first, by
-//! what is queued there and how long its drive has taken lately (the service-time selector of Linux
-//! multipath).
+//! Latency-weighted: of the copies of a mirror, read the one that is likely to answer first, by its
+//! drive's queue and recent latency (the service-time selector of Linux multipath).
 //!
-//! Needs nothing from the drives. Avoids a slow drive for as long as its mean remembers, and learns
-//! that it is fast again only from the reads that the others' queues push back to it.
+//! Needs nothing from the drives. Avoids a slow drive until its mean has fallen. That a drive is
+//! fast again shows only in the reads that the queues of the others push back to it.
 
 use crate::fence::mean_with;
 use crate::policy::{

@@ -1,8 +1,8 @@
 //! Least outstanding: of the copies of a mirror, read the one whose drive has least to do (SPDK's
 //! raid1, NVMe multipath's `queue-depth`).
 //!
-//! Needs nothing from the drives. A collection shows as a queue that does not shrink, once there is
-//! one: the reads in it wait.
+//! Needs nothing from the drives. A collection shows only as a queue that does not shrink, and the
+//! reads in that queue wait.
 
 use crate::policy::{
     About, DriveChanges, Hooks, Needs, Policy, PolicyKind, View, WindowUse, members_of,

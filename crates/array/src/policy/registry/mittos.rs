@@ -1,15 +1,15 @@
-//! MittOS: predict how long a drive will take, and do not ask it if that is too long (IODA §6.2.7).
+//! MittOS: predict the wait for a drive, and avoid the drive if it is too long (IODA §6.2.7).
 //!
-//! The host keeps a model of each drive from a profile that was measured once: what a page costs,
-//! how many dies share the work, how much is written between two collections and how long one
-//! takes. It counts what it writes, and takes reads that are overdue as the sign of a collection. A
-//! read whose predicted wait is beyond the objective is rejected, and reconstructed from the other
-//! members; so far as these are predicted to be slow too, it waits. Needs nothing from the drives,
-//! but to know them: the article calls it white-box. Costs the reads of reconstructions, and the
-//! reads that the model gets wrong.
+//! The host keeps a model of each drive from a profile that was measured once: the cost of a page,
+//! the number of dies that share the work, the pages written between two collections, and the
+//! duration of one. It counts what it writes, and takes overdue reads as the sign of a collection.
+//! A read whose predicted wait exceeds the objective is rejected, and reconstructed from the other
+//! members; if too many of these are predicted to be slow too, it waits. Needs nothing from the
+//! drives but a known profile: the paper calls it white-box. Costs the reads of reconstructions,
+//! and the reads that the model gets wrong.
 //!
-//! A rejected read says nothing about whether it would have been slow. So one in [`PROBED`] is sent
-//! as well, while it is reconstructed, and tells; what comes first is taken.
+//! A rejected read does not show whether it would have been slow. So one in [`PROBED`] is sent as
+//! well while it is reconstructed; what comes first is taken.
 
 use crate::policy::{
     About, Answered, Attempt, DriveChanges, DriveProfile, Hooks, Needs, Policy, PolicyKind,
@@ -35,19 +35,19 @@ pub(super) const MITTOS: PolicyKind = PolicyKind::new(&About {
     build: &|setup| Box::new(Mittos::new(setup)),
 });
 
-/// Of so many rejected reads one is sent, to see whether the rejection was right.
+/// One in this number of rejected reads is sent, to check whether the rejection was right.
 const PROBED: u64 = 32;
 
-/// What the host believes of a drive.
+/// The host's model of a drive.
 #[derive(Clone, Default)]
 struct Model {
-    /// Until when it collects.
+    /// Predicted end of its collection.
     collects_until: Instant,
     /// Pages written since the last collection began.
     written: u64,
-    /// Reads that are out, by when they were sent.
+    /// Reads in flight, by the time at which they were sent.
     out: BTreeMap<Instant, u32>,
-    /// Rejected reads that were sent all the same.
+    /// Rejected reads that were sent nevertheless.
     probes: Vec<Lba>,
 }
 
@@ -74,7 +74,7 @@ impl Mittos {
         }
     }
 
-    /// How long a read that is sent now would wait.
+    /// Predicted wait of a read that is sent now.
     fn predict(&mut self, now: Instant, drive: DriveId, view: &View<'_>) -> Duration {
         let model = &mut self.drives[drive.index()];
         let oldest = model.out.first_key_value().map(|(&sent, _)| sent);

@@ -1,4 +1,4 @@
-//! Which policies are there? A new one is a file here, and two lines below.
+//! The registry of policies. A new one is a file here, and two lines below.
 
 mod attentive;
 mod base;
@@ -40,13 +40,13 @@ impl PolicyKind {
     /// Collections take no time.
     pub const IDEAL: Self = ideal::IDEAL;
 
-    /// IODA, its parts, and the two between which they are measured (IODA §6.1), in the order of
-    /// the article's figures.
+    /// IODA, its parts, and Base and Ideal, between which they are measured (IODA §6.1), in the
+    /// order of the paper's figures.
     pub const IODA_PARTS: [Self; 6] =
         [Self::BASE, Self::IOD1, Self::IOD2, Self::IOD3, Self::IODA, Self::IDEAL];
 
-    /// What the demonstration compares: what the article's two ideas do one by one and together,
-    /// and what is left to do after it.
+    /// Policies that the demonstration compares: the paper's two ideas one by one and together, and
+    /// what is left to gain after them.
     pub const DEMONSTRATION: [Self; 6] =
         [Self::BASE, Self::IOD1, Self::IOD3, Self::IODA, quiet::QUIET, Self::IDEAL];
 

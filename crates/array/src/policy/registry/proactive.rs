@@ -1,8 +1,8 @@
 //! Proactive: read the whole stripe every time, and take what comes first (IODA §5 and §6.2.1).
 //!
-//! Every read asks all members of its stripe at once and goes on as soon as any `N − k` of them
-//! have answered, whatever the others do. Needs nothing from the drives. Costs the reads of the
-//! other members with every read, which queue up in front of reads that somebody waits for.
+//! Every read reads all members of its stripe at once, and goes on as soon as any `N − k` of them
+//! have answered. Needs nothing from the drives. Costs the reads of the other members with every
+//! read, which queue up in front of reads that are waited for.
 
 use crate::policy::{About, DriveChanges, Hooks, Needs, Policy, PolicyKind, WindowUse};
 use alloc::boxed::Box;

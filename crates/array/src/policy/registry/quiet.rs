@@ -1,11 +1,11 @@
 //! Quiet: outside of its window a drive does nothing that a read could wait for (`docs/quiet.md`).
 //!
-//! IODA keeps collections in the windows; reads still wait for the host's own writes. Here writes
-//! are acknowledged from a buffer that survives a loss of power, and reach flash in the busy window
-//! of their drive, before its collections. The buffer is the drive's; where that does not hold the
-//! rated writes of a cycle, it is the host's. Reads carry the flag, and drives fail them fast for
-//! whatever work is in their way; they are reconstructed unless too many members are busy. A write
-//! chooses the way to its parity that spares the drive in its window.
+//! IODA keeps collections in the windows; reads still wait for the host's own writes. Under Quiet,
+//! writes are acknowledged from a buffer that survives a loss of power, and reach flash in the busy
+//! window of their drive, before its collections. The buffer is the drive's; where that does not
+//! hold the rated writes of a cycle, it is the host's. Reads carry the flag, and drives fail them
+//! fast for any work in their way. Failed reads are reconstructed unless too many members are busy.
+//! A write gets its parity in the way that avoids the drive in its window.
 //!
 //! Its price is the buffer, and the extra reads of reconstructions.
 
@@ -37,13 +37,13 @@ pub(super) const QUIET: PolicyKind = PolicyKind::new(&About {
 
 struct Quiet {
     settings: QuietSettings,
-    /// The host's buffer, where those of the drives do not hold a cycle.
+    /// The host's buffer, where the buffers of the drives do not hold a cycle.
     write_cache: Option<WriteCacheConfig>,
     drain: TurnDrain,
-    /// What reads with the flag take at most, if drives keep the contract.
+    /// Maximum times of reads with the flag, if drives keep the contract.
     promised_reads: Option<ReadTimes>,
-    /// Pages that are outstanding at the other drives of a stripe up to which a reconstruction is
-    /// quick.
+    /// Maximum number of pages queued at the other drives of a stripe with which a reconstruction
+    /// is quick.
     most_queued: u64,
 }
 
@@ -58,15 +58,15 @@ impl Quiet {
             drain: TurnDrain::new(setup),
             promised_reads: (settings.finds_late_drives && times.alone > Duration::ZERO)
                 .then_some(times),
-            // A page that is outstanding makes one read in as many as there are dies wait, for half
-            // a read: so many of them, for a quarter of one. What a drive interrupts for a read
-            // takes as long.
+            // A queued page delays one read in `dies`, by half a read on average. So `dies / 2`
+            // pages delay a read by a quarter of a read. An operation interrupted for a read takes
+            // as long.
             most_queued: u64::from(profile.dies / 2),
         }
     }
 
-    /// Whether the other drives of the stripe have so little to do that a page of `drive` is soon
-    /// reconstructed.
+    /// Whether the queues of the other drives of the stripe are short enough that a page of `drive`
+    /// is reconstructed soon.
     fn is_reconstruction_quick(&self, drive: DriveId, view: &View<'_>) -> bool {
         let others = members_of(view.stripe & !(1 << drive.0));
         let queued: u64 = others.map(|other| u64::from(view.queues.of(other).blocks())).sum();

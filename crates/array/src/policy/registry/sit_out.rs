@@ -1,14 +1,14 @@
 //! Sit-out: a drive that is much slower than its peers is not read for a while (OpenZFS's detection
 //! of slow members of a raidz, pull request 17227).
 //!
-//! A running mean of each drive's read latency is compared with those of its peers from time to
-//! time. A drive beyond Tukey's fence of its peers often enough sits out: its reads are
+//! From time to time, a running mean of each drive's read latency is compared with those of its
+//! peers. A drive beyond Tukey's fence of its peers in several comparisons sits out: its reads are
 //! reconstructed. Needs nothing from the drives. Made for drives that fail slowly, over minutes; a
-//! collection is over before anybody has noticed. Costs a reconstruction for each read of the drive
-//! that sits out, and can hit the wrong one.
+//! collection is over before it is noticed. Costs a reconstruction for each read of the drive that
+//! sits out, and can hit the wrong drive.
 //!
-//! Where OpenZFS differs: its fence is taken over all members, the slow one included, so that it
-//! can act from six on; it checks once a second and lets a drive sit out for ten minutes.
+//! OpenZFS differs: its fence is taken over all members, the slow one included, so that it needs at
+//! least six; it checks once a second and lets a drive sit out for ten minutes.
 
 use crate::fence;
 use crate::policy::{

@@ -2,9 +2,9 @@
 //! latency mode (IODA §5 and §6.2.3; NVMe 1.4 §8.18).
 //!
 //! All three give every drive a turn in which it is written and collects, and keep reads away from
-//! it meanwhile. They differ in how long a turn is, in whether reads carry the flag, and in what a
-//! stripe is. Writes wait in fast memory until the turn of their drive comes: what they need of it
-//! is their price.
+//! it meanwhile. They differ in the length of a turn, in whether reads carry the flag, and in the
+//! kind of redundancy. Writes wait in fast memory until the turn of their drive comes. The size of
+//! that memory is their price.
 
 use crate::cache_config::WriteCacheConfig;
 use crate::policy::{
@@ -55,16 +55,16 @@ pub(super) const PLM: PolicyKind = PolicyKind::new(&About {
     build: &|setup| Box::new(WriteCaching::new(setup, Reads::AroundTheTurn)),
 });
 
-/// What is read, and how.
+/// Reads that are sent, and their flags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reads {
-    /// Nothing from a drive in its turn.
+    /// No read goes to a drive in its turn.
     AroundTheTurn,
-    /// Everything with the flag, but nothing from a drive that is being written.
+    /// Every read carries the flag, but none goes to a drive that is being written.
     Flagged,
 }
 
-/// NVRAM: a microsecond, no bound (what a run needed of it is reported), everything cached.
+/// NVRAM: a microsecond, no bound (the peak of a run is reported), everything cached.
 pub(super) const NVRAM: WriteCacheConfig = WriteCacheConfig {
     capacity_bytes: u64::MAX,
     read_latency: Duration::from_micros(1),
@@ -73,8 +73,8 @@ pub(super) const NVRAM: WriteCacheConfig = WriteCacheConfig {
     drain_depth: 32,
 };
 
-/// Of a turn, the part at its end in which nothing is sent to the drive any more, so that it is
-/// done with what it was sent when its turn is over.
+/// Share of a turn, at its end, in which nothing is sent to the drive any more, so that it
+/// completes its commands before its turn is over: one in 16.
 const MARGIN_SHARE: u64 = 16;
 
 /// The rules.
@@ -84,9 +84,9 @@ struct WriteCaching {
     drain: TurnDrain,
 }
 
-/// When what is cached for a drive may be drained: in its turn.
+/// Times at which pages cached for a drive may be drained: in its turn.
 pub(super) struct TurnDrain {
-    /// Drives that may be written at once.
+    /// Maximum number of drives that are written at once.
     at_once: u32,
 }
 
@@ -95,7 +95,7 @@ impl TurnDrain {
         Self { at_once: setup.parities.max(1) }
     }
 
-    /// `now` if it may be, or when to ask again.
+    /// Returns `now` if `drive` may be drained, or when to ask again.
     pub(super) fn from(&self, now: Instant, drive: DriveId, view: &View<'_>) -> Instant {
         if view.missing.contains(drive.0) {
             return now;
@@ -162,7 +162,7 @@ impl Policy for WriteCaching {
         lba: Lba,
         view: &View<'_>,
     ) -> Attempt {
-        // What was sent to a drive late in its turn may outlast it.
+        // Commands sent to a drive late in its turn may outlast it.
         if is_written(drive, view) {
             return Attempt::Avoid;
         }

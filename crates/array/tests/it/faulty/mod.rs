@@ -1,5 +1,5 @@
-//! The engine on remote drives that this plays: they fail, and hold eight bytes a page. A reference
-//! knows of every byte what it may hold.
+//! The engine on remote drives that this module plays: they fail, and hold eight bytes a page. A
+//! reference knows for every byte what it may hold.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 mod plane;
@@ -16,17 +16,17 @@ use units::{DriveId, Duration, Instant, Rng};
 pub(crate) const PAGE: u64 = 8;
 type Page = [u8; PAGE as usize];
 
-/// What a byte may hold.
+/// Possible values of a byte.
 #[derive(Clone, Default)]
 struct Byte {
     committed: (u64, u8),
-    /// Writes in flight, and those that failed, by number.
+    /// Values of writes in flight and of writes that failed, by number.
     may_be: Vec<(u64, u8)>,
 }
 
 struct InFlight {
     request: Request,
-    /// Of a read: what every byte may be.
+    /// For a read, the possible values of every byte.
     allowed: Vec<Vec<u8>>,
 }
 
@@ -36,10 +36,10 @@ struct Out {
     sent: Instant,
 }
 
-/// What may go wrong, in percent of the commands.
+/// Rates of faults, in percent of the commands.
 #[derive(Clone, Copy)]
 pub(crate) struct Faults {
-    /// Drives on which anything may, as bits.
+    /// Drives on which faults may occur, as bits.
     pub(crate) drives: u64,
     pub(crate) unreadable: u64,
     pub(crate) unwritable: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Host {
     requests: BTreeMap<u64, InFlight>,
     bytes: Vec<Byte>,
     next_request: u64,
-    /// More drives may fail than there are parities.
+    /// Whether more drives may fail than there are parities.
     pub(crate) may_fail: bool,
     pub(crate) failed: u64,
     pub(crate) done: u64,
@@ -66,12 +66,12 @@ pub(crate) struct Host {
     pub(crate) not_restored: u64,
     pub(crate) scrubbed: u64,
     pub(crate) skipped: u64,
-    /// Pages that were repaired after media errors, and that could not be.
+    /// Pages that were repaired after media errors, and pages that could not be.
     pub(crate) repaired: u64,
     pub(crate) lost: u64,
     /// Stripes whose parity a scrub found wrong.
     pub(crate) mismatched: u64,
-    /// Drives that the array has given up, as bits.
+    /// Drives that the array has declared failed, as bits.
     pub(crate) gone: u64,
 }
 
@@ -110,7 +110,7 @@ impl Host {
         }
     }
 
-    /// The array of before is gone, and another one goes on with its drives.
+    /// Replaces the array by another one on the same drives.
     pub(crate) fn start_again(&mut self, config: Config) {
         self.engine = engine(config);
     }
@@ -174,7 +174,7 @@ impl Host {
         self.act();
     }
 
-    /// The bytes that a deallocation clears: rows all of whose data it covers.
+    /// The bytes that a deallocation clears: rows that it covers completely.
     fn deallocated(&self, request: &Request) -> Vec<u64> {
         let layout = *self.engine.array().layout();
         let end = request.offset_bytes + request.size_bytes;
@@ -205,11 +205,11 @@ impl Host {
     fn ends(&mut self, id: u64, at: u64, ended: Ended) {
         let byte = &mut self.bytes[at as usize];
         if ended == Ended::Failed {
-            // It may have been written or not, for good.
+            // It may have been written or not, from now on.
             return;
         }
         let position = byte.may_be.iter().position(|&(other, _)| other == id);
-        // A later write is done already if it is not there.
+        // If it is not there, a later write has ended already.
         let Some(position) = position else { return };
         byte.committed = byte.may_be[position];
         byte.may_be.retain(|&(other, _)| other > id);
@@ -248,7 +248,7 @@ impl Host {
                 }
             }
             RequestKind::Deallocate => {
-                // A hint is not followed where too much is missing.
+                // The hint is ignored where too many members are missing.
                 let ended = if self.may_fail { Ended::Failed } else { ended };
                 for at in self.deallocated(&in_flight.request) {
                     self.ends(request.0, at, ended);
@@ -307,7 +307,7 @@ impl Host {
         self.engine.check_invariants();
     }
 
-    /// An empty drive takes the place of a failed one. Returns whether the array lets it.
+    /// Puts an empty drive in the place of a failed one. Returns whether the array allows it.
     pub(crate) fn replace(&mut self, drive: DriveId) -> bool {
         assert_eq!(self.gone >> drive.0 & 1, 1);
         let waits = self
@@ -317,7 +317,7 @@ impl Host {
         let replaced = self.engine.replace_drive(self.now, drive, Drive::Remote);
         assert_eq!(replaced.is_err(), waits, "{replaced:?}");
         if replaced.is_ok() {
-            // What the one before it was told is void.
+            // Nothing of the drive before it counts any more.
             self.gone &= !(1 << drive.0);
             let garbage = self.rng.next_u64().to_le_bytes();
             self.drives[drive.index()].fill(garbage);
@@ -326,7 +326,7 @@ impl Host {
         replaced.is_ok()
     }
 
-    /// Answers a command that is out, if there is one.
+    /// Answers a command in flight, if there is one.
     pub(crate) fn answer(&mut self) {
         if self.out.is_empty() {
             return;
@@ -334,7 +334,7 @@ impl Host {
         let at = self.rng.below(self.out.len() as u64) as usize;
         let Out { drive, command, sent } = self.out.swap_remove(at);
         let now = self.now + Duration::from_nanos(self.rng.below(400));
-        // What is due before comes before.
+        // Earlier deadlines come first.
         while self.engine.next_deadline() <= now {
             self.pass_time();
         }
@@ -402,7 +402,7 @@ impl Host {
         }
     }
 
-    /// Goes on until nothing is under way any more.
+    /// Steps until nothing is in progress any more.
     pub(crate) fn drain(&mut self) {
         for _ in 0..200_000 {
             if self.is_idle() && self.engine.array().job().is_none() {
@@ -426,14 +426,14 @@ impl Host {
         self.answer();
     }
 
-    /// Where a page of a member is at last: in the write cache, or on its drive.
+    /// Latest content of a page of a member: in the write cache, or on its drive.
     fn stored(&self, stripe: u64, row: u32, member: DriveId) -> Page {
         let (drive, lba) = self.engine.array().locate(stripe, row, member);
         let cached = self.engine.plane().cached(drive, lba);
         cached.unwrap_or(self.drives[drive.index()][lba.0 as usize])
     }
 
-    /// Every byte, and the parity of every stripe, of an array that is whole and idle.
+    /// Checks every byte, and the parity of every stripe, of an optimal and idle array.
     pub(crate) fn check_all(&self) {
         let layout = *self.engine.array().layout();
         for stripe in 0..layout.stripes() {

@@ -10,11 +10,11 @@ use units::{DriveId, Instant, Lba, Observe};
 
 const PAGE_BYTES: usize = PAGE as usize;
 
-/// The pages of all that is under way.
+/// The pages of all operations in progress.
 pub(crate) struct Pages {
     memory: StripeMemory<Heap>,
     cache: CachedPages<Heap>,
-    /// What writes take along, and what reads have brought.
+    /// Data that writes carry, and data that reads have brought.
     commands: BTreeMap<CommandId, Vec<u8>>,
     delivered: Option<(CommandId, Vec<u8>)>,
     requests: BTreeMap<RequestId, (Request, Vec<u8>)>,
@@ -37,22 +37,22 @@ impl Pages {
         self.requests.insert(request.id, (request, data));
     }
 
-    /// What a request has read.
+    /// Data that a request has read.
     pub(crate) fn end_request(&mut self, request: RequestId) -> Vec<u8> {
         self.requests.remove(&request).expect("in flight").1
     }
 
-    /// What a command writes.
+    /// Data that a command writes.
     pub(crate) fn written_by(&self, command: CommandId) -> &[u8] {
         &self.commands[&command]
     }
 
-    /// What a read has brought.
+    /// Takes the data that a read has brought.
     pub(crate) fn bring(&mut self, command: CommandId, rows: Vec<u8>) {
         self.commands.insert(command, rows);
     }
 
-    /// What the write cache holds of a page.
+    /// Content of a page in the write cache.
     pub(crate) fn cached(&self, drive: DriveId, lba: Lba) -> Option<Page> {
         self.cache.page(drive, lba).map(|page| page.try_into().expect("eight bytes"))
     }
@@ -64,7 +64,7 @@ impl Pages {
     fn keep(&mut self, op: OpId, command: CommandId, member: u8) {
         let brought = self.delivered.take_if(|(id, _)| *id == command);
         let mut rows = brought.map_or_else(Vec::new, |(_, rows)| rows);
-        // What was not brought is seen if it is used.
+        // Rows that were not brought show when they are used.
         rows.resize(self.memory.slot_bytes(op), 0xdd);
         self.cache.overlay(self.memory.memory(), command, &mut rows, PAGE_BYTES);
         self.memory.put(op, Slot { new: false, member }, rows);

@@ -1,5 +1,4 @@
-//! A host that plays the drives: what the array sends is written down, and answered as a test
-//! likes.
+//! A host that plays the drives: commands of the array are logged, and answered as a test decides.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 #![allow(dead_code, reason = "each test uses what it needs")]
 
@@ -21,14 +20,14 @@ pub(crate) fn named(name: &str) -> PolicyKind {
 pub(crate) struct Script {
     pub(crate) array: Array,
     pub(crate) now: Instant,
-    /// Commands that are out, and when they were sent.
+    /// Commands in flight, and when they were sent.
     pub(crate) out: Vec<(DriveId, Command, Instant)>,
     pub(crate) log: String,
-    /// How requests have ended, in that order.
+    /// Outcomes of requests, in order.
     pub(crate) outcomes: Vec<Outcome>,
-    /// What drives were told of when they may collect.
+    /// Permits that drives were sent.
     pub(crate) permits: Vec<(DriveId, CollectionRight)>,
-    /// Drives that were asked how they are.
+    /// Drives that were asked for their status.
     pub(crate) asked: Vec<DriveId>,
     /// Stripes that jobs have skipped.
     pub(crate) skipped: u64,
@@ -36,7 +35,7 @@ pub(crate) struct Script {
     pub(crate) differ: bool,
 }
 
-/// An array on which nothing is special.
+/// A configuration without special settings.
 pub(crate) fn config(layout: Layout, policy: PolicyKind) -> Config {
     Config {
         reconstruct_compute: Duration::from_micros(3),
@@ -59,18 +58,18 @@ pub(crate) fn windows() -> WindowConfig {
     }
 }
 
-/// The drive fails.
+/// Declares the drive failed.
 pub(crate) fn fail(s: &mut Script, drive: u8) {
     s.array.fail_drive(s.now, DriveId(drive));
     s.collect();
 }
 
-/// The drive cannot read what it was asked for first.
+/// Answers the first command of the drive in flight with an unrecovered error.
 pub(crate) fn lost(s: &mut Script, drive: u8) {
     s.answer(drive, Status::Unrecovered, 0, Duration::ZERO);
 }
 
-/// What has been logged since it was last asked.
+/// The log since the last call.
 pub(crate) fn told(s: &mut Script) -> String {
     std::mem::take(&mut s.log).trim_end().to_owned()
 }
@@ -203,7 +202,7 @@ impl Script {
         self.collect();
     }
 
-    /// Answers after `micros` more.
+    /// Answers successfully after `micros` more.
     pub(crate) fn ok_after(&mut self, drive: u8, micros: u64) {
         self.answer(drive, Status::Success, 0, Duration::from_micros(micros));
     }
@@ -235,7 +234,7 @@ impl Script {
         self.answer(drive, Status::FailedFast, micros, Duration::ZERO);
     }
 
-    /// Lets time pass until the array wants it.
+    /// Advances the time to the next deadline of the array.
     pub(crate) fn compute(&mut self) {
         self.now = self.array.next_deadline();
         assert_ne!(self.now, Instant::NEVER, "nothing is being computed");

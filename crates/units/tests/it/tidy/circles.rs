@@ -4,18 +4,18 @@ use super::{crates, sources};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// Most files of a crate that import each other in a circle, by what they name in `use`. A name
-/// that is passed on by `pub use` counts for the file that declares it.
+/// Maximum number of files of a crate in one circle of imports, by what they name in `use`. A name
+/// that `pub use` exports again counts for the file that declares it.
 const CIRCLE_FILES_MAX: usize = 4;
 
-/// The path of a module below its crate, or of an item.
+/// The path of a module or an item below its crate.
 type Name = Vec<String>;
 
 /// What a file declares and uses, without its tests.
 #[derive(Default)]
 struct File {
     items: BTreeSet<String>,
-    /// Each path with the name that it has here, and whether it is passed on.
+    /// Each path with the name that it has here, and whether `pub use` exports it again.
     uses: Vec<(Name, String, bool)>,
 }
 
@@ -42,7 +42,7 @@ impl Room {
         room
     }
 
-    /// The path below the crate that `path` means in `module`; `None` if it is of another crate.
+    /// The path below the crate that `path` means in `module`; `None` if it is in another crate.
     fn absolute(&self, module: &Name, path: &[String]) -> Option<Name> {
         let mut base = module.clone();
         let mut rest = path;
@@ -101,7 +101,7 @@ impl Room {
         let of = |module: &Name, file: &File| -> BTreeSet<Name> {
             let own = file.uses.iter().filter(|(.., is_passed_on)| !is_passed_on);
             let paths = own.filter_map(|(path, ..)| self.absolute(module, path));
-            // A module alone is a way to names in it, which stand in the code.
+            // A module alone only leads to names in it, which stand in the code.
             let items = paths.filter(|path| !self.0.contains_key(path));
             items.filter_map(|path| self.declaring(&path, 8)).filter(|to| to != module).collect()
         };
@@ -149,7 +149,7 @@ fn items(code: &str) -> BTreeSet<String> {
     code.lines().filter_map(name).collect()
 }
 
-/// What a file uses.
+/// The paths that a file uses.
 fn uses(code: &str) -> Vec<(Name, String, bool)> {
     let mut found = Vec::new();
     let mut statement: Option<(String, bool)> = None;
@@ -175,7 +175,7 @@ fn uses(code: &str) -> Vec<(Name, String, bool)> {
     found
 }
 
-/// The paths of a tree such as `a::{b, c as d}`, each with the name that it has afterwards.
+/// The paths of a tree such as `a::{b, c as d}`, each with its name afterwards.
 fn expand(prefix: &[String], tree: &str, found: &mut Vec<(Name, String)>) {
     let tree = tree.trim();
     if let Some((front, inner)) = tree.split_once('{') {

@@ -1,17 +1,17 @@
-//! Which crate may depend on which.
+//! Dependencies that are allowed between crates.
 
 use super::crates;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Which crates each crate may name. Tests may use what they like.
+/// The crates that each crate may depend on. Tests may use any crate.
 const MAY_NAME: [(&str, &[&str]); 13] = [
     ("units", &[]),
     ("nvme", &["units"]),
     ("ssd", &["units", "nvme"]),
     ("array", &["units", "nvme"]),
     ("engine", &["units", "nvme", "ssd", "array"]),
-    // Numbers in, intervals out: below the two that say how sure a number is.
+    // Numbers in, intervals out: below the two crates that say how certain a number is.
     ("statistics", &[]),
     ("workload", &["units"]),
     ("sim", &["units", "nvme", "ssd", "array", "engine", "statistics", "workload"]),
@@ -34,7 +34,7 @@ fn dependencies_point_down() {
     }
     for (room, allowed) in &rooms {
         let manifest = fs::read_to_string(crates().join(room).join("Cargo.toml")).unwrap();
-        // Up to the tests, which may use what they like.
+        // Up to the tests, which may use any crate.
         let dependencies = manifest.split("[dev-dependencies]").next().unwrap();
         for other in rooms.keys().filter(|other| *other != room) {
             let named = dependencies.lines().any(|line| {

@@ -1,13 +1,13 @@
-//! How many fields a struct may have.
+//! Limit of the number of fields of a struct.
 
 use super::offenders::{self, MANY_FIELDS, RECORDS};
 use super::types;
 
-/// Most named fields of a struct.
+/// Maximum number of named fields of a struct.
 ///
 /// A reader keeps about seven things in mind and a dozen with effort. A machine with more fields
-/// has several subjects, each with rules among its own fields that any method of the others can
-/// break. The remedy is to give the fields that change together a struct of their own.
+/// has several subjects. Any method of one subject can break the rules among the fields of another.
+/// The remedy is a separate struct for the fields that change together.
 const FIELDS_MAX: usize = 15;
 
 #[test]

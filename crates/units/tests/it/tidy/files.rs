@@ -1,9 +1,10 @@
-//! What holds for every source file.
+//! Rules for every source file.
 
 use super::all_sources;
 use std::fs;
 
-/// Longest source file, in lines, tests included. A file that nears it has two subjects.
+/// Maximum length of a source file in lines, tests included. A file near the limit has two
+/// subjects.
 const FILE_LINES_MAX: usize = 800;
 
 #[test]

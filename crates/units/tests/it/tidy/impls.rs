@@ -1,13 +1,13 @@
-//! Over how many files the methods of a type may be spread.
+//! Limit of the number of files over which the methods of a type are spread.
 
 use super::offenders::{self, SPREAD_IMPLS};
 use super::types;
 
-/// Most files with `impl` blocks of one type.
+/// Maximum number of files with `impl` blocks of one type.
 ///
 /// Methods in another file reach every private field, so each such file is one more place that can
-/// break what the others rely on. Three leave room for the type itself, one large subject of its
-/// own and its text or file format. The remedy is a type of its own for what such a file is about.
+/// break what the others rely on. Three leave room for the type itself, one large subject and the
+/// text or file format. The remedy is a separate type for the subject of such a file.
 const IMPL_FILES_MAX: usize = 3;
 
 #[test]

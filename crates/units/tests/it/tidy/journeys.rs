@@ -1,4 +1,4 @@
-//! The journeys of requests in `ARCHITECTURE.md` name functions that are there.
+//! The journeys of requests in `ARCHITECTURE.md` name functions that exist.
 
 use super::crates;
 use std::fs;

@@ -13,8 +13,8 @@ mod types;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crates that own state with rules of its own. Here it matters that a reader can see at once
-/// what belongs together and who may change it.
+/// The crates that own state with rules of its own. A reader must see at once which fields belong
+/// together and which code may change them.
 const MACHINES: [&str; 4] = ["array", "ssd", "engine", "live"];
 
 fn crates() -> PathBuf {

@@ -1,20 +1,20 @@
-//! Types that exceed a cap today. The lists of offenders may only become shorter.
+//! Types that exceed a limit today. The lists of offenders may only become shorter.
 
 use std::collections::BTreeSet;
 
-/// Records: every field is a number or a text that stands alone, nothing keeps one in step with
-/// another, and the struct is what it is because a document or a table has so many columns.
+/// Records: every field is a number or a text that is independent of the others. The number of
+/// fields is that of the columns of a document or a table.
 pub(super) const RECORDS: &[(&str, &str)] =
     &[("array", "Counters"), ("live", "Status"), ("ssd", "Counters"), ("ssd", "Row")];
 
-/// Structs with more fields than the cap, by crate.
+/// Structs with more fields than the limit, by crate.
 pub(super) const MANY_FIELDS: &[(&str, &str)] = &[];
 
-/// Types whose `impl` blocks, or free functions that change them, are in more files than the cap, by
-/// crate.
+/// Types whose `impl` blocks, or free functions that change them, are in more files than the limit,
+/// by crate.
 pub(super) const SPREAD_IMPLS: &[(&str, &str)] = &[];
 
-/// Compares what was found, with what is wrong about it, with a list of what is known.
+/// Compares the types that were found, and their faults, with a list of known ones.
 pub(super) fn compare(
     list: &str,
     found: &[(&'static str, String, String)],

@@ -27,7 +27,7 @@ fn identifier(text: &str) -> &str {
     &text[..end]
 }
 
-/// What follows `pub` and its restriction, if that is what `text` begins with.
+/// `text` without a leading `pub` and its restriction.
 fn without_visibility(text: &str) -> &str {
     let Some(rest) = text.strip_prefix("pub") else { return text };
     match rest.strip_prefix('(') {
@@ -39,7 +39,7 @@ fn without_visibility(text: &str) -> &str {
 /// The structs of a file that have named fields, each with their number.
 pub(super) fn structs(code: &str) -> Vec<(String, usize)> {
     let mut found = Vec::new();
-    // The struct that is open, and its indentation.
+    // The struct that is open, its indentation, and its number of fields.
     let mut open: Option<(String, usize, usize)> = None;
     for line in code.lines() {
         let text = line.trim_start();
@@ -75,14 +75,14 @@ fn declared(code: &str) -> BTreeSet<&str> {
     code.lines().filter_map(name).collect()
 }
 
-/// The type that an `impl` line is about: its last name, without path, reference and parameters.
+/// The type of an `impl` line: its last name, without path, reference and parameters.
 fn implemented(line: &str) -> Option<&str> {
     let mut rest = line.trim_start().strip_prefix("impl")?;
     if rest.starts_with('<') {
         let mut depth = 0;
         let end = rest.char_indices().find(|&(at, c)| {
             depth += i32::from(c == '<');
-            // An arrow of a function type closes nothing.
+            // An arrow of a function type closes no bracket.
             depth -= i32::from(c == '>' && !rest[..at].ends_with('-'));
             depth == 0
         })?;
@@ -124,7 +124,7 @@ pub(super) fn files_with_impls() -> BTreeMap<(&'static str, String), BTreeSet<Pa
         let own = declared(code);
         for name in code.lines().filter_map(implemented).chain(changed(code)) {
             let declarations = declaring.get(&(room, name)).copied().unwrap_or(0);
-            // Where several files each have a type of this name, it is the one of the same file.
+            // Where several files each declare a type of this name, that of the same file is meant.
             if declarations == 1 || (declarations > 1 && !own.contains(name)) {
                 found.entry((*room, String::from(name))).or_default().insert(path.clone());
             }

@@ -1,21 +1,21 @@
-//! Stalls of a drive: when its reads are late together, for how long, and what was before.
+//! Stalls of a drive: times at which its reads are late together, and what preceded them.
 
 use crate::learnt::{Stall, Stalls};
 use alloc::vec::Vec;
 use units::{Duration, Instant};
 
-/// A read has stalled if it takes as many times as long as reads usually do. Real drives are at 5 to
-/// 50 times once in a thousand reads.
+/// Multiple of the usual read latency at which a read has stalled. Real drives reach 5 to 50 times
+/// once in a thousand reads.
 const STALLED_TIMES: u64 = 5;
-/// The latest stalls that are kept.
+/// Number of latest stalls that are kept.
 const KEPT: usize = 64;
 
-/// A stall under way, or over.
+/// A stall that is in progress or over.
 #[derive(Clone, Copy, Debug)]
 struct Episode {
     began: Instant,
     ends: Instant,
-    /// As of the beginning.
+    /// As known at its beginning.
     stall: Stall,
 }
 
@@ -23,12 +23,12 @@ struct Episode {
 #[derive(Clone, Debug)]
 pub(super) struct DriveStalls {
     count: u64,
-    /// The last one. Another read may still prolong it.
+    /// The last stall. Another read may still prolong it.
     last: Option<Episode>,
-    /// Those before, at most [`KEPT`]; a ring from `next` on once it is full.
+    /// Earlier stalls, at most [`KEPT`]; a ring from `next` on once it is full.
     kept: Vec<Stall>,
     next: usize,
-    /// Blocks written since the last one began.
+    /// Blocks written since the last stall began.
     written_blocks: u64,
 }
 
@@ -42,7 +42,7 @@ impl DriveStalls {
         self.written_blocks += u64::from(blocks);
     }
 
-    /// A read that was sent `latency` ago has its answer. Returns whether it had stalled, where
+    /// Takes the answer to a read that took `latency`. Returns whether the read had stalled, where
     /// reads usually take `usual`.
     pub(super) fn answered(&mut self, now: Instant, latency: Duration, usual: Duration) -> bool {
         if latency < usual * STALLED_TIMES {
@@ -57,7 +57,7 @@ impl DriveStalls {
             let stall =
                 Stall { length_nanos: last.ends.since(last.began).as_nanos(), ..last.stall };
             let period_nanos = began.since(last.began).as_nanos();
-            // Nothing is known of what was before the first.
+            // Nothing is known of the time before the first stall.
             if stall.period_nanos > 0 {
                 self.keep(stall);
             }
@@ -91,7 +91,7 @@ impl DriveStalls {
         [earlier, later].concat()
     }
 
-    /// Takes stalls of another time, the oldest first.
+    /// Adds stalls of an earlier run, the oldest first.
     pub(super) fn remember(&mut self, stalls: &[Stall]) {
         for stall in stalls {
             self.keep(*stall);

@@ -1,7 +1,7 @@
-//! Who may read how much in a deterministic window (PLM-light §III-B and §III-C).
+//! Allocation of reads to classes of hosts in a deterministic window (PLM-light §III-B and §III-C).
 //!
-//! Counts that are averaged are kept in thousandths of a read, so that hundredths of a per cent of
-//! a window are not lost and no floating point decides.
+//! Averages are kept in thousandths of a read, so that hundredths of a per cent of a window are not
+//! lost and no floating point decides.
 
 use units::Ratio;
 
@@ -12,7 +12,7 @@ pub enum QosClass {
     High,
     /// In between.
     Medium,
-    /// What is left.
+    /// The rest.
     Low,
 }
 
@@ -43,7 +43,7 @@ impl QosClass {
     }
 }
 
-/// What every class may read in each window, whatever it was expected to (PLM-light §III-C).
+/// Minimum reads of every class in each window, whatever was expected (PLM-light §III-C).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BaseRule {
     /// Equal Base: a third each.
@@ -53,7 +53,7 @@ pub enum BaseRule {
 }
 
 impl BaseRule {
-    /// The shares of the classes in per cent; thirds as hundredths of 3 × 100.
+    /// Weights of the classes.
     const fn weights(self) -> [u64; QosClass::COUNT] {
         match self {
             Self::Equal => [1, 1, 1],
@@ -62,11 +62,11 @@ impl BaseRule {
     }
 }
 
-/// Shares by class. The article gives them for the base (§IV-D); we take the same as the ratios
-/// `r_j` by which the rest is split.
+/// Shares by class. The paper gives them for the base (§IV-D); we take the same as the ratios `r_j`
+/// by which the rest is split.
 const PRIORITIZED: [u64; QosClass::COUNT] = [50, 30, 20];
 
-/// How reads are counted out.
+/// Settings of the allocation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AllocationConfig {
     /// `read_DC` and `write_DC` as a share of the average reads and writes of a window; 80 %
@@ -74,14 +74,14 @@ pub struct AllocationConfig {
     pub deterministic: Ratio,
     /// Base of all classes together as a share of the average reads; 75 % (§IV-D).
     pub base: Ratio,
-    /// How the base is split.
+    /// Rule by which the base is split.
     pub rule: BaseRule,
     /// `ζ` of Equation 1, the weight of the last window; 0.5.
     pub smoothing: Ratio,
 }
 
 impl AllocationConfig {
-    /// The values of the article's evaluation, with this rule.
+    /// The values of the paper's evaluation, with this rule.
     #[must_use]
     pub const fn article(rule: BaseRule) -> Self {
         Self {
@@ -96,13 +96,13 @@ impl AllocationConfig {
 /// Thousandths of a request.
 const SCALE: u64 = 1_000;
 
-/// What was seen of the classes, and what follows from it.
+/// Traffic of the classes so far, and the expected traffic.
 #[derive(Clone, Debug)]
 pub(crate) struct Allocation {
     config: AllocationConfig,
     /// `R_j^(p)`: expected reads of the next window, in thousandths.
     expected: [u64; QosClass::COUNT],
-    /// Windows that have ended, and what came in them.
+    /// Number of windows that have ended, and the requests in them.
     windows: u64,
     reads: u64,
     writes: u64,
@@ -113,7 +113,7 @@ impl Allocation {
         Self { config, expected: [0; QosClass::COUNT], windows: 0, reads: 0, writes: 0 }
     }
 
-    /// A window has ended in which so many reads came of each class, and so many writes.
+    /// Takes the reads of each class and the writes in a window that has ended.
     pub(crate) fn learn(&mut self, reads: [u64; QosClass::COUNT], writes: u64) {
         for (expected, measured) in self.expected.iter_mut().zip(reads) {
             let measured = measured.saturating_mul(SCALE);
@@ -127,7 +127,7 @@ impl Allocation {
             };
         }
         self.windows += 1;
-        // A coordinator may be told anything over a network: sums end at the largest number.
+        // A coordinator may receive any number over a network: sums saturate.
         self.reads = reads.iter().fold(self.reads, |sum, reads| sum.saturating_add(*reads));
         self.writes = self.writes.saturating_add(writes);
     }
@@ -138,14 +138,14 @@ impl Allocation {
     }
 
     /// Reads that each class may send in the next window, and writes that the drives may get in it
-    /// (`write_DC`), once something was learnt.
+    /// (`write_DC`); valid once a window has ended.
     pub(crate) fn counts(&self) -> ([u64; QosClass::COUNT], u64) {
         let writes = nearest(self.share_of_average(self.config.deterministic, self.writes));
         (self.reads(), writes)
     }
 
-    /// If what is expected fits into `C`, each class gets just that. If not, each gets its base,
-    /// and of what is left of `C` its ratio.
+    /// Reads of each class. If the expected reads fit into `C`, each class gets just these. If not,
+    /// each class gets its base, and of the rest of `C` its ratio.
     fn reads(&self) -> [u64; QosClass::COUNT] {
         let all = self.share_of_average(self.config.deterministic, self.reads);
         let expected = self.expected.iter().fold(0_u64, |sum, reads| sum.saturating_add(*reads));

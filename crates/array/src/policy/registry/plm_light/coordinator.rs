@@ -1,5 +1,5 @@
-//! The coordinator as a machine of its own: a message with the traffic of a window comes in, one
-//! with the counts of the windows to come goes out. It knows neither the array nor a clock.
+//! The coordinator as a separate machine: a message with the traffic of a window comes in, one with
+//! the counts of the next windows goes out. It knows neither the array nor a clock.
 
 use super::allocation::{Allocation, AllocationConfig};
 use nvme::{WindowCounts, WindowTraffic};
@@ -17,7 +17,7 @@ impl Plmlc {
         Self { allocation: Allocation::new(config) }
     }
 
-    /// Takes the traffic of a window, and gives the counts of the windows to come. Windows come in
+    /// Takes the traffic of a window, and returns the counts of the next windows. Windows come in
     /// order. A window that is missing changes nothing.
     pub fn handle_traffic(&mut self, traffic: &WindowTraffic) -> WindowCounts {
         let WindowTraffic { window, reads, writes, .. } = *traffic;

@@ -9,26 +9,27 @@ use alloc::vec::Vec;
 use nvme::{QOS_CLASSES, WindowCounts, WindowTraffic};
 use units::{Duration, Instant};
 
-/// Windows without new counts after which the last ones are given up: about a second with windows
-/// of a millisecond. A coordinator that is started again is back in less. Older counts are guesses
-/// about traffic that the coordinator does not see.
+/// Windows without new counts after which the last ones are dropped: about a second with windows of
+/// a millisecond. A coordinator that is restarted is back in less. Older counts are guesses about
+/// traffic that the coordinator does not see.
 const PATIENCE_WINDOWS: u64 = 1_000;
 
-/// Windows whose traffic waits for the driver, which looks several times a window.
+/// Maximum number of windows whose traffic waits for the driver, which polls several times a
+/// window.
 const WAITING_MAX: usize = 64;
 
-/// The other end.
+/// The coordinator at the other end.
 #[derive(Debug)]
 enum Other {
     /// A coordinator beside the array.
     Own {
         coordinator: Plmlc,
-        /// Of traffic and counts together.
+        /// Time of both messages together: traffic and counts.
         messages: Duration,
-        /// Counts that arrive then.
+        /// Counts on their way, with their times of arrival.
         on_the_way: VecDeque<(Instant, WindowCounts)>,
     },
-    /// A host.
+    /// A coordinator on another host.
     Remote(Remote),
 }
 
@@ -36,17 +37,17 @@ enum Other {
 struct Remote {
     waiting: VecDeque<WindowTraffic>,
     state: CoordinatorState,
-    /// The last window when counts came last.
+    /// The last window that had ended when counts last came.
     heard: u64,
-    /// Counts that came, and how often they were given up.
+    /// Number of counts that came, and of times that they were dropped.
     taken: u64,
     given_up: u64,
 }
 
-/// Both directions.
+/// State of both directions.
 #[derive(Debug)]
 pub(super) struct Messages {
-    /// Windows whose traffic was told.
+    /// Number of windows whose traffic was sent.
     windows: u64,
     counts: Option<WindowCounts>,
     other: Other,
@@ -76,7 +77,7 @@ impl Messages {
         matches!(self.other, Other::Remote(_))
     }
 
-    /// Tells the coordinator of a window that has ended: its reads by class, and its writes.
+    /// Sends the traffic of a window that has ended: its reads by class, and its writes.
     pub(super) fn tell(&mut self, now: Instant, reads: [u64; QOS_CLASSES], writes: u64) {
         self.windows += 1;
         let traffic = WindowTraffic { window: self.windows, ended: now, reads, writes };
@@ -101,7 +102,7 @@ impl Messages {
         }
     }
 
-    /// Counts of a window that begins now; `None` is no limit.
+    /// Counts for a window that begins now; `None` means no limit.
     pub(super) fn counts(&mut self, now: Instant) -> Option<WindowCounts> {
         if let Other::Own { on_the_way, .. } = &mut self.other {
             while let Some((arrives, counts)) = on_the_way.front()
@@ -134,7 +135,7 @@ impl Messages {
         true
     }
 
-    /// State of a coordinator on another host.
+    /// State of a coordinator on another host; `None` if the coordinator is beside the array.
     pub(super) const fn state(&self) -> Option<CoordinatorState> {
         match &self.other {
             Other::Own { .. } => None,
@@ -200,7 +201,7 @@ mod tests {
         assert_eq!(window(&mut messages, 2000), Some(1));
         assert_eq!(window(&mut messages, 2999), Some(1));
         assert_eq!(window(&mut messages, 3000), Some(2));
-        // Both at once, the last of which counts.
+        // Both arrive at once, and the last one counts.
         messages.tell(at(3000), [0; 3], 0);
         messages.tell(at(3100), [0; 3], 0);
         assert_eq!(window(&mut messages, 9000), Some(4));

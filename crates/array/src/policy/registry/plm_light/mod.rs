@@ -1,17 +1,17 @@
 //! PLM-light: predictable latency on drives that know nothing of it (Roy et al., "PLM-light:
 //! Emulating Predictable Latency Mode in Regular SSDs", 2021).
 //!
-//! Time is a row of deterministic windows, in which the drives get reads and few writes, and
+//! Time is divided into deterministic windows, in which the drives get reads and few writes, and
 //! non-deterministic ones, in which they get the rest. Small writes wait in a fast drive (Optane)
-//! until a non-deterministic window; large ones go to the drives, and when there are too many of
-//! them the deterministic window ends early. Each class of hosts has a number of reads for each
-//! deterministic window; those beyond it wait until the window is over. So nothing waits longer
-//! than a window: its end does not depend on anything that waits. Costs the fast drive, and the
-//! waiting of whoever is of a low class.
+//! until a non-deterministic window. Large writes go to the drives; too many of them end the
+//! deterministic window early. Each class of hosts has a number of reads for each deterministic
+//! window; further reads wait until the window is over. So nothing waits longer than a window,
+//! whose end does not depend on anything that waits. Costs the fast drive, and the waits of low
+//! classes.
 //!
-//! The policy is the write handling agent of the paper, which is where the drives are (§III-A). The
-//! coordinator is a machine of its own ([`Plmlc`]), beside the array or on another host. `messages`
-//! tells it the traffic of each window and has the counts.
+//! The policy is the write handling agent of the paper, which is located at the drives (§III-A).
+//! The coordinator is a separate machine ([`Plmlc`]), beside the array or on another host.
+//! `messages` sends it the traffic of each window, and keeps its counts.
 
 mod allocation;
 mod coordinator;
@@ -47,7 +47,7 @@ pub(super) const PLM_LIGHT: PolicyKind = PolicyKind::new(&About {
     build: &|setup| Box::new(PlmLight::new(setup)),
 });
 
-/// The fast drive: an Optane drive takes about 10 µs; writes of more than 64 KiB do not go there
+/// The fast drive: an Optane drive takes about 10 µs; writes of more than 64 KiB bypass it
 /// (§III-C).
 const OPTANE: WriteCacheConfig = WriteCacheConfig {
     capacity_bytes: u64::MAX,
@@ -57,13 +57,13 @@ const OPTANE: WriteCacheConfig = WriteCacheConfig {
     drain_depth: 32,
 };
 
-/// Which window it is.
+/// The current window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Window {
     Deterministic {
         start: Instant,
     },
-    /// Ends when so many pages have left the write cache, but neither before its shortest nor after
+    /// Ends when `pages` pages have left the write cache, but neither before its shortest nor after
     /// its longest time.
     NonDeterministic {
         start: Instant,
@@ -77,12 +77,12 @@ struct PlmLight {
     write_cache: WriteCacheConfig,
     messages: Messages,
     window: Window,
-    /// When the window ends, or is looked at.
+    /// Time at which the window ends, or is checked.
     due: Instant,
     /// Reads by class and writes that came in this deterministic window.
     reads: [u64; QosClass::COUNT],
     writes: u64,
-    /// What is left of the counts of this window; none without limit.
+    /// Rest of the counts of this window; `None` without limit.
     reads_left: Option<[u64; QosClass::COUNT]>,
     writes_left: Option<u64>,
     held_pages: u64,
@@ -119,11 +119,11 @@ impl PlmLight {
     }
 
     fn end_deterministic(&mut self, now: Instant, start: Instant) {
-        // A window that ended early saw less than a whole one would have.
+        // A window that ended early saw less traffic than a whole one.
         let whole = self.settings.deterministic_window.as_nanos();
         let length = now.since(start).as_nanos().clamp(1, whole);
         let in_whole = |count: u64| count * whole / length;
-        // One that ended as soon as it began says nothing.
+        // Windows shorter than an eighth are ignored: too few samples.
         if length * 8 >= whole {
             self.messages.tell(now, self.reads.map(in_whole), in_whole(self.writes));
         }
@@ -131,8 +131,7 @@ impl PlmLight {
         self.due = now + self.settings.shortest_drain;
     }
 
-    /// Begins a deterministic window if this one has drained what it was to drain, or has lasted
-    /// too long.
+    /// Begins a deterministic window if this one has drained its pages, or has lasted too long.
     fn end_drain_if_over(&mut self, now: Instant) {
         let Window::NonDeterministic { start, pages } = self.window else { return };
         let longest = start + self.settings.longest_drain;
@@ -185,7 +184,7 @@ impl Policy for PlmLight {
             }
             RequestKind::Write => {
                 self.writes += 1;
-                // Small ones do not go to the drives now.
+                // Small writes do not go to the drives now.
                 if asked.size_bytes > self.write_cache.largest_write_bytes
                     && let Some(left) = &mut self.writes_left
                 {

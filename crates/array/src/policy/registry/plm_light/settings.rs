@@ -3,13 +3,13 @@
 use super::allocation::{AllocationConfig, BaseRule};
 use units::Duration;
 
-/// Where the coordinator is (PLM-light §III-A).
+/// Place of the coordinator (PLM-light §III-A).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CoordinatorPlace {
-    /// Beside the array: it has the traffic of each window and counts follow.
+    /// Beside the array: it gets the traffic of each window, and its counts follow.
     #[default]
     Own,
-    /// A host of its own, which takes [`WindowTraffic`](nvme::WindowTraffic) and sets
+    /// On a separate host, which takes [`WindowTraffic`](nvme::WindowTraffic) and sets
     /// [`WindowCounts`](nvme::WindowCounts) through the driver of the array.
     Remote,
 }
@@ -17,19 +17,19 @@ pub enum CoordinatorPlace {
 /// Settings of PLM-light.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlmLightSettings {
-    /// Length of a deterministic window that nothing ends early; not zero. 1 ms (§IV-D).
+    /// Length of a deterministic window that is not ended early; not zero. 1 ms (§IV-D).
     pub deterministic_window: Duration,
-    /// Shortest non-deterministic window. Ours.
+    /// Shortest non-deterministic window. The value is ours.
     pub shortest_drain: Duration,
-    /// Longest non-deterministic window: what is not drained by then waits for the next. Ours.
+    /// Longest non-deterministic window: pages left by then wait for the next. The value is ours.
     pub longest_drain: Duration,
-    /// How reads are counted out, where the coordinator is beside the array.
+    /// Allocation of reads, where the coordinator is beside the array.
     pub allocation: AllocationConfig,
     /// Time that each of the two messages takes between array and coordinator, where the
-    /// coordinator is beside the array. None unless a network is modelled (§III-A: "using
+    /// coordinator is beside the array. Zero unless a network is modelled (§III-A: "using
     /// NVMe-OF").
     pub message: Duration,
-    /// Where the coordinator is.
+    /// Place of the coordinator.
     pub coordinator: CoordinatorPlace,
 }
 

@@ -14,8 +14,9 @@ fn policy(settings: PlmLightSettings) -> PlmLight {
     PlmLight::new(&PolicySetup { drives, parities, reconstruct_compute, settings: &settings })
 }
 
-/// Random requests of three hosts for some hundred windows, some of them large writes: which were
-/// admitted, and when windows ended. `talk` is called after each step.
+/// Plays random requests of three hosts for some hundred windows, some of them large writes.
+/// Returns for each request the end of its window, and whether it was admitted. `talk` is called
+/// after each step.
 fn play(policy: &mut PlmLight, seed: u64, mut talk: impl FnMut(&mut PlmLight)) -> Vec<(u64, bool)> {
     let mut rng = Rng::new(seed);
     let (mut now, mut told) = (Instant::ZERO, Vec::new());
@@ -63,7 +64,7 @@ fn a_remote_coordinator_counts_out_as_one_of_its_own() {
         let settings = PlmLightSettings { coordinator, ..PlmLightSettings::default() };
         let mut plmlc = Plmlc::new(settings.allocation);
         let mut remote = policy(settings);
-        // Each message goes through its bytes.
+        // Each message is encoded and decoded.
         let told = play(&mut remote, seed, |policy| {
             while let Some(traffic) = policy.poll_traffic() {
                 let log = TrafficLog {
@@ -102,7 +103,7 @@ fn without_a_coordinator_there_is_no_limit() {
                 ended += 1;
             }
         }
-        // Into the next deterministic window.
+        // Passes into the next deterministic window.
         while policy.releases(now) {
             now = policy.next_deadline();
             policy.handle_deadline(now);

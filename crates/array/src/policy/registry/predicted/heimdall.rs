@@ -1,11 +1,12 @@
-//! Heimdall: a network tells for each read whether its drive is in a slow period, from its queue and
-//! the last reads (Heimdall, EuroSys 2025).
+//! Heimdall: a network predicts for each read whether its drive is in a slow period, from its queue
+//! and the last reads (Heimdall, EuroSys 2025).
 //!
-//! Its 11 inputs are the queue's length and the size of the read in blocks, and of each of the last
-//! three reads its queue's length, latency and throughput, scaled to the ranges of the training.
-//! 128 and 16 hidden units, and one output. What it takes to be slow is reconstructed.
+//! Its 11 inputs are the length of the queue, the size of the read in blocks, and for each of the
+//! last three reads its queue length, latency and throughput, scaled to the ranges of the training.
+//! It has 128 and 16 hidden units, and one output. Reads that it predicts to be slow are
+//! reconstructed.
 //!
-//! Needs nothing from the drives, but to have been trained on such drives. Costs the reads of
+//! Needs nothing from the drives, except training on such drives. Costs the reads of
 //! reconstructions: the paper has copies, and a read that goes to another copy costs nothing.
 //! Trained by `scripts/train-predictors`; `docs/predictors.md` says where it differs from the
 //! paper, and how well it predicts.
@@ -32,7 +33,7 @@ pub(in super::super) const HEIMDALL: PolicyKind = PolicyKind::new(&About {
 
 const PAST: usize = 3;
 pub(super) const INPUTS: usize = 2 + 3 * PAST;
-/// Room for the inputs.
+/// Length of a row with room for the inputs.
 const ROW: usize = 16;
 const HIDDEN: usize = 128;
 const SECOND: usize = 16;
@@ -41,22 +42,22 @@ const BYTES: usize = HEAD_BYTES
     + Layer::<ROW>::bytes(INPUTS, HIDDEN)
     + Layer::<HIDDEN>::bytes(HIDDEN, SECOND)
     + Layer::<SECOND>::bytes(SECOND, 1);
-/// Blocks of the read in question. The models know no others: with chunks of one block there are
-/// none.
+/// Blocks of the read to be judged. The models know no other size: with chunks of one block there
+/// is none.
 const OWN_BLOCKS: u32 = 1;
-/// Bytes of a block, as throughputs have it.
+/// Bytes of a block, for throughputs.
 const BLOCK_BYTES: u32 = 4096;
-/// What the greatest input of the training becomes.
+/// Scaled value of the greatest input of the training.
 const UNIT: u64 = 4096;
-/// What the greatest of all becomes, four times as far.
+/// Greatest scaled value: four times the range of the training.
 pub(super) const MOST_INPUT: u64 = 4 * UNIT - 1;
 
-/// How an input is scaled.
+/// Scaling of an input.
 #[derive(Clone, Copy, Default)]
 struct Scale {
     least: u32,
     span: u32,
-    /// Units of one, in 32 bits behind the point.
+    /// `UNIT / span`, with 32 bits behind the point.
     inverse: u64,
 }
 
@@ -71,7 +72,7 @@ impl Scale {
     }
 }
 
-/// The network, with room for what its layers compute.
+/// The network, with buffers for the outputs of its layers.
 pub(super) struct Heimdall {
     scales: [Scale; INPUTS],
     pub(super) first: Layer<ROW>,
@@ -108,7 +109,7 @@ impl Heimdall {
         }
     }
 
-    /// The inputs in units of the training's ranges.
+    /// The inputs, scaled to the ranges of the training.
     pub(super) fn scaled(&mut self, queue_blocks: u32, past: &[Past; PAST]) -> &[i16; ROW] {
         let values = inputs(queue_blocks, past).into_iter().zip(&self.scales);
         for (input, (value, scale)) in self.inputs.iter_mut().zip(values) {

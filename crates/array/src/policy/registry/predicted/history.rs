@@ -1,39 +1,39 @@
-//! A drive as the host knows it when it decides about a read: commands that are out, and reads that
-//! have been answered.
+//! History of a drive as the host knows it when it decides about a read: commands in flight, and
+//! reads that were answered.
 
 use crate::policy::{Answered, Sent};
 use alloc::boxed::Box;
 use nvme::Opcode;
 use units::Lba;
 
-/// Reads of a drive of which it is remembered how long the queue was when they were sent. Two that
-/// are out with the same remainder of their first blocks share a place; the later one has it, and
-/// the other is no history.
+/// Number of reads in flight of a drive whose queue length is remembered. Two reads whose first
+/// blocks have the same remainder share a place; the later one has it, and the other is no history.
 const REMEMBERED: usize = 1024;
 
-/// A read that has been answered.
+/// A read that was answered.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Past {
-    /// Blocks that were out with it when it was sent, its own included.
+    /// Blocks in flight when it was sent, its own included.
     pub(super) queue_blocks: u32,
     /// Time to its answer, in whole microseconds.
     pub(super) latency_micros: u32,
-    /// Its blocks.
+    /// Number of its blocks.
     pub(super) blocks: u32,
 }
 
-/// The last `N` reads of a drive that were answered, and what is out there.
+/// The last `N` answered reads of a drive, and its reads in flight.
 pub(super) struct History<const N: usize> {
     /// Newest first.
     past: [Past; N],
     known: usize,
     out_blocks: u32,
-    /// First block of a read that is out and blocks out with it, by the remainder of the former.
+    /// First block of a read in flight and blocks in flight when it was sent, by the remainder of
+    /// the first block.
     sent: Box<[(Lba, u32)]>,
 }
 
 impl<const N: usize> History<N> {
-    /// Nothing is out, and nothing was answered.
+    /// A drive with nothing in flight and nothing answered.
     pub(super) fn new() -> Self {
         Self {
             past: [Past::default(); N],
@@ -48,12 +48,12 @@ impl<const N: usize> History<N> {
         (self.known == N).then_some(&self.past)
     }
 
-    /// Blocks that are out.
+    /// Blocks in flight.
     pub(super) const fn out_blocks(&self) -> u32 {
         self.out_blocks
     }
 
-    /// A command goes out to the drive.
+    /// Notes a command that is sent to the drive.
     pub(super) fn sent(&mut self, command: &Sent) {
         if command.opcode == Opcode::Deallocate {
             return;
@@ -64,7 +64,7 @@ impl<const N: usize> History<N> {
         }
     }
 
-    /// The drive has answered.
+    /// Takes an answer of the drive.
     pub(super) fn answered(&mut self, answer: &Answered) {
         let command = &answer.command;
         if command.opcode == Opcode::Deallocate {

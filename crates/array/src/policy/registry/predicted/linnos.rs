@@ -1,11 +1,12 @@
-//! LinnOS: a network tells for each read whether it will be slow, from the queue of its drive and
-//! the last reads of it (LinnOS, OSDI 2020).
+//! LinnOS: a network predicts for each read whether it will be slow, from the queue of its drive
+//! and the drive's last reads (LinnOS, OSDI 2020).
 //!
-//! Its 31 inputs are decimal digits: three of the queue's length in blocks, and of each of the last
-//! four reads three of its queue's length and four of its latency in microseconds. 256 hidden
-//! units, and two outputs, for fast and slow. What it takes to be slow is reconstructed.
+//! Its 31 inputs are decimal digits: three for the length of the queue in blocks, and for each of
+//! the last four reads three for its queue length and four for its latency in microseconds. It has
+//! 256 hidden units, and two outputs, for fast and slow. Reads that it predicts to be slow are
+//! reconstructed.
 //!
-//! Needs nothing from the drives, but to have been trained on such drives. Costs the reads of
+//! Needs nothing from the drives, except training on such drives. Costs the reads of
 //! reconstructions: the paper has copies, and a read that goes to another copy costs nothing.
 //! Trained by `scripts/train-predictors`; `docs/predictors.md` says where it differs from the
 //! paper, and how well it predicts.
@@ -34,13 +35,13 @@ const PAST: usize = 4;
 const QUEUE_DIGITS: usize = 3;
 const LATENCY_DIGITS: usize = 4;
 pub(super) const INPUTS: usize = (PAST + 1) * QUEUE_DIGITS + PAST * LATENCY_DIGITS;
-/// Room for the inputs.
+/// Length of a row with room for the inputs.
 const ROW: usize = 32;
 const HIDDEN: usize = 256;
 const BYTES: usize =
     HEAD_BYTES + Layer::<ROW>::bytes(INPUTS, HIDDEN) + Layer::<HIDDEN>::bytes(HIDDEN, 2);
 
-/// The network, with room for what its layers compute.
+/// The network, with buffers for the outputs of its layers.
 pub(super) struct Linnos {
     pub(super) first: Layer<ROW>,
     pub(super) last: Layer<HIDDEN>,
@@ -95,7 +96,7 @@ impl Predict<PAST> for Linnos {
     }
 }
 
-/// Writes the decimal digits of `number`, the greatest first; of a longer one, nines.
+/// Writes the decimal digits of `number`, the most significant first; nines if it has more digits.
 fn write_digits<const N: usize>(number: u32, digits: &mut [i16; N]) {
     let mut rest = number.min(10_u32.pow(N as u32) - 1);
     for digit in digits.iter_mut().rev() {

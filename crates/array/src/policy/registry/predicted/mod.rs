@@ -1,9 +1,9 @@
-//! Policies that predict slow reads with a small network, which was trained before: LinnOS and
-//! Heimdall, with what the host knows when it decides.
+//! Policies that predict slow reads with a small network that was trained before: LinnOS and
+//! Heimdall. They use what the host knows when it decides.
 //!
-//! A read counts as history once it was answered, whoever asked for it. Reads for parity are sent
-//! without a question, because nobody but a write waits for them. With fewer reads behind a drive
-//! than its network has inputs for, reads are sent.
+//! Every answered read counts as history, whatever it was for. Reads for parity are sent without a
+//! prediction, because only a write waits for them. Reads are also sent while their drive has fewer
+//! answered reads than its network has inputs for.
 
 mod heimdall;
 mod history;
@@ -20,10 +20,10 @@ use history::{History, Past};
 use nvme::PlFlag;
 use units::{DriveId, Instant, Lba};
 
-/// A network that looks at `N` reads behind the one in question.
+/// A network that takes the last `N` reads as inputs.
 trait Predict<const N: usize>: Send {
-    /// Returns whether a read will be slow that makes the queue `queue_blocks` long, after `past`,
-    /// the newest first.
+    /// Predicts whether a read will be slow that makes the queue `queue_blocks` long, after the
+    /// reads `past`, the newest first.
     fn is_slow(&mut self, queue_blocks: u32, past: &[Past; N]) -> bool;
 }
 

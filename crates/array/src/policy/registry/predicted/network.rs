@@ -1,23 +1,24 @@
 //! Small networks in integers: weights of 16 bits, sums of 32.
 //!
 //! A model is a file beside the policy, written by `scripts/train-predictors`. All numbers are
-//! little-endian. It begins with `IODANN1` and the first letter of the policy. Heimdall's has the
-//! least value and the range of each input, 32 bits each. Each layer follows: the number of bits by
-//! which its sums are shifted right (32 bits), the weights (16 bits, all of the first unit first),
-//! and the biases (32 bits). The script scales each layer so that no sum leaves 32 bits.
+//! little-endian. A model begins with `IODANN1` and the first letter of the policy. In a model of
+//! Heimdall, the least value and the range of each input come next, 32 bits each. Each layer
+//! follows: the number of bits by which its sums are shifted right (32 bits), the weights (16 bits,
+//! all of the first unit first), and the biases (32 bits). The script scales each layer so that no
+//! sum leaves 32 bits.
 
 use alloc::vec::Vec;
 
 /// Bytes before the numbers of a model.
 pub(super) const HEAD_BYTES: usize = 8;
-/// Greatest activation of a hidden unit.
+/// Maximum activation of a hidden unit.
 const MOST: i32 = i16::MAX as i32;
 
 /// The numbers of a model, in order.
 pub(super) struct Numbers<'a>(&'a [u8]);
 
 impl<'a> Numbers<'a> {
-    /// Those behind the head of a model.
+    /// The numbers behind the head of a model.
     pub(super) fn of(model: &'a [u8]) -> Self {
         Self(&model[HEAD_BYTES..])
     }
@@ -29,14 +30,14 @@ impl<'a> Numbers<'a> {
         *number
     }
 
-    /// A number of 32 bits without a sign.
+    /// An unsigned number of 32 bits.
     pub(super) fn next_u32(&mut self) -> u32 {
         u32::from_le_bytes(self.next())
     }
 }
 
-/// A layer whose rows have room for `ROW` weights. Those beyond its inputs are zero: rows of a round
-/// length are multiplied several weights at a time.
+/// A layer whose rows have room for `ROW` weights. Weights beyond its inputs are zero: rows of a
+/// round length are multiplied several weights at a time.
 pub(super) struct Layer<const ROW: usize> {
     rows: Vec<[i16; ROW]>,
     biases: Vec<i32>,
@@ -73,7 +74,7 @@ impl<const ROW: usize> Layer<ROW> {
         })
     }
 
-    /// The activations of a hidden layer, whose negative sums are cut off.
+    /// The activations of a hidden layer: its sums, with 0 for negative ones.
     pub(super) fn activate(&self, inputs: &[i16; ROW], outputs: &mut [i16]) {
         for (output, sum) in outputs.iter_mut().zip(self.sums(inputs)) {
             *output = (sum >> self.shift).clamp(0, MOST) as i16;
@@ -86,7 +87,7 @@ impl<const ROW: usize> Layer<ROW> {
         core::array::from_fn(|_| sums.next().unwrap_or(0))
     }
 
-    /// The greatest sum, by its size, that inputs from 0 to `most` can have.
+    /// The greatest absolute sum for inputs from 0 to `most`.
     #[cfg(test)]
     pub(super) fn greatest_sum(&self, most: i64) -> i64 {
         let rows = self.rows.iter().zip(&self.biases);

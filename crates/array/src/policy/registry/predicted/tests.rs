@@ -99,7 +99,7 @@ fn heimdall_sees_the_newest_first() {
 }
 
 /// The outputs of the network in `model`, whose layers begin at `at` and have these sizes, computed
-/// without limits of size or tricks of speed.
+/// without limits of size or optimization.
 fn plain_outputs(model: &[u8], mut at: usize, sizes: &[usize], inputs: &[i16]) -> Vec<i64> {
     let mut values: Vec<i64> = inputs.iter().map(|&input| i64::from(input)).collect();
     let number = |at: usize| i32::from_le_bytes(model[at..at + 4].try_into().unwrap());
@@ -123,7 +123,7 @@ fn plain_outputs(model: &[u8], mut at: usize, sizes: &[usize], inputs: &[i16]) -
     values
 }
 
-/// A queue and the reads behind it, now and then far beyond what was trained.
+/// A queue and the last reads, sometimes far beyond the ranges of the training.
 fn moment<const N: usize>(rng: &mut Rng) -> (u32, [Past; N]) {
     let most = [20, 200, 5_000][rng.below(3) as usize];
     let queue = 1 + rng.below(most) as u32;
@@ -192,7 +192,7 @@ fn heimdall_has_inputs_in_parts_of_their_ranges() {
     }
 }
 
-/// Finds a read slow after one that took a millisecond.
+/// Predicts a slow read after one that took a millisecond.
 struct AfterMillisecond;
 
 impl Predict<1> for AfterMillisecond {
