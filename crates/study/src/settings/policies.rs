@@ -30,7 +30,7 @@ pub struct PolicyOptions {
     /// window [default: true]
     #[arg(long, value_name = "BOOL")]
     pub quiet_spares_windows: Option<bool>,
-    /// hedged: time without an answer after which a read is rebuilt as well [default: 2ms]
+    /// hedged: time without an answer after which a read is also reconstructed [default: 2ms]
     #[arg(long, value_name = "TIME")]
     pub hedge_delay: Option<Text<Span>>,
     /// hedged-quantile: the share of recent reads that were faster than one that is late

@@ -33,7 +33,7 @@ use units::{DriveId, Duration, Instant, Lba};
 pub(super) const DEGRADED: PolicyKind = PolicyKind::new(&About {
     name: "degraded",
     label: "Degraded",
-    summary: "rebuild reads and move updates where a model of the queues says that it is cheaper",
+    summary: "reconstruct reads and relocate updates where a model of the queues predicts lower cost",
     source: "Sha et al., TODAES 2022, §3",
     drive_changes: DriveChanges::Firmware("announcing collections; deallocation"),
     windows: WindowUse::None,

@@ -19,7 +19,7 @@ use units::{DriveId, Instant, Lba};
 pub(super) const GC_TOLERATE: PolicyKind = PolicyKind::new(&About {
     name: "gc-tolerate",
     label: "GC-tolerate",
-    summary: "rebuild reads of drives that collect, which the drives announce",
+    summary: "reconstruct reads of drives that announce a collection",
     source: "Sha et al., TODAES 2022, §4.1",
     drive_changes: DriveChanges::Firmware("announcing collections"),
     windows: WindowUse::None,

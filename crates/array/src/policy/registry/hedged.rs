@@ -23,7 +23,7 @@ use units::{Duration, Instant, Ratio};
 pub(super) const HEDGED: PolicyKind = PolicyKind::new(&About {
     name: "hedged",
     label: "Hedged",
-    summary: "what is not answered after a fixed delay is rebuilt as well, within a budget",
+    summary: "a read without an answer after a fixed delay is also reconstructed, within a budget",
     source: "HDFS hedged reads",
     drive_changes: DriveChanges::Nothing,
     windows: WindowUse::None,
@@ -39,7 +39,7 @@ pub(super) const HEDGED: PolicyKind = PolicyKind::new(&About {
 pub(super) const HEDGED_QUANTILE: PolicyKind = PolicyKind::new(&About {
     name: "hedged-quantile",
     label: "Hedged p99",
-    summary: "what is not answered by the running p99 of all reads is rebuilt as well, within a budget",
+    summary: "a read without an answer by the running p99 is also reconstructed, within a budget",
     source: "Cassandra speculative retry; gRPC retry throttling",
     drive_changes: DriveChanges::Nothing,
     windows: WindowUse::None,

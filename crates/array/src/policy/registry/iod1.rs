@@ -17,7 +17,7 @@ use units::{DriveId, Instant, Lba};
 pub(super) const IOD1: PolicyKind = PolicyKind::new(&About {
     name: "iod1",
     label: "IOD1",
-    summary: "drives fail busy reads fast, the host rebuilds them",
+    summary: "drives fail busy reads fast, the host reconstructs them",
     source: "IODA §4.2",
     drive_changes: DriveChanges::Firmware("the PL flag"),
     windows: WindowUse::None,

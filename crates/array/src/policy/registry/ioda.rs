@@ -15,7 +15,7 @@ use nvme::Untimed;
 pub(super) const IODA: PolicyKind = PolicyKind::new(&About {
     name: "ioda",
     label: "IODA",
-    summary: "drives collect in turn and fail busy reads fast, the host rebuilds them",
+    summary: "drives collect in turn and fail busy reads fast, the host reconstructs them",
     source: "IODA §4.4",
     drive_changes: DriveChanges::Firmware("the PL flag, busy remaining time and busy windows"),
     windows: WindowUse::Seen,

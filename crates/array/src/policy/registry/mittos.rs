@@ -26,7 +26,7 @@ use units::{DriveId, Duration, Instant, Lba};
 pub(super) const MITTOS: PolicyKind = PolicyKind::new(&About {
     name: "mittos",
     label: "MittOS",
-    summary: "the host predicts slow reads from a model of its drives, and rebuilds them",
+    summary: "the host predicts slow reads from a model of its drives, and reconstructs them",
     source: "IODA §6.2.7; MittOS (SOSP 2017)",
     drive_changes: DriveChanges::KnownInside,
     windows: WindowUse::None,
