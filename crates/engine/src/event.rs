@@ -1,4 +1,4 @@
-//! What an engine tells whoever observes it: the events of its machines, in one order.
+//! Events of an engine for its observer: those of all its machines, in one order.
 
 use crate::model::DriveEvent;
 use core::fmt;
