@@ -10,8 +10,8 @@ use units::{DriveId, Lba};
 #[derive(Debug)]
 pub struct CachedPages<M: Memory> {
     pages: BTreeMap<(DriveId, u64), M::Buffer>,
-    /// For each read in flight: its rows that come from the cache, as they were when it was sent: a
-    /// newer version may replace them before the drive answers.
+    /// Rows of each read in flight that come from the cache, as they were when it was sent. A newer
+    /// version may replace them in the cache before the drive answers.
     reads: BTreeMap<CommandId, Vec<(u32, M::Buffer)>>,
 }
 

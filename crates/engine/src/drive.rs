@@ -37,7 +37,7 @@ impl<O: Observe> Drive<O> {
         }
     }
 
-    /// The drive model, if there is one.
+    /// The drive model; `None` for other drives.
     #[must_use]
     pub fn ssd(&self) -> Option<&Ssd<O>> {
         match self {

@@ -509,8 +509,8 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
     }
 
     /// Begins to hand over completions of a drive. The data plane follows the drive before each
-    /// completion: a completion may cause a command that this drive ends at the same instant, if
-    /// its writes take no time.
+    /// completion. A completion may cause a command that ends at the same instant, if writes take
+    /// no time.
     #[inline]
     fn enter(&mut self, drive: DriveId) {
         self.current = Some(drive);

@@ -2,7 +2,7 @@
 //!
 //! Clients take turns by bytes (deficit round robin), and the requests of a client take turns among
 //! themselves. A client without waiting requests comes before the others, as new flows do in RFC
-//! 8290, 4.2: a client with few requests waits for at most one part of another client.
+//! 8290, 4.2. So a client with few requests waits for at most one part of another client.
 
 use alloc::collections::{BTreeMap, VecDeque};
 

@@ -38,12 +38,13 @@ pub trait DataPlane {
     /// Moves or combines data.
     fn data(&mut self, action: DataAction);
 
-    /// Whether `target` is `Σ terms`; the answer to [`array::Action::Check`].
+    /// Returns true if `target` is `Σ terms`; the answer to [`array::Action::Check`].
     fn check(&mut self, _op: OpId, _target: Slot, _terms: &[Term]) -> bool {
         true
     }
 
-    /// Whether two copies are equal, as they were read; the answer to [`array::Action::Compare`].
+    /// Returns true if two copies are equal, as they were read; the answer to
+    /// [`array::Action::Compare`].
     fn compare(&mut self, _op: OpId, _member: u8, _with: u8) -> bool {
         true
     }

@@ -95,7 +95,7 @@ fn xor(a: Tag, b: Tag) -> Tag {
 }
 
 impl Tags {
-    /// Pages of `page_bytes` on these drives, none of which was written.
+    /// Creates the data plane for pages of `page_bytes` on these drives, none of which was written.
     #[must_use]
     pub fn new<O: Observe>(page_bytes: u64, drives: &[Ssd<O>]) -> Self {
         let tags = |drive: &Ssd<O>| DriveTags {

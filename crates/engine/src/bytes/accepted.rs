@@ -52,7 +52,7 @@ impl<M: Memory> Accepted<M> {
         }
     }
 
-    /// Whether there is room for a change.
+    /// Returns true if there is room for a change.
     pub(super) const fn has_room(&self, length_bytes: u64) -> bool {
         self.bytes + length_bytes <= self.bytes_max
     }

@@ -140,7 +140,8 @@ impl<M: Memory> Bytes<M> {
         self.durability.as_ref().map(Durability::transitions)
     }
 
-    /// Returns true if the records say that a drive has failed. True also if there are none.
+    /// Returns true if the records say that a drive has failed. True also for an array without
+    /// records.
     #[must_use]
     pub fn is_failure_recorded(&self, drive: DriveId) -> bool {
         self.durability.as_ref().is_none_or(|durability| durability.is_failure_recorded(drive))

@@ -62,7 +62,7 @@ pub struct EndedSlice {
     pub token: Token,
     /// Bytes of the slice.
     pub bytes: u64,
-    /// How far the request is.
+    /// Progress of the request.
     pub progress: Progress,
 }
 
@@ -97,12 +97,12 @@ impl<M: Memory> Pending<M> {
         self.next_bytes < self.end_bytes() && !self.failed
     }
 
-    /// Whether slices may be under way together.
+    /// Returns true if slices may be under way together.
     fn is_parallel(&self) -> bool {
         matches!(self.kind, ByteRequestKind::Read | ByteRequestKind::Write)
     }
 
-    /// Whether a slice can begin now.
+    /// Returns true if a slice can begin now.
     fn can_begin(&self) -> bool {
         self.has_more() && (self.slices_under_way == 0 || self.is_parallel())
     }

@@ -16,7 +16,7 @@ pub enum Work<B> {
         length_bytes: usize,
         /// Buffer to fill.
         buffer: B,
-        /// Whether the read may fail fast
+        /// True if the read may fail fast
         /// ([`Bytes::handle_failed_fast`](super::Bytes::handle_failed_fast)).
         pl: PlFlag,
     },

@@ -70,7 +70,7 @@ impl Changes {
         self.in_flight.insert(tag, change);
     }
 
-    /// Ends the change with this tag; `None` if there is none.
+    /// Ends the change with this tag; `None` if the tag is of no change.
     #[inline]
     pub(super) fn end(&mut self, tag: u32) -> Option<InFlight> {
         let change = self.in_flight.remove(&tag)?;

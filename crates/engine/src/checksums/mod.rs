@@ -61,7 +61,7 @@ pub struct ChecksumSetup {
     /// Start of each drive's table, in bytes from the start of its data; `None` for drives in
     /// memory, whose whole tables are in memory.
     pub table_at: Option<u64>,
-    /// How blocks of the tables are sealed.
+    /// Seal of the blocks of the tables.
     pub seal: TableSeal,
     /// Bytes on every drive whose sums are in doubt.
     pub doubtful: Vec<Range<u64>>,
@@ -340,8 +340,8 @@ impl Checksums {
         self.changes.begin(tag, InFlight { drive: drive.0, blocks, sums });
     }
 
-    /// Ends the change with this tag, if there is one. After a failed change the content is
-    /// unknown; its drive or the array has failed too.
+    /// Ends the change with this tag, if it is one. After a failed change the content is unknown;
+    /// its drive or the array has failed too.
     #[inline]
     pub(crate) fn end_change(&mut self, tag: u32, done: bool) {
         let Some(InFlight { drive, blocks, sums }) = self.changes.end(tag) else { return };
@@ -436,13 +436,13 @@ impl Checksums {
             && !self.doubts.has_unknown(drive.0)
     }
 
-    /// Whether a block of a table is being read.
+    /// Returns true if a block of a table is being read.
     pub(crate) fn is_fetching(&self, key: Key) -> bool {
         self.tables.get(&key).is_some_and(|table| table.sums.is_none())
     }
 
-    /// Retries a failed read of a block of a table, a few times: without it none of its data can be
-    /// read, and the error may be transient. Returns false if there was no retry.
+    /// Retries a failed read of a block of a table, a few times. Without the block none of its data
+    /// can be read, and the error may be transient. Returns false if there was no retry.
     pub(crate) fn read_again(&mut self, key: Key) -> bool {
         let Some(table) = self.tables.get_mut(&key) else { return false };
         if table.failed_reads == READS_AGAIN {

@@ -76,7 +76,7 @@ impl Key {
 /// The sums of a block of the table.
 pub(crate) type Sums = Box<[u32; SUMS]>;
 
-/// How blocks of a table are sealed.
+/// Kind of the seal of a table's blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TableSeal {
     /// One seal for the whole block: a power cut may tear it.

@@ -3,8 +3,8 @@
 //! Two parts of an array must never both go on: each would lose what was written to the other. A
 //! start without the drives that are *away* records on all others that these have failed. From then
 //! on the drives that are away are outdated if any other drive is found with them. Found alone,
-//! they do not show that. So a start may go on by itself only if the drives that are away are too
-//! few to start an array of their own, now or at any earlier time.
+//! they do not show that. So a start needs no confirmation only if the drives that are away are too
+//! few for an array of their own, now and at any earlier time.
 //!
 //! A drive is away if the leading superblock counts on it and it is missing, outdated, damaged or
 //! blank. A drive that had failed before is not away: a start of that drive without the others

@@ -21,7 +21,7 @@ pub enum Found {
     Drive(Result<Superblock, SuperblockError>),
 }
 
-/// How the array can be started.
+/// Plan of an array's start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Assembly {
     /// The array.
@@ -40,7 +40,7 @@ pub struct Assembly {
     pub rebuilding: u64,
     /// Drives of `absent` that served when the array stopped, as bits.
     pub lost: u64,
-    /// How each drive takes part from now on.
+    /// State of each drive from now on.
     pub states: Vec<MemberState>,
     /// The highest generation found; the next one to be written is one more.
     pub generation: u64,

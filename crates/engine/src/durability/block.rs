@@ -48,7 +48,7 @@ pub fn seal(block: &mut [u8], at: usize) {
     put(block, at, &sum.to_le_bytes());
 }
 
-/// Whether the checksum at `at` is right.
+/// Returns true if the checksum at `at` is right.
 #[must_use]
 pub fn is_sealed(block: &[u8], at: usize) -> bool {
     get_u32(block, at) == checksum(block, at)

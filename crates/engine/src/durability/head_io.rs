@@ -88,7 +88,7 @@ impl HeadIo {
         self.parts.is_empty()
     }
 
-    /// Returns the drive and the task of a part; `None` if there is none, or its drive has failed.
+    /// Returns the drive and the task of a part; `None` for other I/O, or if its drive has failed.
     pub(super) fn part(&self, id: IoId) -> Option<(DriveId, Task)> {
         self.parts.get(&id).copied()
     }

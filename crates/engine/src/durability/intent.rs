@@ -297,7 +297,7 @@ impl Intent {
         self.wished[word] >> bit & 1 == 1
     }
 
-    /// Whether any region is marked.
+    /// Returns true if any region is marked.
     #[must_use]
     pub fn has_marks(&self) -> bool {
         self.wished.iter().any(|&bits| bits != 0)

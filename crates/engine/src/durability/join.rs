@@ -104,9 +104,9 @@ pub fn is_claimable<D: Disk>(disk: &mut D) -> bool {
     is_known || read_superblock(disk).is_ok() || check_vacant(0, disk, |_| false).is_ok()
 }
 
-/// Formats the head of a drive that takes the place of `drive`: no superblock yet, but a mark that
-/// the drive holds nothing, the present intent record, and an empty journal. All of it is on stable
-/// storage on return. The superblock follows when the array records that the drive is being
+/// Formats the head of a drive that takes the place of `drive`: a mark that the drive holds
+/// nothing, the present intent record and an empty journal, but no superblock. All of it is on
+/// stable storage on return. The superblock follows when the array records that the drive is being
 /// rebuilt.
 ///
 /// A drive on which this is cut short, at any write, may join again ([`check_join`]).

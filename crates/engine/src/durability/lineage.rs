@@ -45,19 +45,19 @@
 //! history. Each superblock lists the branches that its array has left behind
 //! ([`Past`](super::superblock::Past)).
 //!
-//! A prepared change names its branch. A start that finds a change prepared and goes on without it
-//! lists that branch as past: a drive that is only prepared shows that no write was answered under
-//! the change. Without that entry, a drive that alone had committed the change would count as split
-//! off once all drives that it knew were replaced.
+//! A prepared change names its branch. A start that finds a change prepared, and goes on without
+//! it, lists that branch as past. It may, because a drive that is only prepared shows that no write
+//! was answered under the change. Without that entry, a drive that alone had committed the change
+//! would count as split off once all drives that it knew were replaced.
 //!
 //! # Drives that went on without each other
 //!
 //! Generations of drives that were not started together cannot be compared, so they do not decide.
-//! Drive A *knows* drive B if the superblock of A says that this very B takes part: its states name
-//! members, and the number drawn at the joining of B tells it from other drives in its place. If A
-//! knows B, then B has prepared the commit of A, or joined by it. So all data written under that
-//! commit, or under earlier ones of A, is in the history of B. The same holds if B is in the branch
-//! of A and was prepared for its commit, or if B lists the branch of A as past. The relation is
+//! Drive A *knows* drive B if the superblock of A says that this very B takes part. Its states name
+//! members, and the number drawn when B joined tells B from other drives in its place. If A knows
+//! B, then B has prepared the commit of A, or joined by it. So all data written under that commit,
+//! or under earlier ones of A, is in the history of B. The same holds if B is in the branch of A
+//! and was prepared for its commit, or if B lists the branch of A as past. The relation is
 //! transitive: if the history of B is in that of C, so is that of A.
 //!
 //! * The array goes on from a drive whose history contains the histories of all other drives found.
@@ -70,8 +70,8 @@
 //!   drives that serve beside it.
 //! * Another drive is used if it and the leader know each other, and its generation is at least the
 //!   commit of the leader. A drive that knows the leader, but is not known by it, was left behind.
-//!   A drive that the leader knows, but that does not know the leader, went on without it at a time
-//!   when it led itself, or is a copy from elsewhere.
+//!   If the leader knows a drive that does not know the leader, that drive led the array without
+//!   it, or is a copy from elsewhere.
 //!
 //! A drive that is being rebuilt leads only if no other drive can. It has no data to go on from,
 //! but it shows that the other drives found are too old.

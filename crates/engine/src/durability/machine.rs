@@ -48,7 +48,7 @@ pub struct Records {
 /// * A change is released when its regions are marked on stable storage on all present drives:
 ///   after a crash parity is resynced there.
 /// * While the journal is on, a change is released when the batch with all changes of its operation
-///   is on stable storage, on each drive its part.
+///   is on stable storage on all its drives.
 /// * A mark is cleared, or room in the journal reused, when the writes that it covers have ended
 ///   and all present drives were synced after that.
 /// * A flush is answered when all that was answered before it is synced on all present drives.
@@ -156,8 +156,8 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// Handles a failed write of checksums, or a failed sync that the machine did not ask for: the
-    /// drive has failed for this reason, or the storage has no room.
+    /// Handles a failed write of checksums, or a failed sync that the machine did not ask for. The
+    /// drive has failed for `reason`, or the storage has no room.
     pub fn handle_io_failed(
         &mut self,
         now: Instant,

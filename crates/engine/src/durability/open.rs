@@ -5,8 +5,8 @@
 //! 3. All drives that take part are prepared for the next generation, then the running array is
 //!    committed ([`lineage`](super::lineage)). Missing drives are not taken any more after that.
 //! 4. The journals are replayed, and the drives synced. A repeated replay does no harm, as long as
-//!    nothing else was written. The replay must follow the superblocks: a batch may count only
-//!    because a drive was not found, and would not count if the next start found that drive.
+//!    nothing else was written. The replay must follow the superblocks: some batch may count only
+//!    because a drive was not found. It would not count if the next start found that drive.
 //! 5. The records of the journals are cleared.
 //!
 //! If this is cut short anywhere, the next start repeats all of it.
@@ -178,9 +178,9 @@ fn write_superblocks<D: Disk>(
     Ok(superblock)
 }
 
-/// Reads the journals of all drives that hold data. Only the headers are read after a clean end, or
-/// if the array journals only while degraded and no drive is missing: all records are stable in
-/// their place.
+/// Reads the journals of all drives that hold data. Reads only the headers if all records are
+/// stable in their place: after a clean end, or if the array journals only while degraded and no
+/// drive is missing.
 fn read_journals<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],

@@ -29,7 +29,7 @@ impl<C> Outbox<C> {
         Self { io: HeadIo::default(), outputs: VecDeque::new(), over: false }
     }
 
-    /// Whether the array has ended or stopped.
+    /// Returns true if the array has ended or stopped.
     pub(super) const fn is_over(&self) -> bool {
         self.over
     }

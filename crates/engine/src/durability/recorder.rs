@@ -16,10 +16,10 @@
 //!    it must replay the records to it. It must precede further writes: drives that hold later
 //!    records need not hold the old ones.
 //!
-//! Then writes go on, journalled as the new superblocks demand. Changes during the steps are
-//! recorded by another round: a commit contains the states of its preparation, and goes to drives
-//! that were prepared and have not failed since. A drive that replaced one of them waits for the
-//! next round.
+//! Then writes go on, journalled as the new superblocks demand. Changes of states during the steps
+//! are recorded by another round. A commit contains the states of its preparation, and goes to
+//! drives that were prepared and have not failed since. A drive that replaced one of them waits for
+//! the next round.
 
 use super::drive_set::DriveSet;
 use super::journal::Journal;

@@ -487,7 +487,7 @@ impl Superblock {
             && self.joined.get(index) == other.joined.get(index)
     }
 
-    /// Returns true if all that this drive ever held is in the history of `other`: that drive takes
+    /// Returns true if all that this drive ever held is in the history of `other`. That drive takes
     /// part in the commit of this one, was prepared for it, or went through it.
     #[must_use]
     pub fn is_contained_in(&self, other: &Self) -> bool {
@@ -506,7 +506,7 @@ impl Superblock {
         }
     }
 
-    /// How the checksum tables of the array are sealed.
+    /// Seal of the array's checksum tables.
     #[must_use]
     pub const fn table_seal(&self) -> TableSeal {
         if self.seals_sectors { TableSeal::Sectors } else { TableSeal::Block }

@@ -55,7 +55,7 @@ impl SyncRounds {
         self.next.recording = true;
     }
 
-    /// Whether a round was asked for since the last began.
+    /// Returns true if a round was asked for since the last began.
     pub(super) fn is_wanted(&self) -> bool {
         let Wanted { quiet, half, recording } = &self.next;
         quiet.is_some() || *half || *recording

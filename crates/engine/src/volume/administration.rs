@@ -115,12 +115,12 @@ impl<B> Administration<B> {
         self.stopped.is_some() || self.shutdown != Shutdown::No
     }
 
-    /// Whether the policy is being changed.
+    /// Returns true if the policy is being changed.
     pub(super) fn is_switching(&self) -> bool {
         self.switching.is_some()
     }
 
-    /// Whether an order is under way.
+    /// Returns true if an order is under way.
     pub(super) fn is_active(&self) -> bool {
         self.switching.is_some()
             || !self.failing.is_empty()

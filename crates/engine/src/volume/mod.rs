@@ -384,8 +384,8 @@ impl<M: Memory, O: Observe> Volume<M, O> {
     }
 
     /// Asks for the place of a failed drive. The drive must not be touched before
-    /// [`Output::ReadyToReplace`]: its content is needed until the superblocks of the others record
-    /// the failure.
+    /// [`Output::ReadyToReplace`]: a start may need its content until the superblocks of the others
+    /// record the failure.
     ///
     /// # Errors
     ///
@@ -476,7 +476,7 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.is_idle() && !self.requests.is_waiting() && self.engine.plane().is_idle()
     }
 
-    /// Whether no request, operation or command is under way, and the write cache is empty.
+    /// Returns true if no request, operation or command is under way, and the write cache is empty.
     fn is_idle(&self) -> bool {
         let array = self.engine.array();
         array.operations_in_flight() == 0
@@ -531,7 +531,7 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.administration.stopped()
     }
 
-    /// Whether requests are refused: the array has stopped or is being shut down.
+    /// Returns true if requests are refused: the array has stopped or is being shut down.
     #[must_use]
     pub fn refuses_requests(&self) -> bool {
         self.administration.refuses_requests()

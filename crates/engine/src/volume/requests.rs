@@ -149,12 +149,12 @@ impl Requests {
         }
     }
 
-    /// Whether any request waits for a part.
+    /// Returns true if any request waits for a part.
     pub(super) fn is_waiting(&self) -> bool {
         !self.short.waiting.is_empty() || !self.long.waiting.is_empty()
     }
 
-    /// Whether a part could begin, if there is budget for it.
+    /// Returns true if a part could begin, if there is budget for it.
     pub(super) fn can_begin(&self) -> bool {
         self.short.can_begin() || self.long.can_begin()
     }

@@ -1,4 +1,4 @@
-//! Which blocks of tables are read and written, and how doubtful sums become known again.
+//! Tests of the reads and writes of tables, and of the recovery of doubtful sums.
 
 use super::*;
 

@@ -19,8 +19,8 @@
 //! leaves a *gap*: the record is damaged, or the power failed before the batch was stable. These
 //! cases cannot be told apart, so the start reconstructs the drive's part and writes the record
 //! (`durability::mend`). If too much is missing for that, the last batch is left out. Unless more
-//! is damaged than the array can miss, that batch was not stable: nothing of it was written, and no
-//! client was told that it was.
+//! is damaged than the array can miss, that batch was not stable: nothing of it was written or
+//! answered as stable.
 //!
 //! Mirrors need no journal: each drive has the data itself. Drives that are being rebuilt have
 //! none: a start does not rely on them.

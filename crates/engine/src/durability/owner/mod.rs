@@ -53,8 +53,8 @@
 //! another that finds the same block, before it preempts. The last heartbeat of the owner began
 //! before that, and the owner stops answering `L` after its start. The next heartbeat meets the
 //! conflict. A heartbeat that is carried out between that last read and the preemption gives the
-//! owner another `L`: the newcomer reads the block once more, and waits that long again if it has
-//! moved. A newcomer that demands the drive preempts at once, and always waits after that.
+//! owner another `L`. So the newcomer reads the block once more, and waits that long again if it
+//! has moved. A newcomer that demands the drive preempts at once, and always waits after that.
 
 mod block;
 mod lease;
