@@ -43,7 +43,7 @@ pub enum Output {
     Permitted {
         /// The drive.
         drive: DriveId,
-        /// When it may collect.
+        /// Windows, lease or order by which it may collect.
         right: CollectionRight,
     },
     /// Something has happened.

@@ -7,9 +7,9 @@ use units::DriveId;
 /// One step of the array or of one of its drives.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// Of the array.
+    /// Event of the array.
     Array(array::Event),
-    /// Of an emulated drive.
+    /// Event of an emulated drive.
     Drive(DriveId, DriveEvent),
 }
 

@@ -17,7 +17,7 @@ pub const SEQUENTIAL_DEPTH: u32 = 64;
 const SUPERBLOCKS: u64 = 12;
 /// Random reads that are measured.
 const READS: u64 = 200_000;
-/// Commands for each latency of commands that are alone.
+/// Number of commands for each latency that is measured without other commands.
 const ALONE: u64 = 2_000;
 
 /// Figures of a drive, measured as data sheets do it.

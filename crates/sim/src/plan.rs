@@ -70,7 +70,7 @@ pub struct Plan {
     pub policy: PolicyKind,
     /// Settings of the policies.
     pub policy_settings: PolicySettings,
-    /// When drives may collect, under policies with windows.
+    /// Windows in which drives may collect, under policies with windows.
     pub windows: WindowPlan,
     /// Time to compute a reconstructed page.
     pub reconstruct_compute: Duration,

@@ -34,7 +34,7 @@ pub(super) enum Purpose {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub(super) purpose: Purpose,
-    /// Its number in the durability machine; `None` if that does not count it.
+    /// Its number in the durability machine; `None` for I/O that is not the machine's.
     pub(super) io: Option<IoId>,
     /// Comparison of a read with its checksums.
     pub(super) check: Option<Check>,

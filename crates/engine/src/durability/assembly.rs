@@ -32,7 +32,8 @@ pub struct Assembly {
     pub region_bytes: u64,
     /// Time of its creation, in seconds since 1970.
     pub created_seconds: u64,
-    /// For each drive of the array, the number of the configured place that has it.
+    /// Number of the configured place of each drive of the array; `None` if the drive was not
+    /// found.
     pub order: Vec<Option<usize>>,
     /// Drives without usable data, as bits: missing, failed, stale and rebuilding ones.
     pub absent: u64,

@@ -191,7 +191,7 @@ impl<C: Change> WriteGate<C> {
         }
     }
 
-    /// Returns admitted writes that are not recorded to waiting: they have changed nothing yet.
+    /// Puts admitted writes without a record back to waiting: they have changed nothing yet.
     pub(super) fn withdraw(&mut self) {
         for (&write, pending) in &mut self.pending {
             if matches!(pending.stage, Stage::Admitted | Stage::Unrecorded) {

@@ -76,8 +76,8 @@ impl fmt::Display for Contents {
     }
 }
 
-/// Why an array was not created or opened, or a drive did not join. Drives are named by number
-/// only: the caller knows their paths.
+/// Reason for which an array was not created or opened, or a drive did not join. Drives are named
+/// by number only: the caller knows their paths.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum OpenError<E> {

@@ -193,7 +193,7 @@ impl Geometry {
     }
 }
 
-/// Part of a drive in the array.
+/// Role of a drive in the array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MemberState {
     /// It holds all its data.

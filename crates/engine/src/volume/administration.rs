@@ -26,7 +26,7 @@ pub enum ShutdownEnd {
     Stopped(StopReason),
 }
 
-/// Why the policy was not changed.
+/// Reason for which the policy was not changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SwitchRefusal {
     /// Another change is under way.

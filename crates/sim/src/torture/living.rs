@@ -438,8 +438,8 @@ impl World {
                 if job == JobKind::Resync {
                     self.count(Transition::Resynced);
                 }
-                // Writes to a drive that was lost since have made copies equal to that drive's
-                // copy.
+                // Resyncs in flight of a drive that was lost since may have made copies equal to
+                // its copy.
                 if job == JobKind::Resync && self.shape.level.is_mirrored() && self.explained != 0 {
                     self.model.drives_lost();
                 }

@@ -22,7 +22,7 @@ fn at(millis: u64) -> Instant {
 
 /// Requests per second in the measured runs.
 const RATE: u64 = 10_000;
-/// Milliseconds at which the drive begins to misbehave, and after which it must not show any more.
+/// Times in ms at which the drive begins to misbehave, and after which it must not show any more.
 const BEGINS: u64 = 500;
 const OVER: u64 = BEGINS + 1_000;
 const ENDS: u64 = OVER + 1_000;

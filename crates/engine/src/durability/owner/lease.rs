@@ -352,7 +352,7 @@ impl Lease {
         }
     }
 
-    /// Releases the drive at the end of the server; it has no commands in flight any more.
+    /// Releases the drive when the server ends; the server has no commands in flight any more.
     pub fn release(&mut self) {
         self.is_ending = true;
         match self.state {
