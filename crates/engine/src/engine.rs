@@ -198,7 +198,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         &self.array
     }
 
-    /// Hands the array what it is to remember; see [`Array::remember`].
+    /// Hands over what policies have learnt in earlier runs; see [`Array::remember`].
     pub fn remember(&mut self, memory: array::Memory) {
         self.array.remember(memory);
     }

@@ -3,8 +3,8 @@
 //!
 //! Writes reach the drives of an array evenly, so one drive with the schedule of an array
 //! represents all of them. The burst begins at the worst moment, when the busy window has just
-//! ended and the drive is in steady state. It lasts for one cycle: the predictable part and the
-//! next busy window. The formula is about such a cycle (IODA §4.3.2, "a full cycle").
+//! ended and the drive is idle. It lasts for one cycle: the predictable part and the next busy
+//! window. The formula is about such a cycle (IODA §4.3.2, "a full cycle").
 
 use crate::plan::PlanError;
 use nvme::{ArrayDescription, CollectionRight, Command, CommandId, Opcode, PlFlag, WindowSchedule};

@@ -5,8 +5,8 @@
 //! says that the three others have failed. Then the administrator may force a start with drives
 //! that missed changes.
 //!
-//! * One drive leads, as in any start: the one with the newest commit among those whose history the
-//!   others lead up to. Drives that went on without the leader are never taken.
+//! * One drive leads, as in any start: the one with the newest commit up to which enough other
+//!   drives lead. Drives that went on without the leader are never taken.
 //! * Beside the current drives, only as many outdated drives are taken as are needed, the newest
 //!   first. An outdated drive has old data wherever something was written since, so stripes may be
 //!   mixed.
