@@ -1,4 +1,4 @@
-//! What the write cache of the host holds, page by page, and what reads take from it.
+//! Pages that the host's write cache holds, and what reads take from it.
 
 use crate::memory::Memory;
 use alloc::collections::BTreeMap;
@@ -10,8 +10,8 @@ use units::{DriveId, Lba};
 #[derive(Debug)]
 pub struct CachedPages<M: Memory> {
     pages: BTreeMap<(DriveId, u64), M::Buffer>,
-    /// Rows of reads in flight that come from the cache, as they were when the reads were sent: a
-    /// newer version may replace them before the drive answers.
+    /// Rows of each read in flight that come from the cache, as they were when it was sent. A newer
+    /// version may replace them in the cache before the drive answers.
     reads: BTreeMap<CommandId, Vec<(u32, M::Buffer)>>,
 }
 
@@ -22,7 +22,7 @@ impl<M: Memory> CachedPages<M> {
         Self { pages: BTreeMap::new(), reads: BTreeMap::new() }
     }
 
-    /// Pages of `page_bytes` each enter the cache, the first at `lba`.
+    /// Adds pages of `page_bytes` each to the cache, the first at `lba`.
     pub fn insert(
         &mut self,
         memory: &mut M,
@@ -40,7 +40,7 @@ impl<M: Memory> CachedPages<M> {
         }
     }
 
-    /// Pages leave the cache.
+    /// Removes pages from the cache.
     pub fn remove(&mut self, memory: &mut M, drive: DriveId, pages: &[Lba]) {
         for page in pages {
             if let Some(buffer) = self.pages.remove(&(drive, page.0)) {
@@ -49,17 +49,17 @@ impl<M: Memory> CachedPages<M> {
         }
     }
 
-    /// What is cached of a page.
+    /// Cached content of a page.
     #[must_use]
     pub fn page(&self, drive: DriveId, lba: Lba) -> Option<&[u8]> {
         self.pages.get(&(drive, lba.0)).map(M::bytes)
     }
 
-    /// Fills `into` with the pages that a command writes from the cache to its drive.
+    /// Copies the pages that a command drains from the cache to its drive into `into`.
     ///
     /// # Panics
     ///
-    /// If one of them is not cached: the array writes only what it has put there.
+    /// If one of them is not cached: the array drains only pages that it has cached.
     pub fn read(&self, drive: DriveId, command: &Command, into: &mut [u8], page_bytes: usize) {
         for (lba, into) in (command.lba.0..).map(Lba).zip(into.chunks_exact_mut(page_bytes)) {
             let page = self.page(drive, lba).expect("what is drained is cached");
@@ -67,8 +67,8 @@ impl<M: Memory> CachedPages<M> {
         }
     }
 
-    /// A command of this number goes out anew: what an earlier one was to take is forgotten. One
-    /// that failed has left it behind.
+    /// Forgets the rows of an earlier read with this number, before the number is used again. A
+    /// read that failed never took its rows.
     pub fn forget_read(&mut self, memory: &mut M, command: CommandId) {
         if self.reads.is_empty() {
             return;
@@ -78,7 +78,7 @@ impl<M: Memory> CachedPages<M> {
         }
     }
 
-    /// Some rows of a read come from the cache, as it is now.
+    /// Notes rows that a read takes from the cache, with their present content.
     ///
     /// # Panics
     ///
@@ -103,7 +103,8 @@ impl<M: Memory> CachedPages<M> {
         self.reads.insert(command, pages);
     }
 
-    /// Puts the rows that a read takes from the cache over what its drive has brought.
+    /// Overwrites the data that the drive returned with the rows that the read takes from the
+    /// cache.
     pub fn overlay(
         &mut self,
         memory: &mut M,
@@ -151,7 +152,7 @@ mod tests {
         );
     }
 
-    /// A read that its drive failed fast is never kept; its number is used again.
+    /// A read that failed fast is never kept; its number is used again.
     #[test]
     fn the_next_command_of_the_same_number_takes_nothing() {
         let (mut heap, mut cache) = (Heap, CachedPages::<Heap>::new());

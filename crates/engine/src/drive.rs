@@ -1,4 +1,4 @@
-//! A drive behind the engine: where its timing comes from.
+//! A drive behind the engine: the source of its timing.
 
 use crate::model::{Completed, Ssd};
 use alloc::boxed::Box;
@@ -6,12 +6,12 @@ use array::policy::PolicyKind;
 use nvme::{CollectionReport, CollectionRight, DriveStatus};
 use units::{Instant, Observe, Unobserved};
 
-/// How a drive behaves in time. Where its bytes are is the data plane's matter.
+/// Timing behaviour of a drive. The data plane decides where its bytes are.
 #[derive(Debug)]
 pub enum Drive<O: Observe = Unobserved> {
     /// Commands take as long as the drive model says.
     Emulated(Box<Ssd<O>>),
-    /// Commands take as long as the storage behind the drive takes. It says nothing about its
+    /// Commands take as long as the storage behind the drive takes. The drive reports no
     /// collections.
     Plain,
     /// The driver carries every command and brings its completion
@@ -37,7 +37,7 @@ impl<O: Observe> Drive<O> {
         }
     }
 
-    /// The drive model, if there is one.
+    /// The drive model; `None` for other drives.
     #[must_use]
     pub fn ssd(&self) -> Option<&Ssd<O>> {
         match self {
@@ -54,7 +54,7 @@ impl<O: Observe> Drive<O> {
         }
     }
 
-    /// Whether a drive model answers commands.
+    /// Returns true if a drive model answers commands.
     #[must_use]
     pub const fn is_emulated(&self) -> bool {
         matches!(self, Self::Emulated(_))
@@ -97,7 +97,8 @@ impl<O: Observe> Drive<O> {
         }
     }
 
-    /// The policy in force asks this of the drive.
+    /// Adapts the model to the policy: some policies need drives whose programs, erases or
+    /// collections take no time.
     pub(crate) fn suit(&mut self, policy: PolicyKind) {
         if let Some(ssd) = self.ssd_mut() {
             ssd.set_untimed(policy.about().untimed);
@@ -105,8 +106,8 @@ impl<O: Observe> Drive<O> {
         }
     }
 
-    /// What the drive says when it is asked; none if the driver has to ask it. A plain drive has no
-    /// such log page: it is taken for one that never needs to collect.
+    /// Status of the drive; `None` if the driver has to ask it. A plain drive has no status log
+    /// page: it counts as a drive that never needs to collect.
     pub(crate) fn status(&self) -> Option<DriveStatus> {
         match self {
             Self::Emulated(ssd) => Some(ssd.status()),

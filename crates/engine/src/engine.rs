@@ -30,38 +30,37 @@ pub enum Output {
         drive: DriveId,
         /// The command.
         command: Command,
-        /// The memory that it reads into or writes from; none for what the write cache holds.
+        /// The memory that it reads into or writes from; `None` for pages of the write cache.
         target: Option<Target>,
     },
-    /// The array asks this remote drive how much room it has left. The answer goes to
-    /// [`Engine::handle_status`].
+    /// Asks this remote drive for its free space. The answer goes to [`Engine::handle_status`].
     AskStatus {
         /// The drive.
         drive: DriveId,
     },
-    /// A drive was told when it may collect, by the clock of the host. To a remote drive the driver
+    /// Reports a drive's new right to collect, in the host's time. For a remote drive the driver
     /// passes it on.
     Permitted {
         /// The drive.
         drive: DriveId,
-        /// When it may collect.
+        /// Windows, lease or order by which it may collect.
         right: CollectionRight,
     },
     /// Something has happened.
     Happened(Happening),
 }
 
-/// How far the clock of a drive is from that of the host.
+/// Difference between the clock of a drive and that of the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ClockOffset {
-    /// It is ahead by so much, or right.
+    /// The drive's clock is ahead, or right.
     Ahead(Duration),
-    /// It is behind by so much.
+    /// The drive's clock is behind.
     Behind(Duration),
 }
 
 impl ClockOffset {
-    /// What the drive's clock says when the host's says `host`.
+    /// Time on the drive's clock when the host's clock shows `host`.
     fn apply(self, host: Instant) -> Instant {
         match self {
             Self::Ahead(offset) => host + offset,
@@ -100,7 +99,7 @@ pub struct Engine<P, O: Observe = Unobserved> {
     touched: Touched,
     /// The drive whose completions are being handed to the array.
     current: Option<DriveId>,
-    /// What each drive announced last of its collections; empty if the policy does not listen.
+    /// Last collection report of each drive; empty if the policy reads no reports.
     reports: Vec<CollectionReport>,
     clocks: Vec<ClockOffset>,
     read_errors: ReadErrors,
@@ -109,7 +108,7 @@ pub struct Engine<P, O: Observe = Unobserved> {
     arrived: VecDeque<Completion>,
     /// Completions of drive models since the start.
     model_completions: u64,
-    /// What the machines have told, in the order in which they did it.
+    /// Events of the machines, in the order in which they were emitted.
     events: O::Log<Event>,
 }
 
@@ -143,7 +142,8 @@ impl Touched {
 }
 
 impl<P: DataPlane> Engine<P> {
-    /// An array that is idle. Whether it says what to do with data is the plane's to choose.
+    /// Creates an engine with an idle array. The plane's type decides if the array emits data
+    /// actions ([`DataPlane::CARRIES_DATA`]).
     ///
     /// # Panics
     ///
@@ -155,7 +155,8 @@ impl<P: DataPlane> Engine<P> {
 }
 
 impl<P: DataPlane, O: Observe> Engine<P, O> {
-    /// The same of drives whose events are kept, if `O` keeps any, until [`Engine::drain_events`].
+    /// Creates an engine as [`Engine::new`] does. Events are kept until [`Engine::drain_events`],
+    /// if `O` keeps any.
     ///
     /// # Panics
     ///
@@ -197,12 +198,12 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         &self.array
     }
 
-    /// As [`Array::remember`].
+    /// Hands over what policies have learnt in earlier runs; see [`Array::remember`].
     pub fn remember(&mut self, memory: array::Memory) {
         self.array.remember(memory);
     }
 
-    /// Messages of a coordinator on another host, if the policy needs one.
+    /// Access to the messages of a coordinator on another host; `None` if the policy needs none.
     #[inline]
     pub fn correspondence(&mut self) -> Option<Correspondence<'_>> {
         self.array.correspondence()
@@ -220,7 +221,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         &self.drives
     }
 
-    /// The drives, to be looked into by those who record what they did.
+    /// The drives, so that a recorder can drain them.
     pub fn drives_mut(&mut self) -> &mut [Drive<O>] {
         &mut self.drives
     }
@@ -231,7 +232,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         &self.plane
     }
 
-    /// The data plane, to be handed what belongs to it.
+    /// The data plane, to hand it requests and storage results.
     pub fn plane_mut(&mut self) -> &mut P {
         &mut self.plane
     }
@@ -242,15 +243,15 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         self.model_completions
     }
 
-    /// When [`Engine::handle_deadline`] is to be called if nothing else happens.
+    /// Time at which to call [`Engine::handle_deadline`] if nothing else happens.
     #[inline]
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         self.sources.earliest()
     }
 
-    /// Lets the first of those that are due at `now` act. Another may be due at the same time:
-    /// [`Engine::next_deadline`] says so after the outputs.
+    /// Lets the first machine that is due at `now` act. Another may be due at the same time: after
+    /// the outputs, [`Engine::next_deadline`] returns that time again.
     #[inline]
     pub fn handle_deadline(&mut self, now: Instant) {
         let Some(source) = self.sources.first().filter(|_| self.sources.earliest() <= now) else {
@@ -263,7 +264,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
             self.drives[source].handle_deadline(now);
             self.note_drive(drive);
             if self.current.is_none() && self.touched.drives.is_empty() {
-                // It is the next to be asked for completions anyway.
+                // `hand_over_completion` polls this drive next in any case.
                 self.enter(drive);
             } else {
                 self.touched.insert(drive);
@@ -271,10 +272,10 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         }
     }
 
-    /// Lets those act that are due, one after the other and each until nothing is left to do, up to
-    /// the first that has an output, or the last that is due at `until`. The first acts whenever it
-    /// is due. Returns the time of the last one. After an output [`Engine::poll_output`] has the
-    /// others of that time.
+    /// Lets the machines that are due act, one after the other, each until nothing is left to do.
+    /// Stops at the first output, or after the last machine that is due at `until`. The first
+    /// machine acts even if it is due after `until`. Returns the time of the last one. After an
+    /// output, call [`Engine::poll_output`] for further outputs of that time.
     pub fn run_until(&mut self, until: Instant) -> (Instant, Option<Output>) {
         loop {
             let now = self.next_deadline();
@@ -332,7 +333,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         self.array.handle_status(now, drive, status);
     }
 
-    /// The next thing to know or to do.
+    /// Returns the next output for the driver.
     #[inline]
     pub fn poll_output(&mut self, now: Instant) -> Option<Output> {
         loop {
@@ -355,7 +356,8 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         None
     }
 
-    /// Sends what waits at the host, if the records wait for it. Returns whether there was any.
+    /// Sends writes that wait at the host, if the records wait for them. Returns true if there were
+    /// any.
     fn send_waiting_writes(&mut self, now: Instant) -> bool {
         self.plane.wants_all_writes() && self.array.send_waiting_writes(now)
     }
@@ -410,7 +412,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         None
     }
 
-    /// Has the data plane note what has happened.
+    /// Tells the data plane what has happened.
     fn note(&mut self, now: Instant, happening: &Happening) {
         match *happening {
             Happening::DriveFailed { drive, .. } => {
@@ -456,9 +458,9 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         }
     }
 
-    /// Hands the next completion to the array: of the data plane, of a remote drive, or of an
-    /// emulated one. Returns whether there was one. It is handed over where it lies: it is large,
-    /// and most calls come to this.
+    /// Hands the next completion to the array: from the data plane, a remote drive or an emulated
+    /// one. Returns false if there is none. The completion is passed by reference: it is large, and
+    /// most calls end here.
     #[inline]
     fn hand_over_completion(&mut self, now: Instant) -> bool {
         loop {
@@ -506,9 +508,9 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         self.array.handle_completion(now, completion);
     }
 
-    /// The completions of a drive are handed over from now on. The data plane follows before each
-    /// of them: one may lead to a command that the same drive ends in the same instant, if writes
-    /// take it no time.
+    /// Begins to hand over completions of a drive. The data plane follows the drive before each
+    /// completion. A completion may cause a command that ends at the same instant, if writes take
+    /// no time.
     #[inline]
     fn enter(&mut self, drive: DriveId) {
         self.current = Some(drive);
@@ -517,7 +519,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         }
     }
 
-    /// All completions of a drive are handed over.
+    /// Ends the hand-over when a drive has no more completions.
     #[inline]
     fn leave(&mut self, now: Instant, drive: DriveId) {
         let behind = &self.drives[drive.index()];
@@ -532,14 +534,14 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         }
     }
 
-    /// Gives the events since the last call to `take`. The events of the array and of all drives
-    /// are in the order in which they happened: what caused another comes before it.
+    /// Gives the events since the last call to `take`. Events of the array and of all drives come
+    /// in the order in which they happened: a cause before its effect.
     pub fn drain_events(&mut self, take: impl FnMut(Instant, Event)) {
         self.events.drain(take);
     }
 
-    /// The events that array and drives keep ([`units::Traced`]), by time: of each machine in the
-    /// order in which they happened, of the same moment those of the array first.
+    /// Events that the array and the drives keep ([`units::Traced`]), by time. Events of one
+    /// machine stay in order; at the same time, those of the array come first.
     #[must_use]
     pub fn kept_events(&self) -> Vec<(Instant, Event)> {
         let mut events = Vec::new();
@@ -554,7 +556,8 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         events
     }
 
-    /// Takes what the array has told, before another machine tells what came of it.
+    /// Takes the new events of the array, before another machine emits events that follow from
+    /// them.
     #[inline]
     fn note_array(&mut self) {
         if !<O::Log<Event> as EventLog<Event>>::IS_TAKEN {
@@ -564,7 +567,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         self.array.drain_events(|at, event| events.emit(at, || Event::Array(event)));
     }
 
-    /// Takes what a drive has told.
+    /// Takes the new events of a drive.
     #[inline]
     fn note_drive(&mut self, drive: DriveId) {
         if !<O::Log<Event> as EventLog<Event>>::IS_TAKEN {
@@ -576,19 +579,18 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         }
     }
 
-    /// From now on the clock of a drive is off by so much.
+    /// Sets the clock offset of a drive from now on.
     pub fn set_clock_offset(&mut self, drive: DriveId, offset: ClockOffset) {
         self.clocks[drive.index()] = offset;
     }
 
-    /// From now on every `every`-th read of the host from the drive ends with a media error; none
-    /// if it is 0.
+    /// Makes every `every`-th read of the host from the drive end with a media error; 0 ends that.
     pub fn set_read_errors(&mut self, drive: DriveId, every: u64) {
         self.read_errors.set(drive, every);
     }
 
-    /// From now on everything that an emulated drive does takes `factor` times as long; 1 ends
-    /// that. It tells nobody.
+    /// Makes all work of an emulated drive take `factor` times as long; 1 ends that. The drive does
+    /// not report it.
     pub fn set_slowness(&mut self, now: Instant, drive: DriveId, factor: u32) {
         self.drives[drive.index()].catch_up(now);
         if let Some(ssd) = self.drives[drive.index()].ssd_mut() {
@@ -597,8 +599,8 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         self.sources.set(drive.index(), self.drives[drive.index()].next_deadline());
     }
 
-    /// From now on an emulated drive repeats `share` of its sensings on top of those that it is made
-    /// with, as on worn flash; 0 ends that. It tells nobody.
+    /// Makes an emulated drive repeat `share` of its sensings, in addition to its configured
+    /// retries, as on worn flash; 0 ends that. The drive does not report it.
     pub fn set_added_retries(&mut self, now: Instant, drive: DriveId, share: Ratio) {
         self.drives[drive.index()].catch_up(now);
         if let Some(ssd) = self.drives[drive.index()].ssd_mut() {
@@ -606,8 +608,8 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         }
     }
 
-    /// From now on an emulated drive ignores its windows, or keeps to them again. One that ignores
-    /// them collects and programs whenever it likes, and fails no read fast.
+    /// Makes an emulated drive ignore its windows, or keep to them again. A drive that ignores them
+    /// collects and programs at any time, and fails no read fast.
     pub fn set_ignores_windows(&mut self, now: Instant, drive: DriveId, ignores: bool) {
         if let Some(ssd) = self.drives[drive.index()].ssd_mut() {
             match ignores {
@@ -644,7 +646,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         Ok(())
     }
 
-    /// Has the model `new` of a drive from now on.
+    /// Uses `new` as the model of a drive from now on.
     fn put_in(&mut self, drive: DriveId, mut new: Drive<O>) {
         new.suit(self.policy);
         new.set_deferred_copies(Self::may_defer_copies(self.reports.len()));
@@ -653,8 +655,8 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         self.touched.insert(drive);
     }
 
-    /// Takes a drive back that failed and lacks only these stripes and those that are being
-    /// written; see [`Array::take_drive_back`]. `new` is its model from now on.
+    /// Takes a failed drive back that lacks only these stripes and those being written; see
+    /// [`Array::take_drive_back`]. `new` is its model from now on.
     ///
     /// # Errors
     ///
@@ -672,7 +674,7 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         Ok(())
     }
 
-    /// Goes on to rebuild a drive that lacks these stripes; see [`Array::resume_rebuild`].
+    /// Resumes the rebuild of a drive that lacks these stripes; see [`Array::resume_rebuild`].
     ///
     /// # Errors
     ///
@@ -707,17 +709,17 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         self.array.scrub(now, rewrites);
     }
 
-    /// Makes ready for another policy or the end; see [`Array::prepare_to_switch`].
+    /// Prepares for another policy or for the shutdown; see [`Array::prepare_to_switch`].
     pub fn prepare_to_switch(&mut self, now: Instant) {
         self.array.prepare_to_switch(now);
     }
 
-    /// Takes [`Engine::prepare_to_switch`] back.
+    /// Cancels [`Engine::prepare_to_switch`].
     pub fn stay_with_policy(&mut self, now: Instant) {
         self.array.stay_with_policy(now);
     }
 
-    /// Goes on under another policy.
+    /// Continues under another policy.
     ///
     /// # Errors
     ///
@@ -747,11 +749,11 @@ impl<P: DataPlane, O: Observe> Engine<P, O> {
         Ok(())
     }
 
-    /// Checks what holds between any two steps.
+    /// Checks the invariants that hold between any two steps.
     ///
     /// # Panics
     ///
-    /// If it does not hold: a bug.
+    /// If an invariant does not hold: a bug.
     pub fn check_invariants(&self) {
         let listed: usize = self.touched.contains.iter().filter(|&&contains| contains).count();
         assert_eq!(listed, self.touched.drives.len(), "a touched drive is listed once");

@@ -1,4 +1,4 @@
-//! What an engine tells whoever observes it: the events of its machines, in one order.
+//! Events of an engine for its observer: those of all its machines, in one order.
 
 use crate::model::DriveEvent;
 use core::fmt;
@@ -7,9 +7,9 @@ use units::DriveId;
 /// One step of the array or of one of its drives.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// Of the array.
+    /// Event of the array.
     Array(array::Event),
-    /// Of an emulated drive.
+    /// Event of an emulated drive.
     Drive(DriveId, DriveEvent),
 }
 

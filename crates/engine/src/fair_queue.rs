@@ -1,32 +1,32 @@
-//! Requests that wait for their turn, in an order in which no client holds up another.
+//! Requests that wait for their turn, in an order in which no client delays another.
 //!
 //! Clients take turns by bytes (deficit round robin), and the requests of a client take turns among
-//! themselves. A client that waited for nothing comes before those that did, as new flows do in RFC
-//! 8290, 4.2: who asks seldom waits for one part of one other client at most.
+//! themselves. A client without waiting requests comes before the others, as new flows do in RFC
+//! 8290, 4.2. So a client with few requests waits for at most one part of another client.
 
 use alloc::collections::{BTreeMap, VecDeque};
 
-/// The driver's name for a client among whom turns are shared: one connection, for example.
+/// The driver's name for a client that shares turns with others: one connection, for example.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Origin(pub u32);
 
-/// Bytes that a client may begin before it is the turn of the next.
+/// Bytes that a client may begin before the next client's turn.
 const QUANTUM_BYTES: i64 = 128 << 10;
 
-/// The requests of a client that wait.
+/// Waiting requests of a client.
 #[derive(Debug)]
 struct Client<T> {
     waiting: VecDeque<T>,
-    /// Bytes that it may still begin in this round; below zero if a part was larger.
+    /// Bytes that the client may still begin in this round; negative after a larger part.
     credit_bytes: i64,
 }
 
 /// Requests of clients that take turns.
 #[derive(Debug)]
 pub struct FairQueue<T> {
-    /// Those in either list.
+    /// The clients in either list.
     clients: BTreeMap<Origin, Client<T>>,
-    /// Clients that waited for nothing when their first request came.
+    /// Clients that had no waiting requests when their first request came.
     new: VecDeque<Origin>,
     old: VecDeque<Origin>,
     requests: usize,
@@ -40,13 +40,13 @@ impl<T> Default for FairQueue<T> {
 }
 
 impl<T> FairQueue<T> {
-    /// Whether no request waits.
+    /// Returns true if no request waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requests == 0
     }
 
-    /// A request of `origin` waits, behind others of the same client.
+    /// Adds a request of `origin`, behind the client's others.
     pub fn push(&mut self, origin: Origin, request: T) {
         let client = self.clients.entry(origin).or_insert_with(|| {
             self.new.push_back(origin);
@@ -56,7 +56,8 @@ impl<T> FairQueue<T> {
         self.requests += 1;
     }
 
-    /// The next request. Its client is to be [charged](FairQueue::charge) for what is begun of it.
+    /// Returns the next request. [Charge](FairQueue::charge) its client for each part that is
+    /// begun.
     pub fn pop(&mut self) -> Option<T> {
         loop {
             let is_new = !self.new.is_empty();
@@ -78,7 +79,8 @@ impl<T> FairQueue<T> {
                 self.clients.remove(&origin);
                 continue;
             }
-            // Its round is over, or it waits for nothing: if it asks again at once, it is not new.
+            // Its round is over, or it has no more requests: if one comes at once, the client is
+            // not new.
             self.old.push_back(origin);
         }
     }
@@ -90,14 +92,14 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// No request waits any more.
+    /// Removes all requests.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
 impl<T: PartialEq> FairQueue<T> {
-    /// A request waits no longer.
+    /// Removes a request that waits no longer.
     pub fn remove(&mut self, origin: Origin, request: &T) {
         let Some(client) = self.clients.get_mut(&origin) else { return };
         let before = client.waiting.len();
@@ -114,7 +116,7 @@ mod tests {
 
     const PART_BYTES: u64 = 1 << 20;
 
-    /// Of a request in these tests, its client.
+    /// Client of a request in these tests.
     fn client_of(slot: Token) -> Origin {
         Origin(slot.0 / 1000)
     }
@@ -123,7 +125,8 @@ mod tests {
         queue.push(Origin(client), Token(client * 1000 + number));
     }
 
-    /// The clients of the next `count` parts. Requests of a client in `endless` wait again at once.
+    /// Returns the clients of the next `count` parts. Requests of a client in `endless` wait again
+    /// at once.
     fn served(
         queue: &mut FairQueue<Token>,
         count: usize,
@@ -186,7 +189,7 @@ mod tests {
         push(&mut queue, 0, 0);
         assert_eq!(served(&mut queue, 1, &[0], PART_BYTES), [0]);
         let mut of_first = 0;
-        // Two others ask again whenever they are answered.
+        // Two others send a new request whenever they are answered.
         for turn in 0..10_000 {
             push(&mut queue, 1 + turn % 2, 0);
             of_first += usize::from(served(&mut queue, 1, &[0], PART_BYTES) == [0]);

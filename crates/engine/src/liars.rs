@@ -1,19 +1,19 @@
-//! Injected lies: drives that collect and program whenever they like, and say nothing of it.
+//! Injected misbehaviour: drives that collect and program at any time, and do not report it.
 
 use crate::model::Ssd;
 use alloc::vec::Vec;
 use nvme::{CollectionRight, Command, PlFlag, WindowScope};
 use units::{DriveId, Instant, Observe};
 
-/// Drives that do not keep to what the host has told them.
+/// Drives that ignore the host's windows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Liars {
-    /// Each with what it was told last.
+    /// Each such drive with the right that the host gave it last.
     drives: Vec<(DriveId, CollectionRight)>,
 }
 
 impl Liars {
-    /// From now on the drive ignores its windows.
+    /// Makes the drive ignore its windows.
     pub(crate) fn begin<O: Observe>(&mut self, now: Instant, drive: DriveId, ssd: &mut Ssd<O>) {
         if self.told(drive).is_none() {
             self.drives.push((drive, ssd.right()));
@@ -22,7 +22,7 @@ impl Liars {
         }
     }
 
-    /// From now on it keeps to them, and does in them only what `scope` says.
+    /// Makes the drive keep to its windows again; `scope` says which work they hold back.
     pub(crate) fn end<O: Observe>(
         &mut self,
         now: Instant,
@@ -37,18 +37,18 @@ impl Liars {
         }
     }
 
-    /// Another drive is in its place.
+    /// Removes a drive that was replaced.
     pub(crate) fn forget(&mut self, drive: DriveId) {
         self.drives.retain(|&(liar, _)| liar != drive);
     }
 
-    /// What the drive was told last, if it is a liar.
+    /// Right that the host gave the drive last; `None` if the drive keeps to its windows.
     #[inline]
     pub(crate) fn told(&mut self, drive: DriveId) -> Option<&mut CollectionRight> {
         self.drives.iter_mut().find(|(liar, _)| *liar == drive).map(|(_, right)| right)
     }
 
-    /// The command as the drive takes it: it does not look at the flag.
+    /// Returns the command without its PL flag if the drive ignores windows.
     #[inline]
     pub(crate) fn taken(&mut self, drive: DriveId, command: Command) -> Command {
         match self.told(drive) {

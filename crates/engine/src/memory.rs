@@ -1,4 +1,4 @@
-//! Memory for pages on their way, and the arithmetic of parity on it.
+//! Memory for pages on their way, and parity arithmetic on it.
 
 use crate::checksums::crc32c;
 use alloc::vec;
@@ -6,25 +6,26 @@ use alloc::vec::Vec;
 use array::gf;
 use core::fmt::Debug;
 
-/// Where buffers come from and how they are combined. A server has aligned pages that the kernel
-/// can fill and the widest instructions of its processor; [`Heap`] will do for everything else.
+/// Source of buffers, and the arithmetic on them. A server uses aligned pages that the kernel can
+/// fill, and the widest instructions of its processor; [`Heap`] is enough otherwise.
 pub trait Memory {
-    /// Some bytes.
+    /// A buffer of bytes.
     type Buffer: Debug;
 
-    /// A buffer of at least so many bytes, with anything in them.
+    /// Returns a buffer of at least `bytes` bytes with any content.
     fn take(&mut self, bytes: usize) -> Self::Buffer;
 
     /// Takes back a buffer that is no longer needed.
     fn give(&mut self, buffer: Self::Buffer);
 
-    /// Another handle to the same bytes, or a copy of them. Neither is changed from now on.
+    /// Another handle to the same bytes, or a copy of them. Neither handle may change them from now
+    /// on.
     fn share(&mut self, buffer: &Self::Buffer) -> Self::Buffer;
 
     /// The bytes.
     fn bytes(buffer: &Self::Buffer) -> &[u8];
 
-    /// The bytes, to be changed; of a buffer that was never shared.
+    /// The bytes, to be changed. The buffer must never have been shared.
     fn bytes_mut(buffer: &mut Self::Buffer) -> &mut [u8];
 
     /// `into = Σ coefficient × source` in GF(2^8); all are of the same length.

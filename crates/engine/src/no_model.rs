@@ -1,7 +1,7 @@
-//! What stands in for the drive model when the crate is built without the feature `model`.
+//! Stand-in for the drive model when the crate is built without the feature `model`.
 //!
 //! No value of [`Ssd`] exists, so each method is a `match` without arms: the compiler removes the
-//! calls, and the engine needs no second spelling.
+//! calls, and one source of the engine serves both builds.
 
 use core::convert::Infallible;
 use core::marker::PhantomData;

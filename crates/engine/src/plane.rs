@@ -19,14 +19,13 @@ pub struct Target {
     pub member: u8,
 }
 
-/// What an engine asks of its data plane.
+/// Operations of a data plane that the engine calls.
 pub trait DataPlane {
-    /// Whether the array is to say what to do with the data
-    /// ([`array::Config::data_actions`]).
+    /// True if the array is to emit data actions ([`array::Config::data_actions`]).
     const CARRIES_DATA: bool;
 
-    /// A command goes to a drive. Without a target it writes what the write cache holds of its
-    /// pages. `model_answers`: a drive model, or a remote drive, will answer it as well.
+    /// Takes a command that goes to a drive. Without a target it drains its pages from the write
+    /// cache. `model_answers` is true if a drive model or a remote drive answers it too.
     fn submit(
         &mut self,
         now: Instant,
@@ -39,66 +38,68 @@ pub trait DataPlane {
     /// Moves or combines data.
     fn data(&mut self, action: DataAction);
 
-    /// Whether `target` is `Σ terms`; the answer to [`array::Action::Check`].
+    /// Returns true if `target` is `Σ terms`; the answer to [`array::Action::Check`].
     fn check(&mut self, _op: OpId, _target: Slot, _terms: &[Term]) -> bool {
         true
     }
 
-    /// Whether two copies are equal, as they were read; the answer to [`array::Action::Compare`].
+    /// Returns true if two copies are equal, as they were read; the answer to
+    /// [`array::Action::Compare`].
     fn compare(&mut self, _op: OpId, _member: u8, _with: u8) -> bool {
         true
     }
 
-    /// An emulated drive may have moved data within itself.
+    /// Follows data that an emulated drive may have moved within itself.
     fn follow<O: Observe>(&mut self, drive: DriveId, ssd: &mut Ssd<O>);
 
-    /// A drive model has answered. Makes its completion that for the array, unless the data is not
-    /// there yet; returns whether it is.
+    /// Joins the completion of a drive model or a remote drive with its data. Returns true if the
+    /// data is there: `completion` is then the one for the array. Otherwise
+    /// [`DataPlane::poll_completion`] returns it later.
     fn join(&mut self, now: Instant, completion: &mut Completion) -> bool;
 
-    /// Whether the records wait until all that was released is written: the array is not to let
-    /// any of it wait at the host.
+    /// Returns true if the records wait until all released changes are written. The array must not
+    /// let writes wait at the host then.
     #[inline]
     fn wants_all_writes(&self) -> bool {
         false
     }
 
-    /// Has the records go on as far as they may. The polls give out what came of it.
+    /// Advances the records as far as possible. The polls return the results.
     #[inline]
     fn advance(&mut self) {}
 
-    /// A completion of which the data was the last part. Those of [`DataPlane::join`] do not come
-    /// again.
+    /// Returns a completion whose data arrived last. Completions that [`DataPlane::join`] passed do
+    /// not come again.
     fn poll_completion(&mut self) -> Option<Completion>;
 
-    /// A drive whose storage failed a write or a sync: the array must treat it as failed.
+    /// Returns a drive whose storage failed a write or a sync: the array must treat it as failed.
     fn poll_failed_drive(&mut self) -> Option<(DriveId, FailReason)>;
 
-    /// This completion goes to the array next. The data that the command has read is kept until the
-    /// next call, for a [`DataAction::Keep`].
+    /// Announces the completion that goes to the array next. Data that its command read is kept
+    /// until the next call, for a [`DataAction::Keep`].
     fn deliver(&mut self, completion: &Completion);
 
-    /// The array has given up a drive. Returns whether the plane answers the commands that are out
-    /// to it: its drive model is not asked any more then.
+    /// Handles the failure of a drive. Returns true if the plane answers the commands in flight to
+    /// it: its drive model is not polled any more then.
     fn drive_failed(&mut self, now: Instant, drive: DriveId) -> bool;
 
-    /// All stripes of a drive that was replaced are rebuilt.
+    /// Handles the end of a rebuild: all stripes of the replaced drive are rebuilt.
     fn drive_rebuilt(&mut self, _now: Instant, _drive: DriveId) {}
 
-    /// All stripes before this one hold their data on a drive that is being rebuilt.
+    /// Handles progress of a rebuild: all stripes before `stripe` hold their data on the drive.
     fn rebuilt_before(&mut self, _now: Instant, _drive: DriveId, _stripe: u64) {}
 
-    /// A resync has ended.
+    /// Handles the end of a resync.
     fn parity_resynced(&mut self, _now: Instant) {}
 
-    /// An empty drive is in the place of one that failed.
+    /// Handles the replacement of a failed drive by an empty one.
     fn drive_replaced(&mut self, drive: DriveId);
 
-    /// A drive that failed is back with what it held.
+    /// Handles the return of a failed drive with its old data.
     fn drive_returned(&mut self, _drive: DriveId) {}
 }
 
-/// No data at all: the array says nothing about it.
+/// A data plane without data: the array emits no data actions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoData;
 

@@ -1,8 +1,8 @@
 //! Bugs that can be planted, one at a time: each a mistake that loses or falsifies data in some
 //! history.
 //!
-//! A tester is as good as the bugs that it finds. `ioda torture --planted` switches each of these
-//! on and counts the histories that pass before it is found. A site in a machine reads
+//! `ioda torture --planted` switches each bug on and counts the histories until it is found: the
+//! tester is as good as the bugs that it finds. A site in a machine reads
 //! `self.planted.has(Bug::X)`, in a condition that holds only where the mistake makes a difference.
 //! [`Planted`] belongs to the setup of an array, so arrays with and without a bug run side by side.
 //!
@@ -13,27 +13,27 @@ mod list;
 
 pub use handle::{Planted, Site};
 
-/// Whether bugs can be planted: the program is built with the feature `planted`.
+/// True if bugs can be planted: the program is built with the feature `planted`.
 pub const CAN_BE: bool = cfg!(feature = "planted");
 
-/// What a mistake is about.
+/// Category of a mistake.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// Two steps happen in the wrong order.
     Ordering,
     /// Data count as stable before their sync.
     MissingSync,
-    /// A client is told too soon.
+    /// A client is answered too early.
     EarlyAnswer,
-    /// A page or parity is computed from pages that it does not follow from.
+    /// A page or parity is computed from the wrong pages.
     WrongBase,
     /// An older version is taken for the newest.
     StaleCopy,
-    /// Another drive, place or half is meant.
+    /// The wrong drive, member or half is used.
     WrongMember,
-    /// A change that was begun and given up still counts.
+    /// A change that was begun and withdrawn still counts.
     LostWithdrawal,
-    /// Doubtful data or sums are believed, or not compared.
+    /// Doubtful data or checksums are trusted, or not compared.
     WrongDoubt,
     /// A record that a later step relies on is not written.
     LostRecord,
@@ -119,16 +119,16 @@ pub enum Bug {
     LossForgottenAfterSync,
 }
 
-/// What is said of a bug.
+/// Description of a bug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct About {
     /// The bug.
     pub bug: Bug,
-    /// The name, as it is typed.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What the mistake is about.
+    /// Category of the mistake.
     pub kind: Kind,
-    /// The mistake in a sentence.
+    /// Description of the mistake in one sentence.
     pub sentence: &'static str,
 }
 
@@ -138,13 +138,13 @@ impl Bug {
         list::ALL.iter().map(|about| about.bug)
     }
 
-    /// What is said of the bug.
+    /// Description of the bug.
     #[must_use]
     pub const fn about(self) -> &'static About {
         &list::ALL[self as usize]
     }
 
-    /// The bug of a name.
+    /// Bug with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|bug| bug.about().name == name)
@@ -156,7 +156,7 @@ mod handle {
     use super::Bug;
     use core::sync::atomic::{AtomicU64, Ordering};
 
-    /// A bug, and how often arrays that have it came to where it makes a difference.
+    /// A bug, and how often arrays that have it reached code where it makes a difference.
     #[derive(Debug)]
     pub struct Site {
         bug: Bug,
@@ -170,7 +170,7 @@ mod handle {
             Self { bug, reached: AtomicU64::new(0) }
         }
 
-        /// How often it was reached.
+        /// Number of times that it was reached.
         #[must_use]
         pub fn reached(&self) -> u64 {
             self.reached.load(Ordering::Relaxed)
@@ -185,13 +185,13 @@ mod handle {
         /// No bug.
         pub const NONE: Self = Self(None);
 
-        /// The bug of this site, which counts.
+        /// Plants the bug of `site`, which counts how often it is reached.
         #[must_use]
         pub const fn at(site: &'static Site) -> Self {
             Self(Some(site))
         }
 
-        /// Whether this bug is planted. The site of it counts that as reached.
+        /// Returns true if this bug is planted, and counts that at its site.
         #[must_use]
         #[inline]
         pub fn has(self, bug: Bug) -> bool {
@@ -227,7 +227,7 @@ mod handle {
             Self(())
         }
 
-        /// How often it was reached: never.
+        /// Number of times that it was reached: 0.
         #[must_use]
         pub const fn reached(&self) -> u64 {
             0
@@ -248,7 +248,7 @@ mod handle {
             Self::NONE
         }
 
-        /// Whether this bug is planted: never.
+        /// Returns false: no bug is planted.
         #[must_use]
         #[inline]
         pub const fn has(self, _: Bug) -> bool {

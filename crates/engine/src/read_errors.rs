@@ -8,15 +8,14 @@ use units::DriveId;
 /// Reads that fail although their drive works.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadErrors {
-    /// Of each drive that cannot always read: reads from one that fails to the next, and reads so
-    /// far.
+    /// For each drive with read errors: reads from one error to the next, and reads so far.
     drives: Vec<(DriveId, u64, u64)>,
-    /// Reads that are out, to any drive.
+    /// Reads in flight, to any drive.
     reads: BTreeSet<CommandId>,
 }
 
 impl ReadErrors {
-    /// From now on every `every`-th read of the drive fails; none if it is 0.
+    /// Makes every `every`-th read of the drive fail; 0 ends that.
     pub(crate) fn set(&mut self, drive: DriveId, every: u64) {
         self.drives.retain(|&(other, ..)| other != drive);
         if every > 0 {
@@ -24,7 +23,7 @@ impl ReadErrors {
         }
     }
 
-    /// A command goes to a drive.
+    /// Notes a command that goes to a drive.
     #[inline]
     pub(crate) fn submit(&mut self, command: &Command) {
         if !self.drives.is_empty() && command.opcode == Opcode::Read {
@@ -32,7 +31,7 @@ impl ReadErrors {
         }
     }
 
-    /// Whether the drive could not do what it answers.
+    /// Returns true if the completion of this command is to fail with a media error.
     #[inline]
     pub(crate) fn hits(&mut self, drive: DriveId, command: CommandId) -> bool {
         !self.reads.is_empty() && self.count_read(drive, command)

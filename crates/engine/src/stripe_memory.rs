@@ -5,15 +5,15 @@ use crate::memory::Memory;
 use alloc::vec::Vec;
 use array::{OpId, RequestId, Slot, Term};
 
-/// Buffers of one stripe operation, and only those that are in use.
+/// Buffers of one stripe operation; slots that are not in use have none.
 #[derive(Debug)]
 struct Operation<B> {
-    /// Its pending write that was begun last, in the durability machine.
+    /// Last pending write that the operation began in the durability machine.
     write: Option<IoId>,
-    /// None while the array rebuilds, resyncs or scrubs a stripe.
+    /// `None` while the array rebuilds, resyncs or scrubs a stripe.
     request: Option<RequestId>,
     rows: usize,
-    /// What it writes is on stable storage when the write is answered.
+    /// True if the operation's writes must be on stable storage when the request is answered.
     forced: bool,
     old: Vec<Option<B>>,
     new: Vec<Option<B>>,
@@ -32,7 +32,7 @@ impl<B> Operation<B> {
     }
 }
 
-/// Buffers of all stripe operations that are open, and where they come from.
+/// Buffers of all open stripe operations, and the memory that they come from.
 #[derive(Debug)]
 pub struct StripeMemory<M: Memory> {
     page_bytes: usize,
@@ -43,30 +43,31 @@ pub struct StripeMemory<M: Memory> {
 }
 
 impl<M: Memory> StripeMemory<M> {
-    /// No operations of an array of `width` drives; `page_bytes` of each page are carried.
+    /// Creates the memory of an array of `width` drives; `page_bytes` bytes of each page are
+    /// carried.
     #[must_use]
     pub fn new(memory: M, page_bytes: usize, width: usize) -> Self {
         Self { page_bytes, width, operations: Vec::new(), memory }
     }
 
-    /// Where buffers come from.
+    /// Source of buffers.
     pub fn memory(&mut self) -> &mut M {
         &mut self.memory
     }
 
-    /// Bytes that are carried of a page.
+    /// Bytes that are carried of each page.
     #[must_use]
     pub fn page_bytes(&self) -> usize {
         self.page_bytes
     }
 
-    /// Bytes in a buffer of the operation.
+    /// Bytes in each buffer of the operation.
     #[must_use]
     pub fn slot_bytes(&self, op: OpId) -> usize {
         self.operations[op.0 as usize].rows * self.page_bytes
     }
 
-    /// An operation begins.
+    /// Opens an operation.
     pub fn open(&mut self, op: OpId, request: Option<RequestId>, rows: u32) {
         let index = op.0 as usize;
         if self.operations.len() <= index {
@@ -88,7 +89,7 @@ impl<M: Memory> StripeMemory<M> {
         operation.forced = false;
     }
 
-    /// An operation is over.
+    /// Closes an operation and gives its buffers back.
     pub fn close(&mut self, op: OpId) {
         let Operation { old, new, .. } = &mut self.operations[op.0 as usize];
         for slot in old.iter_mut().chain(new) {
@@ -98,33 +99,33 @@ impl<M: Memory> StripeMemory<M> {
         }
     }
 
-    /// The request that the operation belongs to.
+    /// Request of the operation.
     ///
     /// # Panics
     ///
-    /// If it belongs to none: only pages of a request are merged and delivered.
+    /// If it has none: only pages of a request are merged and delivered.
     #[must_use]
     pub fn request_of(&self, op: OpId) -> RequestId {
         self.operations[op.0 as usize].request.expect("the host's pages belong to a request")
     }
 
-    /// The pending write of the operation that was begun last, if [`Self::set_write`] told one.
+    /// Last pending write of the operation, as given to [`Self::set_write`].
     #[must_use]
     pub fn write_of(&self, op: OpId) -> Option<IoId> {
         self.operations[op.0 as usize].write
     }
 
-    /// The next change of the operation may join this pending write.
+    /// Sets the pending write that the next change of the operation may join.
     pub fn set_write(&mut self, op: OpId, write: IoId) {
         self.operations[op.0 as usize].write = Some(write);
     }
 
-    /// What the operation writes from now on is on stable storage when the write is answered.
+    /// Demands that the operation's writes are on stable storage when the request is answered.
     pub fn force(&mut self, op: OpId) {
         self.operations[op.0 as usize].forced = true;
     }
 
-    /// Whether [`StripeMemory::force`] was called for the operation.
+    /// Returns true if [`StripeMemory::force`] was called for the operation.
     #[must_use]
     pub fn is_forced(&self, op: OpId) -> bool {
         self.operations[op.0 as usize].forced
@@ -137,7 +138,7 @@ impl<M: Memory> StripeMemory<M> {
         &M::bytes(operation.at(slot))[..operation.rows * self.page_bytes]
     }
 
-    /// Another handle to the buffer at `slot`, which does not change any more.
+    /// Another handle to the buffer at `slot`, which must not change any more.
     pub fn share_buffer(&mut self, op: OpId, slot: Slot) -> M::Buffer {
         self.memory.share(self.operations[op.0 as usize].at(slot))
     }
@@ -174,7 +175,7 @@ impl<M: Memory> StripeMemory<M> {
         self.put(op, target, sum);
     }
 
-    /// Whether `target` is `Σ terms`.
+    /// Returns true if `target` is `Σ terms`.
     pub fn check(&mut self, op: OpId, target: Slot, terms: &[Term]) -> bool {
         let sum = self.sum(op, terms);
         let bytes = self.slot_bytes(op);
@@ -183,14 +184,14 @@ impl<M: Memory> StripeMemory<M> {
         equal
     }
 
-    /// Whether two members hold the same, as they were read.
+    /// Returns true if two members hold equal data, as they were read.
     #[must_use]
     pub fn compare(&self, op: OpId, member: u8, with: u8) -> bool {
         let read = |member| self.at(op, Slot { new: false, member });
         read(member) == read(with)
     }
 
-    /// The new rows of `member` are what `fill` makes of the old ones, if those are known.
+    /// Fills the new rows of `member` with `fill`, which gets the old rows if they are there.
     pub fn merge(&mut self, op: OpId, member: u8, fill: impl FnOnce(Option<&[u8]>, &mut [u8])) {
         let mut new = self.blank(op);
         let operation = &self.operations[op.0 as usize];
@@ -200,7 +201,8 @@ impl<M: Memory> StripeMemory<M> {
         self.put(op, Slot { new: true, member }, new);
     }
 
-    /// What `from` is about to write, from its row `first_row` on, as if `to` had read it.
+    /// Copies what `from` is about to write, from its row `first_row` on, as data that `to` has
+    /// read.
     pub fn share(&mut self, from: OpId, to: OpId, member: u8, first_row: u32) {
         let mut copy = self.blank(to);
         let bytes = self.slot_bytes(to);

@@ -1,8 +1,8 @@
-//! A data plane with eight bytes for a page.
+//! A data plane that carries eight bytes, a tag, for each page.
 //!
-//! Tags live at flash addresses, or in write buffers, and are moved by what the drives say they do
-//! (programs, flushes, copies, erases), so a check of what is read covers the FTL, the buffer and
-//! collection as well as striping, parity, reconstruction and stripe locks.
+//! Tags live at flash addresses, or in write buffers, and move with the programs, flushes, copies
+//! and erases that the drives report. So a check of the tags that are read covers the FTL, the
+//! buffer and collection as well as striping, parity, reconstruction and stripe locks.
 
 use crate::cached_pages::CachedPages;
 use crate::memory::Heap;
@@ -20,15 +20,15 @@ use units::{DriveId, Instant, Lba, Observe};
 pub type Tag = [u8; TAG_BYTES];
 
 const TAG_BYTES: usize = 8;
-/// What a page holds that was never written.
+/// Content of a page that was never written.
 pub const ZERO: Tag = [0; TAG_BYTES];
-/// What an erased page holds: no tag that was ever written.
+/// Content of an erased page: no tag that was ever written.
 const ERASED: Tag = [0xff; TAG_BYTES];
-/// What a drive that failed holds: no tag that was ever written either.
+/// Content of a failed drive: no tag that was ever written.
 const LOST: Tag = [0xfe; TAG_BYTES];
 
-/// The tag that request `request` leaves in `page`; if it writes part of the page, what was there
-/// before shows through.
+/// Tag that request `request` leaves in `page`. `before` is the old tag if the request writes only
+/// part of the page; the new tag depends on it.
 #[must_use]
 pub fn written_tag(request: RequestId, page: u64, before: Option<Tag>) -> Tag {
     let before = before.map_or(0, u64::from_le_bytes);
@@ -46,7 +46,7 @@ pub struct TaggedRequest {
     pub request: Request,
     /// First page of the array that it touches.
     pub first_page: u64,
-    /// Of a read: what arrived, page by page.
+    /// Tags that arrived, page by page, if the request is a read.
     pub tags: Vec<Tag>,
 }
 
@@ -68,10 +68,10 @@ pub struct Tags {
     cache: CachedPages<Heap>,
     /// Data of commands in flight.
     commands: BTreeMap<CommandId, Vec<u8>>,
-    /// What the command has brought that the array is hearing of.
+    /// Command whose completion the array is handling, with the data that it brought.
     delivered: Option<(CommandId, Vec<u8>)>,
     requests: BTreeMap<RequestId, TaggedRequest>,
-    /// Parities that the array has had compared and that were wrong.
+    /// Number of comparisons for the array in which parity was wrong.
     wrong_parities: u64,
     media: Vec<Media>,
 }
@@ -95,7 +95,7 @@ fn xor(a: Tag, b: Tag) -> Tag {
 }
 
 impl Tags {
-    /// Pages of `page_bytes` on these drives, none of which was written.
+    /// Creates the data plane for pages of `page_bytes` on these drives, none of which was written.
     #[must_use]
     pub fn new<O: Observe>(page_bytes: u64, drives: &[Ssd<O>]) -> Self {
         let tags = |drive: &Ssd<O>| DriveTags {
@@ -115,7 +115,7 @@ impl Tags {
         }
     }
 
-    /// Whether the request covers only part of `page`.
+    /// Returns true if the request covers only part of `page`.
     #[must_use]
     pub fn is_partial(&self, request: &Request, page: u64) -> bool {
         let start = page * self.page_bytes;
@@ -130,7 +130,7 @@ impl Tags {
         request.offset_bytes / self.page_bytes..end.div_ceil(self.page_bytes)
     }
 
-    /// A request is about to be handed to the engine.
+    /// Notes a request that is about to be handed to the engine.
     pub fn begin_request(&mut self, request: &Request) {
         let pages = self.pages(request);
         let tags = vec![ZERO; (pages.end - pages.start) as usize];
@@ -138,7 +138,7 @@ impl Tags {
         self.requests.insert(request.id, tagged);
     }
 
-    /// A request is done.
+    /// Ends a request, and returns it with its tags.
     ///
     /// # Panics
     ///
@@ -147,14 +147,13 @@ impl Tags {
         self.requests.remove(&request).expect("a request that is done was begun")
     }
 
-    /// Parities that were compared and found wrong.
+    /// Number of comparisons in which parity was wrong.
     #[must_use]
     pub fn wrong_parities(&self) -> u64 {
         self.wrong_parities
     }
 
-    /// What is stored at a logical block: in the write cache of the host, in the drive's write
-    /// buffer, or on its flash.
+    /// Tag of a logical block: from the host's write cache, the drive's write buffer, or its flash.
     #[must_use]
     pub fn stored<O: Observe>(&self, position: DriveId, drive: &Ssd<O>, lba: Lba) -> Tag {
         if let Some(tag) = self.cache.page(position, lba) {
@@ -167,25 +166,25 @@ impl Tags {
         drive.flash_page(lba).map_or(ZERO, |page| tags.flash[page as usize])
     }
 
-    /// What the flash of a drive holds at a flash address.
+    /// Tag at a flash address of a drive.
     #[must_use]
     pub fn on_flash(&self, drive: DriveId, page: u32) -> Tag {
         self.drives[drive.index()].flash[page as usize]
     }
 
-    /// Changes a bit of a flash page, so that a test can see it found.
+    /// Flips a bit of a flash page, so that a test can check its detection.
     pub fn flip_a_bit(&mut self, drive: DriveId, page: u32) {
         self.drives[drive.index()].flash[page as usize][3] ^= 4;
     }
 
-    /// A drive has failed: nothing that it held may ever be seen again.
+    /// Loses all tags of a drive that has failed: nothing of it may be read again.
     pub fn forget_drive(&mut self, drive: DriveId) {
         let tags = &mut self.drives[drive.index()];
         tags.flash.fill(LOST);
         tags.buffer.values_mut().for_each(|tag| *tag = LOST);
     }
 
-    /// Does to the tags of a drive what it has done to its flash and its write buffer.
+    /// Applies one change of a drive's flash or write buffer to its tags.
     fn apply(&mut self, drive: DriveId, media: Media) {
         let DriveTags { flash, buffer } = &mut self.drives[drive.index()];
         let mut bring = |command: CommandId, block: u32, tag: Tag| {
@@ -252,7 +251,7 @@ impl Tags {
         }
     }
 
-    /// What a read has brought becomes the old rows of its member, with what was cached over it.
+    /// Makes the data of a read the old rows of its member, with cached rows on top.
     fn keep(&mut self, op: OpId, command: CommandId, member: u8) {
         let brought = self.delivered.take_if(|(id, _)| *id == command);
         let mut rows = brought.map_or_else(|| self.memory.blank(op), |(_, rows)| rows);
@@ -302,14 +301,14 @@ impl DataPlane for Tags {
                 self.cache.insert(self.memory.memory(), drive, lba, &rows, TAG_BYTES);
             }
             DataAction::ReadCache { command, drive, lba, rows, .. } => {
-                // The number may be that of a command whose data nobody kept.
+                // The number may have belonged to a command whose data was never kept.
                 self.delivered.take_if(|(id, _)| *id == command);
                 self.cache.note_read(self.memory.memory(), command, drive, lba, &rows);
             }
             DataAction::Uncache { drive, pages } => {
                 self.cache.remove(self.memory.memory(), drive, &pages);
             }
-            // Nothing that is written to a drive is lost.
+            // Writes to these drives are never lost.
             DataAction::Force { .. } | DataAction::Prepare { .. } => {}
             DataAction::Close { op } => self.memory.close(op),
         }

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 /// The driver's name of a request from its arrival to its answer.
 ///
-/// A small number: what is known of requests is in tables by token. The driver uses it again only
-/// after [`Output::Reply`] and, behind a read, [`Volume::end_read`] or [`Volume::take_read`].
+/// A small number, because it is an index into tables of requests. The driver may use it again
+/// after [`Output::Reply`]; after a read, only after [`Volume::end_read`] or [`Volume::take_read`].
 ///
 /// [`Output::Reply`]: crate::volume::Output::Reply
 /// [`Volume::end_read`]: crate::volume::Volume::end_read

@@ -1,14 +1,14 @@
-//! What does not depend on the drive model: requests that wait, prepared drives, a trace file;
-//! `cargo bench -p ioda-sim --bench loading`, `-- --quick` for a smoke.
+//! Benchmarks beside the drive model: waiting requests, prepared drives, a trace file. `cargo bench
+//! -p ioda-sim --bench loading`, `-- --quick` for a smoke test.
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 use array::{Level, policy::PolicyKind};
 use ioda_sim::{Plan, bench_preparation, bench_trace, bench_waiting};
 use units::Bytes;
 
-/// Stripes that all requests of the first table go to.
+/// Number of stripes to which all requests of the first table go.
 const SAME_STRIPES: u64 = 8;
-/// Requests of the trace.
+/// Number of requests of the trace.
 const TRACE_REQUESTS: u64 = 700_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

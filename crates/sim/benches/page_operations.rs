@@ -1,4 +1,5 @@
-//! Page operations simulated per second and core; `cargo bench -p ioda-sim`, `-- --quick` for a smoke.
+//! Page operations simulated per second and core. `cargo bench -p ioda-sim`, `-- --quick` for a
+//! smoke test.
 //!
 //! The same measurements as `ioda bench`, as ratios within one run: speed by drive size and by
 //! array width, each against the first row of its table.
@@ -59,7 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if quick && width > 8 {
             break;
         }
-        // The array stays as large, and so do its maps: what is left is the cost of the width.
+        // The array keeps its size, and so do its maps: the rest is the cost of the width.
         drive.geometry.blocks_per_plane = 1024 * 4 / width;
         let (result, _) = bench_array(&raid5(&drive, width), host_pages / 4, 256)?;
         let nanos = result.nanos_per_page_operation();
@@ -72,8 +73,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Prints the speed of four drives in RAID-5 as a share of that of one drive, once without and once
-/// with deferred copies. The three are measured in turns, and the best turn of each counts.
+/// Prints the speed of four drives in RAID-5 as a share of one drive's, once without and once with
+/// deferred copies. The three are measured in turns; the best turn of each counts.
 fn against_one_drive(
     drive: &ssd::Config,
     host_pages: u64,

@@ -1,5 +1,6 @@
-//! Processor time of array and policy per request, without any drive model; `cargo bench -p ioda-sim
-//! --bench policies`, `-- --quick` for a smoke. The same measurement as `ioda bench policies`.
+//! Processor time of array and policy per request, without any drive model; `cargo bench -p
+//! ioda-sim --bench policies`, `-- --quick` for a smoke test. The same measurement as `ioda bench
+//! policies`.
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 use array::{Level, policy::PolicyKind};

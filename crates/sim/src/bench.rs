@@ -1,4 +1,4 @@
-//! How fast the simulator is, for `cargo bench` and `ioda bench`.
+//! Speed of the simulator, for `cargo bench` and `ioda bench`.
 
 use crate::driver::run;
 use crate::plan::{Plan, PlanError, Preparation};
@@ -22,7 +22,7 @@ const DRIVE_DEPTH: u32 = 256;
 const BUFFER_BYTES: u32 = 8 << 20;
 /// Idle time after which its dies scrub.
 const SCRUB_AFTER: Duration = Duration::from_millis(1);
-/// What its programs and erases suffer from reads.
+/// Suspension of its programs and erases by reads.
 const SUSPENSION: SuspensionConfig = SuspensionConfig {
     what: Suspendable::Everything,
     program: Duration::from_micros(10),
@@ -31,9 +31,9 @@ const SUSPENSION: SuspensionConfig = SuspensionConfig {
     pulses: PulseConfig::NONE,
 };
 
-/// The drive with everything on that works inside of it: reads first, collections that give way,
-/// suspension, copyback, scrubbing, a write buffer, and RAIN with stripes as wide as the drive,
-/// which collects block by block.
+/// The drive with every internal feature on: reads first, preemptible collections, suspension,
+/// copyback, scrubbing, a write buffer, and RAIN with stripes as wide as the drive, which collects
+/// block by block.
 #[must_use]
 pub fn with_every_feature(config: &Config) -> Config {
     let mut config = config.clone();
@@ -55,7 +55,7 @@ pub fn with_every_feature(config: &Config) -> Config {
     config
 }
 
-/// What a benchmark measured.
+/// Result of a benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchResult {
     /// Page reads and programs of host, parity, collection and scrubbing.
@@ -64,7 +64,7 @@ pub struct BenchResult {
     pub host_pages: u64,
     /// Write amplification during the measurement.
     pub write_amplification: f64,
-    /// What the drives did, all told.
+    /// Totals of all drives.
     pub counters: Counters,
     /// Time on a real clock.
     pub wall: WallTime,
@@ -97,10 +97,10 @@ impl BenchResult {
     }
 }
 
-/// How a drive on its own ends the copies of its collections.
+/// Handling of collection copies on a single drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copies {
-    /// Each copy is an event, as a drive does that nothing else is said to.
+    /// Each copy is an event, as by default.
     OneByOne,
     /// Deferred, as under an array ([`Ssd::set_deferred_copies`]).
     Deferred,

@@ -1,4 +1,4 @@
-//! What it costs to load what a run needs: prepared drives and a trace file.
+//! Cost of loading the inputs of a run: prepared drives and a trace file.
 
 use crate::driver::run;
 use crate::plan::{Plan, PlanError, Preparation};
@@ -16,7 +16,8 @@ use workload::{
 /// Requests per second of the trace: one drive serves them without a queue that grows.
 const TRACE_RATE: &str = "10000";
 
-/// Time to prepare the drives of `plan`, aged, on all cores. They are dropped afterwards.
+/// Measures the time to prepare the drives of `plan`, aged, on all cores. They are dropped
+/// afterwards.
 ///
 /// # Errors
 ///
@@ -30,21 +31,21 @@ pub fn bench_preparation(plan: &Plan) -> Result<WallTime, PlanError> {
     Ok(elapsed)
 }
 
-/// Time of each step of the replay of a trace file.
+/// Time of each step of replaying a trace file.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceTime {
-    /// To read and describe the file.
+    /// Time to read and describe the file.
     pub parse: WallTime,
-    /// To prepare the drives.
+    /// Time to prepare the drives.
     pub prepare: WallTime,
-    /// To replay it.
+    /// Time to replay the trace.
     pub replay: WallTime,
     /// Page operations of the replay.
     pub page_operations: u64,
 }
 
-/// Writes a trace of so many single-page requests to `path` as CSV, 70 % of them reads, and replays
-/// it on the drives of `plan`.
+/// Writes a trace of `requests` single-page requests to `path` as CSV, 70 % of them reads. Then
+/// replays it on the drives of `plan`.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Processor time that the array and its policy take for a request, without any drive model.
+//! Processor time per request of the array and its policy, without a drive model.
 
 use crate::plan::{Plan, PlanError};
 use array::policy::PolicyKind;
@@ -12,12 +12,12 @@ use units::{Duration, Instant, Rng};
 /// Time between two requests: fast enough that about ten are under way at once, slow enough that
 /// busy windows go round many times.
 const INTERVAL: Duration = Duration::from_micros(10);
-/// After so long every drive answers every command.
+/// Time in which every drive answers every command.
 const ANSWER: Duration = Duration::from_micros(100);
-/// What drives say that never collect.
+/// Status of drives that never collect.
 const NEVER_FULL: DriveStatus =
     DriveStatus { headroom_pages: u64::MAX, due: false, must_collect: false, collecting: false };
-/// Reads among ten requests.
+/// Number of reads among ten requests.
 const READS_OF_TEN: u64 = 7;
 
 /// Processor time of one policy.
@@ -27,15 +27,15 @@ pub struct PolicyTime {
     pub policy: PolicyKind,
     /// Nanoseconds of one core per request of the host: the best of all rounds.
     pub nanos_per_io: f64,
-    /// As a multiple of that of Base; none if Base was not measured.
+    /// Multiple of Base's time; `None` if Base was not measured.
     pub of_base: Option<f64>,
 }
 
-/// Measures the policies of `plans` in turns, `rounds` times each with `requests` requests: single
-/// pages at random addresses, 70 % reads and 30 % writes, and drives that answer every command
-/// after 100 µs and never refuse one. What is measured is the array with its policy and the small
-/// loop around it, which is the same for all; rebuilds happen only where a policy rebuilds of its
-/// own accord.
+/// Measures the policies of `plans` in turns, `rounds` times each with `requests` requests. These
+/// are single pages at random addresses, 70 % reads and 30 % writes. Drives answer every command
+/// after 100 µs and fail none fast. The measurement covers the array, its policy and a small loop
+/// that is the same for all. Reads are reconstructed only if a policy does so without a fast
+/// failure.
 ///
 /// # Errors
 ///
@@ -69,7 +69,7 @@ fn bench(plan: &Plan, requests: u64) -> Result<WallTime, PlanError> {
     let page_bytes = u64::from(plan.drive.geometry.page_bytes);
     let pages = engine.array().capacity_bytes() / page_bytes;
     let mut rng = Rng::stream(plan.seed, "bench");
-    // Commands that drives will answer, the next one first.
+    // Commands and their answers, the next one first.
     let mut answers: VecDeque<(Instant, Completion)> = VecDeque::new();
     let mut sent = 0;
     let mut arrival = Instant::ZERO;

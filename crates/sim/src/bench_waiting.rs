@@ -1,4 +1,4 @@
-//! What a request costs the array while many others wait.
+//! Cost of a request to the array while many others wait.
 
 use crate::plan::{Plan, PlanError};
 use array::{Request, RequestId, RequestKind};
@@ -8,12 +8,13 @@ use std::collections::VecDeque;
 use std::time::Instant as WallClock;
 use units::{Duration, Instant, Rng};
 
-/// After so long every drive answers every command.
+/// Time in which every drive answers every command.
 const ANSWER: Duration = Duration::from_micros(100);
 
-/// Nanoseconds of one core for a write of one page, while about `waiting` writes are under way:
-/// they come all at once, and when all are done, as many come again, until `requests` have come.
-/// They go to random pages of the first `stripes` stripes, or of all. Drives answer 100 µs late.
+/// Measures the nanoseconds of one core for a write of one page, while about `waiting` writes are
+/// under way. Writes come `waiting` at a time, each time when all are done, up to `requests` in
+/// all. They go to random pages of the first `stripes` stripes, or of all stripes. Drives answer
+/// after 100 µs.
 ///
 /// # Errors
 ///
@@ -33,7 +34,7 @@ pub fn bench_waiting(
     let all = engine.array().capacity_bytes() / page_bytes;
     let pages = stripes.map_or(all, |stripes| all.min(stripes * stripe_pages));
     let mut rng = Rng::stream(plan.seed, "bench");
-    // Commands that drives will answer, the next one first.
+    // Commands and their answers, the next one first.
     let mut answers: VecDeque<(Instant, CommandId)> = VecDeque::new();
     let mut now = Instant::ZERO;
     let mut sent = 0;
@@ -63,7 +64,7 @@ pub fn bench_waiting(
     Ok(started.elapsed().as_secs_f64() * 1e9 / sent as f64)
 }
 
-/// Takes the commands that the engine has for its drives.
+/// Takes the commands of the engine for its drives.
 fn collect(
     engine: &mut Engine<NoData>,
     now: Instant,

@@ -1,9 +1,10 @@
-//! Is the window formula true, and how tight is it? One drive under a burst of one cycle.
+//! Test of the window formula: is it right, and how tight is it? One drive is put under a burst of
+//! one cycle.
 //!
-//! Writes reach the drives of an array evenly, so one drive with the schedule of an array stands
-//! for all of them. The burst begins at the worst moment, when the busy window is just over and
-//! the drive is at rest, and lasts for one cycle: the predictable part and the next busy window.
-//! That is what the formula promises something about (IODA §4.3.2, "a full cycle").
+//! Writes reach the drives of an array evenly, so one drive with the schedule of an array
+//! represents all of them. The burst begins at the worst moment, when the busy window has just
+//! ended and the drive is idle. It lasts for one cycle: the predictable part and the next busy
+//! window. The formula is about such a cycle (IODA §4.3.2, "a full cycle").
 
 use crate::plan::PlanError;
 use nvme::{ArrayDescription, CollectionRight, Command, CommandId, Opcode, PlFlag, WindowSchedule};
@@ -23,35 +24,35 @@ pub struct Burst {
     pub guard: Duration,
     /// Bytes written per second.
     pub bytes_per_second: f64,
-    /// Cycles that it lasts.
+    /// Length of the burst, in cycles.
     pub cycles: u32,
     /// Seed of the addresses and of the drive's state.
     pub seed: u64,
 }
 
-/// What a burst did.
+/// Result of a burst.
 #[derive(Clone, Copy, Debug)]
 pub struct BurstResult {
-    /// What the drive did during the burst.
+    /// Totals of the drive during the burst.
     pub counters: Counters,
-    /// Bytes that came per second; less than asked where the flash cannot program that fast.
+    /// Bytes written per second; less than requested if the flash cannot program that fast.
     pub written_bytes_per_second: f64,
 }
 
 impl BurstResult {
-    /// Whether the contract held.
+    /// Returns true if the contract held.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.counters.contract_violations == 0
     }
 }
 
-/// A drive at rest, which bursts start from: aging is the slow part, so it is done once.
+/// An idle aged drive, from which bursts start. Aging is the slow part, so it is done once.
 #[derive(Clone, Debug)]
 pub struct AtRest(Ssd);
 
 impl AtRest {
-    /// A drive in its steady state.
+    /// Prepares a drive in its steady state.
     ///
     /// # Errors
     ///
@@ -64,13 +65,14 @@ impl AtRest {
     }
 }
 
-/// Runs a burst on a drive at rest, which must be one of `burst.drive`.
+/// Runs a burst on a drive that was made of `burst.drive`.
 #[must_use]
 pub fn burst(at_rest: &AtRest, burst: &Burst) -> BurstResult {
     run(at_rest, burst, false)
 }
 
-/// Whether a burst breaks the contract; as [`burst`], but over as soon as it does.
+/// Returns true if a burst breaks the contract. Runs as [`burst`] does, and stops at the first
+/// violation.
 #[must_use]
 pub fn breaks_contract(at_rest: &AtRest, burst: &Burst) -> bool {
     !run(at_rest, burst, true).holds()
@@ -115,8 +117,8 @@ fn run(at_rest: &AtRest, burst: &Burst, until_broken: bool) -> BurstResult {
     }
 }
 
-/// The longest busy window, to 2 %, with which `plan` breaks no contract: the bound that the
-/// formula approximates.
+/// Returns the longest busy window, to 2 %, with which `plan` does not break the contract: the
+/// bound that the formula approximates.
 ///
 /// # Panics
 ///
@@ -134,7 +136,7 @@ pub fn longest_simulated_window(at_rest: &AtRest, plan: &Burst) -> Duration {
     };
     let parameters = plan.drive.window_parameters();
     let mut low = parameters.safe_window(plan.array, plan.bytes_per_second, plan.guard);
-    // Below a microsecond nothing is left to try.
+    // Windows below a microsecond are not tried.
     while low > Duration::from_micros(1) && !holds(low) {
         low = scaled(low, 1.0 / STEP);
     }

@@ -1,21 +1,21 @@
-//! Busy members of the stripes that are read: drives where a reconstruction would wait, whether or
-//! not the policy tries one.
+//! Busy members of the stripes that are read: drives on which a reconstruction would wait, even if
+//! the policy tries none.
 
 use array::{Layout, Request};
 use engine::Drive;
 use ssd::BusyWith;
 use units::{DriveId, Instant, Observe};
 
-/// Stripe reads by the number of busy members, and by the number of those that collect.
+/// Stripe reads by the number of busy members, and by the number of collecting members.
 ///
-/// The cost of a look grows with the width of the array. Beyond eight drives the reads of one
-/// stripe in `width / 8` are looked at.
+/// The cost of a check grows with the width of the array. Beyond eight drives, only one in `width /
+/// 8` stripe reads is checked.
 #[derive(Clone, Debug)]
 pub(crate) struct BusyMembers {
     busy: Vec<u64>,
     collecting: Vec<u64>,
     page_bytes: u64,
-    /// Stripe reads until one is looked at again.
+    /// Number of stripe reads until the next check.
     until_next: u32,
 }
 
@@ -25,7 +25,7 @@ impl BusyMembers {
         Self { busy: none.clone(), collecting: none, page_bytes, until_next: 1 }
     }
 
-    /// A read comes.
+    /// Counts the stripe reads of a request.
     pub(crate) fn look<O: Observe>(
         &mut self,
         now: Instant,
@@ -61,7 +61,7 @@ impl BusyMembers {
         }
     }
 
-    /// Both counts: index 0 to the array's width.
+    /// Both counts, each with an entry for 0 busy members up to the array's width.
     pub(crate) fn into_counts(self) -> (Vec<u64>, Vec<u64>) {
         (self.busy, self.collecting)
     }

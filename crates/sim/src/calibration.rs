@@ -1,5 +1,5 @@
-//! One drive measured as data sheets are: in a closed loop, sequentially and at random, in steady
-//! state.
+//! Measurement of one drive as data sheets do it: in a closed loop, sequentially and at random, in
+//! steady state.
 
 use nvme::{Command, CommandId, Opcode, PlFlag};
 use ssd::{Config, ConfigError, Ssd};
@@ -17,10 +17,10 @@ pub const SEQUENTIAL_DEPTH: u32 = 64;
 const SUPERBLOCKS: u64 = 12;
 /// Random reads that are measured.
 const READS: u64 = 200_000;
-/// Commands of which the latency alone is measured.
+/// Number of commands for each latency that is measured without other commands.
 const ALONE: u64 = 2_000;
 
-/// What a drive does, measured as data sheets are.
+/// Figures of a drive, measured as data sheets do it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Calibration {
     /// Sequential reads in bytes per second.
@@ -31,47 +31,47 @@ pub struct Calibration {
     pub random_read: f64,
     /// Random writes per second in steady state.
     pub random_write: f64,
-    /// Pages programmed per page written, meanwhile.
+    /// Pages programmed per page written, during the random writes.
     pub write_amplification: f64,
-    /// 99th percentile of random reads beside as many writes, depth 32 in all.
+    /// 99th percentile of random reads during as many random writes, at depth 32 in all.
     pub mixed_read_p99: Duration,
-    /// Mean latency of a read that is alone.
+    /// Mean latency of a read without other commands.
     pub read_alone: Duration,
-    /// Mean latency of a write that is alone.
+    /// Mean latency of a write without other commands.
     pub write_alone: Duration,
-    /// What a cache of SLC blocks does, if the drive has one.
+    /// Figures of the cache of SLC blocks; `None` without one.
     pub cache: Option<CacheCalibration>,
 }
 
-/// What a drive with a cache of SLC blocks does, new and with its cache empty at first.
+/// Figures of a drive with a cache of SLC blocks: the drive is new, and its cache empty at first.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CacheCalibration {
-    /// Sequential writes that find the cache full, in bytes per second.
+    /// Sequential writes while the cache is full, in bytes per second.
     pub write_behind: f64,
     /// Sequential writes from the first block of the drive to the last, in bytes per second.
     pub fill: f64,
-    /// Pages programmed per page written, meanwhile.
+    /// Pages programmed per page written, during that.
     pub fill_amplification: f64,
     /// Random writes per second while the cache has room.
     pub random_write: f64,
-    /// Mean latency of a read that is alone, of what is in the cache.
+    /// Mean latency of a read of cached data without other commands.
     pub read_alone: Duration,
-    /// What the idle drive folds, in bytes per second.
+    /// Folding by the idle drive, in bytes per second.
     pub folding: f64,
 }
 
-/// A host that sends a command for each that is done.
+/// A host in a closed loop: it sends a command for each that ends.
 struct Host<'drive> {
     drive: &'drive mut Ssd,
     rng: Rng,
     now: Instant,
     sent: Vec<(Instant, Opcode)>,
     next_block: u64,
-    /// Logical blocks that are used.
+    /// Number of logical blocks in use.
     span: u64,
 }
 
-/// What a host asks for.
+/// Parameters of a load.
 #[derive(Clone, Copy)]
 struct Load {
     bytes: u64,
@@ -80,7 +80,7 @@ struct Load {
     sequential: bool,
 }
 
-/// What came of it.
+/// Result of a load.
 struct Outcome {
     commands: u64,
     elapsed: Duration,
@@ -123,7 +123,7 @@ impl<'drive> Host<'drive> {
             .handle_command(self.now, &Command { id, opcode, lba, blocks: blocks as u32, pl });
     }
 
-    /// Runs `warm_up` commands and then `commands` that count, and waits for those in flight.
+    /// Runs `warm_up` commands, then `commands` that are measured, and waits for those in flight.
     fn run(&mut self, load: Load, warm_up: u64, commands: u64) -> Outcome {
         self.sent = vec![(self.now, Opcode::Read); load.depth as usize];
         (0..load.depth).for_each(|slot| self.send(slot, &load));
@@ -154,7 +154,7 @@ impl<'drive> Host<'drive> {
         Outcome { commands: done - warm_up, elapsed, reads, total }
     }
 
-    /// Lets the drive finish what it has.
+    /// Waits until the drive is idle.
     fn settle(&mut self) {
         while self.drive.commands_in_flight() > 0 {
             self.now = self.drive.next_deadline();
@@ -168,7 +168,7 @@ fn load(bytes: u64, depth: u32, write_percent: u64, sequential: bool) -> Load {
     Load { bytes, depth, write_percent, sequential }
 }
 
-/// Measures the cache of SLC blocks of the drive `config`, if it has one.
+/// Measures the cache of SLC blocks of the drive `config`; `None` if it has none.
 fn calibrate_cache(config: &Config, seed: u64) -> Result<Option<CacheCalibration>, ConfigError> {
     let Some((cells, slc)) = config.cells.and_then(|cells| Some((cells, cells.slc?))) else {
         return Ok(None);
@@ -180,14 +180,14 @@ fn calibrate_cache(config: &Config, seed: u64) -> Result<Option<CacheCalibration
     let sequential = load(SEQUENTIAL_BYTES, SEQUENTIAL_DEPTH, 100, true);
     let commands = |pages: u64| (pages * page_bytes / SEQUENTIAL_BYTES).max(1);
 
-    // Half as much again as the cache takes in, and then as much again behind it.
+    // First one and a half times the cache's capacity, then as much again with the cache full.
     let mut drive = Ssd::new(config.clone())?;
     let mut host = Host::new(&mut drive, seed);
     let write_behind =
         host.run(sequential, commands(cached * 3 / 2), commands(cached)).per_second();
 
-    // The first pages of a new drive are in the cache, and stay there as long as the host sends
-    // something.
+    // The first pages of a new drive are in the cache, and stay there while the host sends
+    // commands.
     let mut drive = Ssd::new(config.clone())?;
     let mut host = Host::new(&mut drive, seed);
     host.span = cached / 4;
@@ -227,7 +227,7 @@ fn calibrate_cache(config: &Config, seed: u64) -> Result<Option<CacheCalibration
 /// If the drive cannot exist.
 pub fn calibrate(config: &Config, seed: u64) -> Result<Calibration, ConfigError> {
     let mut fresh = Ssd::new(config.clone())?;
-    // What is measured is several times what is buffered, and several superblocks (or blocks on all
+    // Each measurement covers several times the buffer, and several superblocks (or blocks on all
     // dies).
     let geometry = &config.geometry;
     let superblock = u64::from(geometry.dies()) * u64::from(geometry.pages_per_block);

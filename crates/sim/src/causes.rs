@@ -1,4 +1,4 @@
-//! The cause of every delay, by latency.
+//! Causes of delay, by latency.
 
 use nvme::{Cause, Delays};
 use units::Duration;
@@ -8,7 +8,7 @@ const STEPS_PER_DOUBLING_LOG2: u32 = 5;
 const STEPS: usize = 1 << STEPS_PER_DOUBLING_LOG2;
 const BUCKETS: usize = 64 * STEPS;
 
-/// Where the time of the reads at one percentile went, on average.
+/// Mean causes of delay of the reads at one percentile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CauseSplit {
     /// Mean latency of the reads that were averaged; the sum of the parts.
@@ -60,11 +60,11 @@ impl CauseBuckets {
         }
     }
 
-    /// Where the time of reads of about this latency went; none if there are none.
+    /// Mean causes of delay of reads with about this latency; `None` if there are no reads.
     #[must_use]
     pub fn at(&self, latency: Duration) -> Option<CauseSplit> {
         let wanted = Self::bucket(latency.as_nanos());
-        // The percentile of a histogram may fall between buckets: take the nearest with reads.
+        // A percentile of a histogram may fall between buckets: take the nearest bucket with reads.
         let bucket = (0..BUCKETS)
             .filter(|&bucket| self.counts[bucket] > 0)
             .min_by_key(|&bucket| bucket.abs_diff(wanted))?;

@@ -16,19 +16,19 @@ use std::sync::{Mutex, PoisonError};
 use units::Instant;
 use workload::{Arrival, Request};
 
-/// Drives with so many pages together are many: eight of 16 GiB with pages of 4 KiB, whose maps
-/// take 270 MB.
+/// Number of pages above which drives are many: eight drives of 16 GiB with pages of 4 KiB, whose
+/// maps take 270 MB.
 const MANY_PAGES: u64 = 32 << 20;
 
-/// Prepared drives, and the number of runs that have not taken theirs.
+/// Prepared drives, and the number of runs that still need them.
 struct Shared {
     drives: Vec<Ssd>,
     left: usize,
 }
 
 impl Shared {
-    /// The drives of the next run. The last run gets the prepared drives themselves, the others a
-    /// copy.
+    /// Returns the drives of the next run: the prepared ones for the last run, a copy for the
+    /// others.
     fn take(&mut self) -> Vec<Ssd> {
         self.left -= 1;
         match self.left {
@@ -38,16 +38,16 @@ impl Shared {
     }
 }
 
-/// Whether runs one after the other prepare their drives anew: many large ones take hundreds of
-/// megabytes, and would be there twice while a run has a copy. Preparing gives the same each time.
+/// Returns true if each of several successive runs prepares its drives again. Many large drives
+/// take hundreds of megabytes, and a copy would double that. Every preparation gives the same
+/// drives.
 fn is_prepared_again(plan: &Plan) -> bool {
     let pages = u64::from(plan.width) * plan.drive.geometry.pages();
     let is_cheap = matches!(plan.preparation, Preparation::Aged | Preparation::Fresh);
     pages >= MANY_PAGES && is_cheap
 }
 
-/// About the memory that the drives of these runs take over `threads` threads, when most of them
-/// are there.
+/// Estimated memory of the drives of these runs on `threads` threads, at its peak, in bytes.
 #[must_use]
 pub fn memory_bytes(plans: &[Plan], threads: usize) -> u64 {
     let Some(plan) = plans.first() else { return 0 };
@@ -58,20 +58,20 @@ pub fn memory_bytes(plans: &[Plan], threads: usize) -> u64 {
     copies as u64 * u64::from(plan.width) * plan.drive.memory_bytes()
 }
 
-/// The drives of `plan`, unless its runs are told to end meanwhile.
+/// Prepares the drives of `plan`, unless its runs are interrupted.
 fn prepare<E>(plan: &Plan, threads: usize, progress: &Progress) -> Result<Vec<Ssd>, SimError<E>> {
     prepare_unless(plan, threads, || progress.is_interrupted())?.ok_or(SimError::Interrupted)
 }
 
-/// Takes requests of the run with this number, in the order of their completion: up to
-/// [`crate::REQUESTS_AT_ONCE`] at a time. Called by the threads that make the runs, which wait for
-/// it. If it breaks off, all runs are interrupted.
+/// Takes requests of the run with this number, in the order of their completion, up to
+/// [`crate::REQUESTS_AT_ONCE`] at a time. The threads of the runs call it and wait for it. If it
+/// returns `Break`, all runs are interrupted.
 pub type RequestSink<'a> = &'a (dyn Fn(usize, RequestColumns) -> ControlFlow<()> + Sync);
 
 /// Takes the result of the run with this number as soon as it has ended.
 pub type ResultSink<'a> = &'a (dyn Fn(usize, &RunResult) + Sync);
 
-/// Listeners to runs that are under way. The threads that make the runs call them and wait.
+/// Listeners to runs under way. The threads of the runs call them and wait for them.
 #[derive(Clone, Copy, Default)]
 pub struct Listeners<'a> {
     /// Takes the requests.
@@ -80,18 +80,19 @@ pub struct Listeners<'a> {
     pub results: Option<ResultSink<'a>>,
 }
 
-/// Runs all `plans`, which differ in their policies only, over `threads` threads, on which their
-/// drives are prepared, too. `workload` is asked once per run for the same requests.
+/// Runs all `plans`, which differ in their policies only, on `threads` threads. Their drives are
+/// prepared on these threads too. `workload` is called once per run, and returns the same requests
+/// each time.
 ///
 /// Results are in the order of the plans and do not depend on the number of threads.
 ///
 /// # Errors
 ///
-/// The first error of the first plan that had one, [`SimError::Interrupted`] among them.
+/// The first error of the first plan that had one, including [`SimError::Interrupted`].
 ///
 /// # Panics
 ///
-/// If `progress` is not of as many runs as there are plans; see [`Progress::new`].
+/// If `progress` was not made for as many runs as there are plans; see [`Progress::new`].
 pub fn run_all<E: Send, I>(
     plans: &[Plan],
     threads: usize,
@@ -105,8 +106,8 @@ where
     run_all_watched(plans, threads, workload, faults, progress, Listeners::default())
 }
 
-/// As [`run_all`], with `listeners`. A run that ends with an error has handed over a part of its
-/// requests.
+/// Runs as [`run_all`] does, with `listeners`. A run that ends with an error has delivered only a
+/// part of its requests.
 ///
 /// # Errors
 ///

@@ -1,5 +1,4 @@
-//! What became of an array whose drives failed in a run: what it could still promise, and how fast
-//! it was rebuilt.
+//! State of an array whose drives failed in a run: its weakest contract, and the speed of rebuilds.
 
 use array::{Array, Contract, JobKind};
 use std::cmp::Reverse;
@@ -11,53 +10,53 @@ use units::{DriveId, Duration, Instant, Observe};
 pub struct Rebuild {
     /// The drive that was replaced.
     pub drive: DriveId,
-    /// When.
+    /// Start of the rebuild.
     pub began: Instant,
-    /// When the drive had everything back; none if not in this run.
+    /// Time at which the drive held all its data again; `None` if not within the run.
     pub ended: Option<Instant>,
-    /// Stripes that were done by then, or by the end of the run.
+    /// Stripes rebuilt by then, or by the end of the run.
     pub stripes_done: u64,
-    /// Stripes that were to be done.
+    /// Stripes to rebuild.
     pub stripes: u64,
-    /// Bytes that were written to the drive for them.
+    /// Bytes written to the drive by the rebuild.
     pub bytes: u64,
-    /// How long it was under way.
+    /// Duration of the rebuild within the run.
     pub time: Duration,
 }
 
 impl Rebuild {
-    /// Bytes per second that were written to the drive for it.
+    /// Bytes per second that the rebuild wrote to the drive.
     #[must_use]
     pub fn bytes_per_second(&self) -> f64 {
         let seconds = self.time.as_secs_f64();
         if seconds > 0.0 { self.bytes as f64 / seconds } else { 0.0 }
     }
 
-    /// The share of the stripes that were done.
+    /// Share of the stripes that were rebuilt.
     #[must_use]
     pub fn done_share(&self) -> f64 {
         self.stripes_done as f64 / self.stripes.max(1) as f64
     }
 }
 
-/// What became of an array whose drives failed.
+/// State of an array whose drives failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Degraded {
-    /// The least that it could promise at any time.
+    /// The weakest contract at any time of the run.
     pub contract: Contract,
-    /// What was rebuilt, in the order of beginning.
+    /// Rebuilds, in the order of their starts.
     pub rebuilds: Vec<Rebuild>,
 }
 
-/// Collects it while a run goes on.
+/// Recorder of [`Degraded`] during a run.
 #[derive(Debug, Default)]
 pub(crate) struct DegradedRecorder {
     contract: Option<Contract>,
     rebuilds: Vec<Rebuild>,
 }
 
-/// The less, the weaker.
+/// Strength of a contract: a smaller value is weaker.
 fn strength(contract: Contract) -> (u8, Reverse<u32>) {
     match contract {
         Contract::Whole { busy_drives } => (0, Reverse(busy_drives)),
@@ -68,14 +67,14 @@ fn strength(contract: Contract) -> (u8, Reverse<u32>) {
 }
 
 impl DegradedRecorder {
-    /// Something has gone wrong, or was put right.
+    /// Notes the contract after a fault or its repair.
     pub(crate) fn note<O: Observe>(&mut self, array: &Array<O>) {
         let now = array.contract();
         let weakest = self.contract.into_iter().chain([now]).max_by_key(|&it| strength(it));
         self.contract = weakest;
     }
 
-    /// A drive was replaced.
+    /// Notes the replacement of a drive.
     pub(crate) fn begin<O: Observe>(&mut self, now: Instant, drive: DriveId, array: &Array<O>) {
         let stripes = array.layout().stripes();
         self.rebuilds.push(Rebuild {
@@ -89,7 +88,7 @@ impl DegradedRecorder {
         });
     }
 
-    /// A job is over.
+    /// Notes the end of a job.
     pub(crate) fn end<O: Observe>(&mut self, now: Instant, job: JobKind, array: &Array<O>) {
         let JobKind::Rebuild(drive) = job else { return };
         if let Some(rebuild) = self.open(drive) {
@@ -104,7 +103,7 @@ impl DegradedRecorder {
         rebuilds.find(|rebuild| rebuild.drive == drive && rebuild.ended.is_none())
     }
 
-    /// The run is over; the last request was done at `last`.
+    /// Ends the recording; the last request was done at `last`.
     pub(crate) fn finish<O: Observe>(
         mut self,
         last: Instant,

@@ -1,4 +1,4 @@
-//! Where two runs that should agree part: the first event that differs.
+//! Comparison of two runs that should agree: the first event that differs.
 
 use crate::driver::run_watched;
 use crate::error::SimError;
@@ -14,36 +14,36 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use units::{Instant, Recorded};
 use workload::{Arrival, Request};
 
-/// Events that travel together from a run to the comparison.
+/// Events that are sent from a run to the comparison at a time.
 const BATCH: usize = 4096;
-/// Batches that a run may be ahead of the comparison.
+/// Batches by which a run may be ahead of the comparison.
 const AHEAD: usize = 4;
-/// Events in front of the difference that are kept.
+/// Number of events before the difference that are kept.
 const CONTEXT: usize = 8;
 
 type Happened = (Instant, Event);
 
-/// One of two runs that are compared.
+/// One of two runs to compare.
 #[derive(Clone, Debug)]
 pub struct Side<F> {
     /// The plan.
     pub plan: Plan,
-    /// Opens its workload.
+    /// Function that opens its workload.
     pub workload: F,
-    /// What goes wrong in it.
+    /// Faults of the run.
     pub faults: Vec<(Instant, Fault)>,
 }
 
-/// Where two runs part.
+/// First difference between two runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Difference {
     /// Number of events that are the same in both.
     pub same: u64,
-    /// The last of those.
+    /// Last of these events.
     pub before: Vec<(Instant, Event)>,
-    /// What happens then in the first run; nothing if it is over.
+    /// Next event of the first run; `None` if the run has ended.
     pub first: Option<(Instant, Event)>,
-    /// What happens then in the second run; nothing if it is over.
+    /// Next event of the second run; `None` if the run has ended.
     pub second: Option<(Instant, Event)>,
 }
 
@@ -69,15 +69,15 @@ fn line(happened: Option<&Happened>) -> String {
     }
 }
 
-/// What came of a comparison.
+/// Result of a comparison.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Compared {
-    /// Every event of the one is in the other, at the same time and in the same order.
+    /// All events are equal, with their times and their order.
     Same {
-        /// How many there are.
+        /// Number of events.
         events: u64,
     },
-    /// They part.
+    /// The runs differ.
     Differ(Box<Difference>),
 }
 
@@ -85,7 +85,7 @@ pub enum Compared {
 struct Sender {
     to: SyncSender<Vec<Happened>>,
     batch: Vec<Happened>,
-    /// Nobody wants to know any more.
+    /// True if the comparison takes no more events.
     is_unheard: bool,
 }
 
@@ -111,7 +111,7 @@ impl Watch for Sender {
     }
 }
 
-/// Takes the events of a run one by one.
+/// Events of a run, one by one.
 struct Events {
     from: Receiver<Vec<Happened>>,
     batch: std::vec::IntoIter<Happened>,
@@ -135,7 +135,8 @@ impl Iterator for Events {
 ///
 /// # Errors
 ///
-/// As [`crate::run`], the first side first. A side that fails is compared as far as it got.
+/// Errors of [`crate::run`], those of the first side first. A side that fails is compared up to its
+/// failure.
 pub fn first_difference<E: Send, I, F>(
     first: &Side<F>,
     second: &Side<F>,

@@ -1,4 +1,4 @@
-//! One run: a workload, an engine on the virtual clock, and what is measured.
+//! One run: a workload, an engine on the virtual clock, and the measurements.
 
 use crate::busy_members::BusyMembers;
 use crate::degraded::DegradedRecorder;
@@ -29,12 +29,12 @@ pub(crate) const PROGRESS_STEP: u64 = 4096;
 
 /// Runs `plan` on prepared drives with the given requests.
 ///
-/// `progress` is counted up as requests complete, and may tell the run to end.
+/// `progress` is updated as requests complete, and may interrupt the run.
 ///
 /// # Errors
 ///
 /// If the plan is impossible, the workload does not fit, a verified run finds a wrong page, or the
-/// run was told to end.
+/// run was interrupted.
 pub fn run<E>(
     plan: &Plan,
     drives: Vec<Ssd>,
@@ -45,8 +45,8 @@ pub fn run<E>(
     run_with_faults(plan, drives, arrival, requests, Vec::new(), progress)
 }
 
-/// The same, given up as soon as more than `most_waiting` requests are in flight: the array does
-/// not keep up with them, and the backlog would only grow.
+/// Runs as [`run`] does, until more than `most_waiting` requests are in flight. The array is
+/// overloaded then, and the queue would only grow.
 ///
 /// # Errors
 ///
@@ -63,9 +63,9 @@ pub fn run_bounded<E>(
     run_input(plan, input, progress, &mut Nobody)
 }
 
-/// The same with faults at given times. The run ends when the last of them has come, and if it is
-/// verified when nothing is being restored any more; what is verified at the end is verified only
-/// if no drive is missing then.
+/// Runs as [`run`] does, with faults at given times. The run ends after the last fault, a verified
+/// run also after all background jobs. The check at the end is made only if no drive is missing
+/// then.
 ///
 /// # Errors
 ///
@@ -86,9 +86,9 @@ pub fn run_with_faults<E>(
     Ok(RunResult { sub_reads: Some(watch.finish()), ..run })
 }
 
-/// The same, and hands the requests of the run to `sink` as they complete, up to
-/// [`crate::REQUESTS_AT_ONCE`] at a time and the rest when the run is over. The result is the same
-/// to the bit. A run that ends with an error has handed over a part.
+/// Runs as [`run_with_faults`] does, and hands the requests to `sink` as they complete, up to
+/// [`crate::REQUESTS_AT_ONCE`] at a time and the rest at the end. The result is bit-identical. A
+/// run that ends with an error has delivered only a part.
 ///
 /// # Errors
 ///
@@ -115,8 +115,8 @@ pub fn run_recorded<E>(
     Ok(RunResult { sub_reads: Some(watch.0.finish()), ..run })
 }
 
-/// The same while `watch` is told what happens. The run ends early if it has seen enough; what is
-/// returned counts up to there then.
+/// Runs as [`run_with_faults`] does, with events for `watch`. The run ends early if
+/// [`Watch::is_over`] is true; the result covers the run up to there.
 pub(crate) fn run_watched<E, W: Watch>(
     plan: &Plan,
     drives: Vec<Ssd>,
@@ -144,13 +144,13 @@ fn run_input<E, W: Watch>(
     }
 }
 
-/// What a run is given.
+/// Input of a run.
 struct Input<I> {
     drives: Vec<Ssd>,
     arrival: Arrival,
     requests: I,
     faults: Vec<(Instant, Fault)>,
-    /// Requests in flight with which the run is given up if one more comes.
+    /// Limit of requests in flight: one more ends the run.
     most_waiting: usize,
 }
 
@@ -174,22 +174,23 @@ struct Run<'a, I, P, W: Watch> {
     faults: Faults,
     degraded: DegradedRecorder,
     most_waiting: usize,
-    /// Changes of the busy windows that were made.
+    /// Number of changes of the busy windows so far.
     changes_made: usize,
     measures: Measures,
     busy_members: BusyMembers,
     recorder: Recorder,
     free_space: FreeSpaceRecorder,
-    /// Busy windows that were programmed, and when.
+    /// Busy windows that were programmed, with their times.
     windows: Vec<(Instant, Duration)>,
-    /// Leases and orders that drives were given.
+    /// Number of leases and orders that drives were given.
     permits: u64,
     reference: Reference,
     progress: &'a RunProgress,
     watch: &'a mut W,
 }
 
-/// What happens next. Of things that happen at the same time, the first of this list comes first.
+/// Source of the next event. Of events at the same time, the source that is first in this list goes
+/// first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
     Engine,
@@ -286,7 +287,7 @@ where
                     self.engine.catch_up(now);
                     return Ok(());
                 }
-                // A rebuild may take long, and no request ends meanwhile.
+                // A rebuild may take long without the end of any request.
                 self.go_on()?;
             }
             if in_flight > 0
@@ -302,20 +303,20 @@ where
         }
     }
 
-    /// An error if the run was told to end.
+    /// Returns an error if the run was interrupted.
     #[inline]
     fn go_on(&self) -> Result<(), SimError<E>> {
         if self.progress.is_interrupted() { Err(SimError::Interrupted) } else { Ok(()) }
     }
 
-    /// What happens next and when; none if nothing does.
+    /// Returns the next event and its time; `None` if no event is due.
     #[inline]
     fn next(&self) -> Option<(Instant, Next)> {
         let next = (self.engine.next_deadline(), Next::Engine).min(self.next_from_outside());
         (next.0 != Instant::NEVER).then_some(next)
     }
 
-    /// The next of what does not come from the engine.
+    /// Next event that does not come from the engine.
     #[inline]
     fn next_from_outside(&self) -> (Instant, Next) {
         let change = self.plan.windows.changes.get(self.changes_made);
@@ -325,7 +326,7 @@ where
             .min((self.faults.next(), Next::Fault))
     }
 
-    /// Until when the engine may go on by itself if it has nothing to say, from `now` on.
+    /// Time until which the engine may run on its own from `now`, as long as it has no output.
     #[inline]
     fn engine_until(&self, now: Instant) -> Instant {
         let nothing_comes = self.feed.next_arrival() == Instant::NEVER
@@ -333,13 +334,13 @@ where
         if nothing_comes || <W::Observe as Observe>::Log::<Event>::ENABLED {
             return now;
         }
-        // Later than this the run has stalled.
+        // A run without progress until then has stalled.
         let patient = self.measures.last_completion.max(self.feed.last_arrival()) + PATIENCE;
         self.next_from_outside().0.min(patient)
     }
 
-    /// Whether no fault is to come, and no background job is in progress without which the end
-    /// cannot be verified.
+    /// Returns true if no fault is left, and no background job that the check at the end has to
+    /// wait for.
     fn is_mended(&self) -> bool {
         let is_restored = !self.plan.verify || self.engine.array().job().is_none();
         self.faults.next() == Instant::NEVER && is_restored
@@ -353,7 +354,7 @@ where
                     tags.forget_drive(drive);
                 }
             }
-            // Asked first: a busy place is tried again and again, and a drive is dear to make.
+            // Asked first: a busy place is retried often, and making a drive is expensive.
             Some(fault @ Fault::Replace(drive)) => match self.engine.array().can_replace(drive) {
                 Ok(()) => {
                     let new = Drive::emulated(self.new_drive(drive)?.observed());
@@ -362,7 +363,7 @@ where
                     self.degraded.begin(now, drive, self.engine.array());
                 }
                 Err(CannotReplace::StillBusy { .. }) => self.faults.again(now, fault),
-                // The array had no reason to give it up.
+                // The array had no reason to fail the drive.
                 Err(CannotReplace::Present { .. } | CannotReplace::NoSuchDrive { .. }) => {}
             },
             Some(Fault::Unreadable { drive, every }) => self.engine.set_read_errors(drive, every),
@@ -377,7 +378,7 @@ where
         Ok(())
     }
 
-    /// A factory-new drive for a place.
+    /// Makes a factory-new drive for a place.
     fn new_drive(&self, place: DriveId) -> Result<Ssd, PlanError> {
         let config = self.plan.drive_at(place);
         let mut drive = Ssd::new(config.clone())
@@ -426,7 +427,7 @@ where
         Ok(())
     }
 
-    /// Takes what the engine has to say until nothing is left to do at `now`.
+    /// Takes outputs of the engine until there are none at `now`.
     #[inline]
     fn settle(&mut self, now: Instant) -> Result<(), SimError<E>> {
         while let Some(output) = self.engine.poll_output(now) {
@@ -611,7 +612,7 @@ mod tests {
         run(&plan, drives, Arrival::Open, requests.into_iter(), &progress).unwrap_err().to_string()
     }
 
-    /// Test of the check itself: a verified run fails if a page or a parity is wrong.
+    /// The check itself is tested: a verified run fails if a page or a parity is wrong.
     #[test]
     fn one_wrong_tag_fails_the_run() {
         for wrong_drive in 0..4 {
@@ -639,7 +640,7 @@ mod tests {
         let progress = RunProgress::default();
         let bounded = |most_waiting| {
             let drives = prepare_drives(&plan).unwrap();
-            // They come a nanosecond apart, and none is done by then.
+            // Requests come a nanosecond apart, and none ends before the last.
             let requests = (0..40).map(write);
             run_bounded(&plan, drives, Arrival::Open, requests, most_waiting, &progress)
         };

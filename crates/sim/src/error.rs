@@ -1,14 +1,14 @@
-//! Why a run ends early.
+//! Reasons for which a run ends early.
 
 use crate::plan::PlanError;
 use crate::verify::Mismatch;
 use thiserror::Error;
 use units::{Duration, Instant};
 
-/// Simulated time without any progress after which a run is given up.
+/// Simulated time without progress after which a run is ended.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Why a run ended early.
+/// Reason for which a run ended early.
 #[derive(Debug, Error)]
 pub enum SimError<E> {
     /// The plan is impossible.
@@ -28,7 +28,7 @@ pub enum SimError<E> {
         offset_bytes: u64,
         /// The byte after its last.
         end_bytes: u64,
-        /// The array's size.
+        /// Capacity of the array.
         capacity_bytes: u64,
     },
     /// A request is empty.
@@ -64,16 +64,16 @@ pub enum SimError<E> {
         "the array does not keep up: more than {most_waiting} requests waited at once, so the run was ended"
     )]
     Overloaded {
-        /// So many may wait.
+        /// Most requests that may wait.
         most_waiting: usize,
     },
-    /// It was told to end ([`crate::Progress::interrupt`]).
+    /// The run was interrupted ([`crate::Progress::interrupt`]).
     #[error("the run was interrupted; it has no result")]
     Interrupted,
-    /// A verified run read something that was never written there.
+    /// A verified run read a page with a wrong tag.
     #[error("verification failed: {mismatch}; repeat with seed {seed} and policy {policy}")]
     Mismatch {
-        /// What was wrong.
+        /// The wrong page.
         mismatch: Mismatch,
         /// The seed.
         seed: u64,

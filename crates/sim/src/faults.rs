@@ -1,59 +1,59 @@
-//! Faults in a run: drives that fail, are replaced, cannot read, or do not behave as they say.
+//! Faults in a run: drives that fail, are replaced, cannot read, or misbehave.
 
 use std::collections::VecDeque;
 use units::{DriveId, Duration, Instant, Ratio};
 
-/// Something that goes wrong, or is put right.
+/// A fault, or its repair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// The drive fails and forgets everything.
+    /// The drive fails and loses all data.
     Fail(DriveId),
-    /// A factory-new drive takes its place, as soon as the failed one has answered what is out.
+    /// A factory-new drive replaces the failed one, as soon as that has answered all commands.
     Replace(DriveId),
-    /// From now on every so many reads the drive cannot do one; never again if it is 0.
+    /// Every `every`-th read of the drive fails from now on; 0 ends that.
     Unreadable {
         /// The drive.
         drive: DriveId,
-        /// Reads from one that it cannot do to the next.
+        /// Number of reads from one that fails to the next.
         every: u64,
     },
-    /// From now on everything that the drive does takes several times as long, and it does not say
-    /// so.
+    /// All work of the drive takes `factor` times as long from now on, and the drive does not
+    /// report it.
     Slow {
         /// The drive.
         drive: DriveId,
-        /// How many times as long, 1 or more; 1 ends it.
+        /// Factor, 1 or more; 1 ends the fault.
         factor: u32,
     },
-    /// From now on the drive repeats a share of its sensings, as on worn flash or of old data, on
-    /// top of those that it is made with.
+    /// The drive repeats a share of its sensings from now on, as on worn flash or of old data, in
+    /// addition to its configured retries.
     Worn {
         /// The drive.
         drive: DriveId,
-        /// Share of the sensings, up to 1; 0 ends it.
+        /// Share of the sensings, up to 1; 0 ends the fault.
         share: Ratio,
     },
-    /// From now on the drive collects and programs whenever it likes, fails no read fast and
-    /// announces no busy time; or it keeps to its windows again.
+    /// The drive ignores its windows: it collects and programs at any time, fails no read fast and
+    /// announces no busy time. Or it keeps to its windows again.
     IgnoresWindows {
         /// The drive.
         drive: DriveId,
-        /// Whether it ignores them.
+        /// True if it ignores its windows.
         on: bool,
     },
 }
 
-/// How long a drive that cannot be replaced yet is left alone.
+/// Time until the next attempt to replace a drive that cannot be replaced yet.
 const AGAIN: Duration = Duration::from_micros(50);
 
-/// The faults that are to come.
+/// Faults that are still to come.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     events: VecDeque<(Instant, Fault)>,
 }
 
 impl Faults {
-    /// Faults in the order of their time.
+    /// Takes faults, and sorts them by time.
     pub(crate) fn new(mut events: Vec<(Instant, Fault)>) -> Self {
         events.sort_by_key(|&(at, _)| at);
         Self { events: events.into() }
@@ -67,7 +67,7 @@ impl Faults {
         self.events.pop_front().map(|(_, fault)| fault)
     }
 
-    /// The fault comes a little later than it was to.
+    /// Schedules a fault again, a little later.
     pub(crate) fn again(&mut self, now: Instant, fault: Fault) {
         self.events.push_front((now + AGAIN, fault));
         self.events.make_contiguous().sort_by_key(|&(at, _)| at);

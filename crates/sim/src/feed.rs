@@ -1,5 +1,5 @@
-//! Requests on their way into a run: in an open loop as they come, in a closed one as there is
-//! room.
+//! Requests on their way into a run: in an open loop at their times, in a closed loop as room is
+//! available.
 
 use crate::error::SimError;
 use units::Instant;
@@ -11,7 +11,7 @@ pub(crate) struct Feed<I> {
     requests: I,
     next: Option<Request>,
     room: Room,
-    /// When a closed loop stops to take requests.
+    /// End of a closed loop.
     until: Instant,
     taken: u64,
     last_arrival: Instant,
@@ -19,7 +19,7 @@ pub(crate) struct Feed<I> {
 }
 
 impl<E, I: Iterator<Item = Result<Request, E>>> Feed<I> {
-    /// Nothing is taken yet. The requests go to an array of `capacity_bytes`.
+    /// Creates a feed for an array of `capacity_bytes`. No request is taken yet.
     pub(crate) fn new(requests: I, arrival: Arrival, capacity_bytes: u64) -> Self {
         let until = match arrival {
             Arrival::Closed { runtime: Some(runtime), .. } => Instant::ZERO + runtime,
@@ -29,7 +29,7 @@ impl<E, I: Iterator<Item = Result<Request, E>>> Feed<I> {
         Self { requests, next: None, room, until, taken: 0, last_arrival, capacity_bytes }
     }
 
-    /// When the next request comes; never if there is none, or no room for one.
+    /// Time of the next request; never if there is none, or no room for one.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Instant {
         self.next.map_or(Instant::NEVER, |request| request.at)
@@ -40,12 +40,12 @@ impl<E, I: Iterator<Item = Result<Request, E>>> Feed<I> {
         self.taken
     }
 
-    /// When the last request came that was begun.
+    /// Arrival of the last request that was begun.
     pub(crate) fn last_arrival(&self) -> Instant {
         self.last_arrival
     }
 
-    /// Takes the next request from the workload, if there is room for one.
+    /// Takes the next request from the workload if there is room for it.
     pub(crate) fn fetch(&mut self, now: Instant) -> Result<(), SimError<E>> {
         let wanted = self.next.is_none() && !self.room.is_full() && now < self.until;
         if let Some(request) = wanted.then(|| self.requests.next()).flatten() {
@@ -79,19 +79,19 @@ impl<E, I: Iterator<Item = Result<Request, E>>> Feed<I> {
         Ok(())
     }
 
-    /// The request that comes now, if one does: its number is [`Feed::taken`].
+    /// Returns a request that is due now; its number is [`Feed::taken`].
     pub(crate) fn take(&mut self, now: Instant) -> Option<Request> {
         let request = self.next.take_if(|request| request.at <= now)?;
         self.last_arrival = now;
         Some(request)
     }
 
-    /// A request was begun: [`Feed::fetch`] the next behind it.
+    /// Notes that a request was begun; then call [`Feed::fetch`].
     pub(crate) fn note_begun(&mut self, op: Op) {
         self.room.take(op);
     }
 
-    /// A request is done: a closed loop has room for another.
+    /// Notes that a request is done: a closed loop has room for another.
     pub(crate) fn note_done(&mut self, now: Instant, op: Op) -> Result<(), SimError<E>> {
         if self.room.is_limited() {
             self.room.give_back(op);

@@ -1,25 +1,24 @@
-//! Free space of the drives over a run, and whether it has settled.
+//! Free space of the drives over a run, and a test that it has settled.
 //!
-//! Drives whose free space still moves are on the way to another state, so their latencies are not
-//! those of a longer run. The mean over all drives is kept by cells of simulated time, and nothing
-//! else.
+//! While free space still moves, drives are on the way to another state, so their latencies are not
+//! those of a longer run. Only the mean over all drives is kept, by cells of simulated time.
 
 use units::{Duration, Instant};
 
-/// Most cells of a run; one more makes one cell of every two.
+/// Most cells of a run; beyond that, two cells become one.
 const MOST_CELLS: usize = 480;
 /// Parts of a run, the first and the last of which are compared.
 const PARTS: usize = 10;
-/// Fewer cells than this say nothing.
+/// Fewest cells of a run that allow a statement.
 const FEWEST_CELLS: usize = 2 * PARTS;
 /// Base 2 logarithm of the width of the first cells, in nanoseconds.
 const FIRST_WIDTH_LOG2: u32 = 18;
 /// Standard deviation of normal noise as a multiple of the median of its absolute values.
 const SIGMAS_PER_MEDIAN: f64 = 1.4826;
-/// Standard deviations within which a change is noise.
+/// Number of standard deviations within which a change is noise.
 const SIGMAS: f64 = 3.0;
 
-/// Free space in the first and the last tenth of a run.
+/// Mean free space in the first and the last tenth of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FreeSpaceTrend {
@@ -32,7 +31,7 @@ pub struct FreeSpaceTrend {
 }
 
 impl FreeSpaceTrend {
-    /// Whether free space differs by more than its noise.
+    /// Returns true if free space differs by more than its noise.
     #[must_use]
     pub fn moves(&self) -> bool {
         (self.last - self.first).abs() > self.noise
@@ -88,7 +87,7 @@ impl FreeSpaceRecorder {
         }
     }
 
-    /// Whether it is time to look.
+    /// Returns true if it is time to look.
     #[inline]
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         now >= self.next_look

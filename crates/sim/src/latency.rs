@@ -1,4 +1,4 @@
-//! Latency: a histogram and what people want to know of it.
+//! Latency: a histogram and its statistics.
 
 use hdrhistogram::Histogram;
 use units::Duration;
@@ -6,9 +6,9 @@ use units::Duration;
 /// The percentiles that are reported.
 pub const PERCENTILES: [f64; 10] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99, 99.999];
 
-/// The percentile of one part that the slowest of `parts` independent ones has at `percentile`: all
-/// are faster than a latency with the product of their probabilities (Dean and Barroso, "The Tail
-/// at Scale", CACM 2013).
+/// Percentile of one part that equals `percentile` of the slowest of `parts` independent parts. The
+/// probability that all are faster than a latency is the product of the parts' probabilities (Dean
+/// and Barroso, "The Tail at Scale", CACM 2013).
 #[must_use]
 pub fn percentile_of_each(parts: u32, percentile: f64) -> f64 {
     match parts {
@@ -17,7 +17,7 @@ pub fn percentile_of_each(parts: u32, percentile: f64) -> f64 {
     }
 }
 
-/// Longest latency that is told apart: an hour.
+/// Longest latency in the histogram: an hour.
 const LONGEST_NANOS: u64 = 3_600_000_000_000;
 
 /// Latencies of one kind of request.
@@ -28,7 +28,7 @@ pub struct LatencySummary {
     #[cfg_attr(feature = "serde", serde(with = "crate::stored::histogram"))]
     histogram: Histogram<u64>,
     sum_nanos: u128,
-    /// Shortest and longest, exact: the histogram knows the bounds of their steps only.
+    /// Shortest and longest latency, exact: the histogram has only the bounds of their steps.
     shortest_nanos: u64,
     longest_nanos: u64,
 }
@@ -40,7 +40,7 @@ impl Default for LatencySummary {
 }
 
 impl LatencySummary {
-    /// Nothing yet.
+    /// Creates an empty summary.
     #[must_use]
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST_NANOS, 3)
@@ -58,7 +58,7 @@ impl LatencySummary {
         self.longest_nanos = self.longest_nanos.max(nanos);
     }
 
-    /// Counts the requests of another summary, too.
+    /// Adds the requests of another summary.
     pub fn add(&mut self, other: &Self) {
         let added = self.histogram.add(&other.histogram);
         debug_assert!(added.is_ok(), "all have the same bounds");
@@ -100,27 +100,27 @@ impl LatencySummary {
         Duration::from_nanos(self.longest_nanos)
     }
 
-    /// The latency that `percentile` per cent of the requests do not exceed: the upper bound of its
-    /// step, at most the longest.
+    /// Latency that `percentile` per cent of the requests do not exceed: the upper bound of its
+    /// step, at most the longest latency.
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> Duration {
         self.at_most_longest(self.histogram.value_at_percentile(percentile))
     }
 
-    /// The upper bound of a step, where a request took so long.
+    /// Returns the upper bound of the step of a recorded latency, at most the longest latency.
     fn at_most_longest(&self, nanos: u64) -> Duration {
         Duration::from_nanos(nanos.min(self.longest_nanos))
     }
 
-    /// The latency that the slowest of `parts` requests does not exceed in `percentile` per cent of
-    /// the cases: what a request takes that needs one of each of so many arrays, which are alike
-    /// and know nothing of each other.
+    /// Latency, at `percentile`, of a request that needs one request from each of `parts`
+    /// identical, independent arrays.
     #[must_use]
     pub fn slowest_of(&self, parts: u32, percentile: f64) -> Duration {
         self.percentile(percentile_of_each(parts, percentile))
     }
 
-    /// Requests slower than the percentile: below 100 of them it says little.
+    /// Number of requests slower than the percentile; below 100 of them the percentile is
+    /// unreliable.
     #[must_use]
     pub fn samples_beyond(&self, percentile: f64) -> u64 {
         let beyond = self.count() as f64 * (1.0 - percentile / 100.0);
@@ -128,9 +128,8 @@ impl LatencySummary {
         (beyond + 1e-6) as u64
     }
 
-    /// Every latency that was recorded, in ascending order, with how many requests took so long. A
-    /// latency stands for all that are not told apart from it, and is the longest of them, as in
-    /// [`Self::percentile`].
+    /// Recorded latencies in ascending order, each with its number of requests. A latency is the
+    /// upper bound of its step, as in [`Self::percentile`].
     pub fn recorded(&self) -> impl Iterator<Item = (Duration, u64)> {
         self.histogram.iter_recorded().map(|value| {
             let longest = self.histogram.highest_equivalent(value.value_iterated_to());
@@ -138,8 +137,8 @@ impl LatencySummary {
         })
     }
 
-    /// Points of the cumulative distribution: share of requests and the latency they do not exceed,
-    /// denser towards the tail.
+    /// Points of the cumulative distribution: share of requests, and the latency that they do not
+    /// exceed; denser towards the tail.
     #[must_use]
     pub fn cdf(&self) -> Vec<(f64, Duration)> {
         let mut points: Vec<(f64, Duration)> = Vec::new();
@@ -182,7 +181,7 @@ mod tests {
         }
     }
 
-    /// A step of the histogram has a thousandth of its bound.
+    /// The step of a latency is a thousandth of it wide.
     #[test]
     fn nothing_is_told_to_be_slower_than_the_slowest_or_faster_than_the_fastest() {
         for seed in testing::seeds(0..50) {
@@ -207,7 +206,7 @@ mod tests {
         assert_eq!([none.min(), none.max(), none.percentile(50.0)], [Duration::ZERO; 3]);
     }
 
-    /// One request in a hundred is slow: of 64 at once, about half have none of these.
+    /// One request in a hundred is slow: of 64 at once, about half include no slow request.
     #[test]
     fn the_slowest_of_many_is_slow_more_often() {
         let mut latencies = LatencySummary::new();

@@ -3,7 +3,7 @@
 //!
 //! Knows: one run (a plan, a workload, a result), many runs in parallel, latency and the cause of
 //! every delay, verified runs that carry a tag in every page. Does not know: sockets, files,
-//! arguments, how results are shown.
+//! arguments, the display of results.
 //!
 //! A run is single-threaded and its result depends on the plan, the workload and the seed alone;
 //! [`RunResult::hash`] is the same on every machine and with any number of threads.

@@ -1,5 +1,4 @@
-//! One drive under the load of a curve: percentiles of reads and writes beside random writes at a
-//! given rate.
+//! Load curve of one drive: percentiles of reads and writes during random writes at a given rate.
 //!
 //! The protocol is that of the published measurements of SSD-iq (Haas et al., VLDB 2025). Writers
 //! with Poisson arrivals load the drive, each with a bound on its writes in flight. A probe of half
@@ -11,16 +10,16 @@ use nvme::{Command, CommandId, Opcode, PlFlag};
 use ssd::Ssd;
 use units::{Duration, Instant, Lba, Rng, Slab};
 
-/// The hosts of a drive.
+/// Parameters of the hosts of a drive.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CurveLoad {
     /// Writes of 4 KiB per second of all writers together.
     pub writes_per_second: f64,
     /// Requests of 4 KiB per second of the probe, half of them reads.
     pub probe_per_second: f64,
-    /// Writers, each with Poisson arrivals.
+    /// Number of writers, each with Poisson arrivals.
     pub writers: u32,
-    /// Most writes in flight of a writer.
+    /// Most writes in flight per writer.
     pub writer_depth: u32,
     /// Seed of arrivals and addresses.
     pub seed: u64,
@@ -43,7 +42,7 @@ pub struct CurvePoint {
     pub reads: LatencySummary,
     /// Latencies of the writes of the probe.
     pub writes: LatencySummary,
-    /// Writes that ended per second, of writers and probe.
+    /// Completed writes per second, of writers and probe.
     pub writes_per_second: f64,
     /// Pages programmed per page written.
     pub write_amplification: f64,
@@ -64,7 +63,7 @@ struct Sent {
     at: Instant,
 }
 
-/// A drive and its hosts. A clone goes on by itself, so that one warm-up serves many loads.
+/// A drive and its hosts. A clone continues on its own, so that one warm-up serves many loads.
 #[derive(Clone, Debug)]
 pub struct LoadedDrive {
     drive: Ssd,
@@ -75,14 +74,14 @@ pub struct LoadedDrive {
     rng: Rng,
     /// Commands in flight, by their number.
     sent: Slab<Sent>,
-    /// Writes in flight of each writer, and those that are due but exceed its depth.
+    /// Writes in flight of each writer; `due` has the writes beyond its depth.
     in_flight: Vec<u32>,
     due: Vec<u64>,
     blocks_per_command: u32,
 }
 
 impl LoadedDrive {
-    /// An aged drive, whose hosts begin at once.
+    /// Takes an aged drive, whose hosts begin at once.
     ///
     /// # Panics
     ///
@@ -108,7 +107,7 @@ impl LoadedDrive {
         loaded
     }
 
-    /// Changes the writes per second of all writers together. Writes that were due are forgotten.
+    /// Changes the writes per second of all writers together, and drops the writes that were due.
     ///
     /// # Panics
     ///
@@ -120,7 +119,7 @@ impl LoadedDrive {
         self.next_write = self.now + self.pause(writes_per_second);
     }
 
-    /// Lets the hosts go on until `writes` have ended.
+    /// Runs the hosts until `writes` writes have ended.
     pub fn warm_up(&mut self, writes: u64) {
         let mut ended = 0;
         while ended < writes {
@@ -135,7 +134,7 @@ impl LoadedDrive {
         f64::from(self.drive.buffered_pages()) / f64::from(pages.max(1))
     }
 
-    /// Measures for `length`.
+    /// Runs the hosts for `length`, and measures.
     pub fn measure(&mut self, length: Duration) -> CurvePoint {
         let mut point = CurvePoint {
             reads: LatencySummary::new(),
@@ -165,7 +164,7 @@ impl LoadedDrive {
         self.drive.next_deadline().min(self.next_write).min(self.next_probe)
     }
 
-    /// Does what comes next, and tells what has ended: sender, operation, latency.
+    /// Handles the next event, and reports what has ended: sender, operation, latency.
     fn step(&mut self, mut ended: impl FnMut(Sender, Opcode, Duration)) {
         let now = self.next_event();
         self.now = now;
@@ -223,7 +222,7 @@ impl LoadedDrive {
         sent
     }
 
-    /// Time to the next of arrivals that come `per_second`.
+    /// Draws the time to the next of `per_second` Poisson arrivals per second.
     fn pause(&mut self, per_second: f64) -> Duration {
         let seconds = -(1.0 - self.rng.unit_f64()).ln() / per_second;
         Duration::from_nanos((seconds * 1e9) as u64)

@@ -1,4 +1,4 @@
-//! What is measured while a run goes on.
+//! Measurements during a run.
 
 use crate::causes::CauseBuckets;
 use crate::driver::PROGRESS_STEP;
@@ -13,22 +13,22 @@ use units::{Duration, Instant};
 /// Latencies and totals of one run.
 #[derive(Debug)]
 pub(crate) struct Measures {
-    /// Of which requests latencies are kept.
+    /// Choice of the requests whose latencies are kept.
     measured: Measured,
     pub(crate) read: LatencySummary,
     pub(crate) write: LatencySummary,
-    /// The same by blocks of time, if intervals are wanted.
+    /// Latencies by blocks of time; `None` unless the plan asks for intervals.
     pub(crate) blocks: Option<Box<BlockRecorder>>,
     pub(crate) hosts: Vec<HostLatency>,
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
     pub(crate) causes: CauseBuckets,
     pub(crate) blocked_reads: BlockedReads,
-    /// Requests that were done, and when.
+    /// Hash of the completed requests and their times.
     pub(crate) hash: u64,
     pub(crate) completed: u64,
     pub(crate) last_completion: Instant,
-    /// When each further [`PROGRESS_STEP`] requests were done.
+    /// Times at which each further [`PROGRESS_STEP`] requests were done.
     pub(crate) pace: Vec<Instant>,
 }
 
@@ -51,7 +51,8 @@ impl Measures {
         }
     }
 
-    /// A request is done. Returns whether a further [`PROGRESS_STEP`] are.
+    /// Records a completed request. Returns true if it completes another [`PROGRESS_STEP`]
+    /// requests.
     #[inline]
     pub(crate) fn record(&mut self, now: Instant, outcome: &Outcome) -> bool {
         let latency = outcome.completed.since(outcome.arrived);
@@ -92,8 +93,8 @@ impl Measures {
         }
     }
 
-    /// Latency by host, as soon as there are several: all that was recorded before was of the
-    /// first.
+    /// Records latencies by host once there are several: all that was recorded before belongs to
+    /// the first.
     fn record_host(&mut self, outcome: &Outcome, latency: Duration) {
         let host = usize::from(outcome.host);
         if host == 0 && self.hosts.is_empty() {

@@ -1,8 +1,8 @@
 //! Drives that have served a load before the run: workload-dependent preconditioning, as in SNIA's
 //! Performance Test Specification.
 //!
-//! Knows: rounds of writes through the layout of the array, and when drives have settled. Does not
-//! know: time, policies. All of it happens in no time.
+//! Knows: rounds of writes through the layout of the array, and the test that drives have settled.
+//! Does not know: time, policies. The rounds take no simulated time.
 
 use crate::plan::{Plan, PlanError};
 use array::{Layout, MemberSet};
@@ -10,34 +10,32 @@ use ssd::Ssd;
 use units::DriveId;
 use workload::{Op, Request, WorkloadError};
 
-/// The share of its logical pages that a drive is written in a round, on average, as one part of
-/// these.
+/// Divisor: in a round, each drive is written `1 / PARTS` of its logical pages, on average.
 const PARTS: u64 = 4;
-/// Rounds after which drives that will not settle are taken as they are.
+/// Most rounds; drives that have not settled by then are used as they are.
 const ROUNDS_MOST: u32 = 40;
-/// Calm rounds in a row that end it.
+/// Number of successive calm rounds that end the preparation.
 const CALM_ROUNDS: u32 = 2;
-/// Write amplification is calm within this share of that of the round before.
+/// Relative change of write amplification, from round to round, up to which a round is calm.
 const CALM_WITHIN: f64 = 0.01;
-/// Requests after which a round ends that has written too little: those of a load that hardly
-/// writes.
+/// Most requests of a round. It ends rounds of a load that hardly writes.
 const REQUESTS_MOST: u64 = 1 << 26;
-/// Pages of a drive that are noted before they are written, at most.
+/// Most pages of a drive that are collected before they are written.
 const BATCH_PAGES: u64 = 1 << 20;
 
-/// Where the pages of writes go that have no time yet.
+/// Pages of writes that are not carried out yet.
 struct Batch {
     layout: Layout,
     page_bytes: u64,
-    /// Of each drive.
+    /// Pages, by drive.
     pages: Vec<Vec<u32>>,
-    /// Pages of a drive that are enough.
+    /// Number of pages of a drive after which the batch is written.
     enough: usize,
 }
 
 impl Batch {
-    /// Notes what `request` writes to each drive, parity included. Returns whether a drive has
-    /// enough.
+    /// Adds the pages that `request` writes to each drive, parity included. Returns true if a drive
+    /// has enough.
     fn add(&mut self, request: &Request) -> bool {
         let first = request.offset_bytes / self.page_bytes;
         let pages = request.end_bytes().div_ceil(self.page_bytes) - first;
@@ -58,7 +56,7 @@ impl Batch {
         is_full
     }
 
-    /// Writes what is noted on up to `threads` threads.
+    /// Writes the collected pages on up to `threads` threads.
     fn write(&mut self, drives: &mut [Ssd], threads: usize) {
         let each = drives.len().div_ceil(threads.max(1)).max(1);
         std::thread::scope(|scope| {
@@ -74,7 +72,7 @@ impl Batch {
     }
 }
 
-/// What drives are like after a round.
+/// State of the drives after a round.
 #[derive(Clone, Copy)]
 struct Steadiness {
     write_amplification: f64,
@@ -90,8 +88,8 @@ impl Steadiness {
         }
     }
 
-    /// Whether nothing has changed since `before` but by chance: free space by less than a block
-    /// (or line) of which there are `blocks`.
+    /// Returns true if the changes since `before` are chance: write amplification is calm, and free
+    /// space has changed by less than one of `blocks` blocks (or lines).
     fn is_calm(self, before: Self, blocks: u32) -> bool {
         let amplified = self.write_amplification / before.write_amplification - 1.0;
         let freed = (self.free_share - before.free_share) * f64::from(blocks);
@@ -100,7 +98,7 @@ impl Steadiness {
 }
 
 /// Overwrites `drives` with the writes of `requests` until write amplification and free space have
-/// settled. Returns whether `is_stopped` has not said so before.
+/// settled. Returns false if `is_stopped` ended it earlier.
 pub(crate) fn overwrite(
     plan: &Plan,
     drives: &mut [Ssd],

@@ -1,4 +1,4 @@
-//! What to run.
+//! The plan of a run.
 
 use crate::windows::{WindowError, WindowPlan};
 use array::{
@@ -12,7 +12,7 @@ use thiserror::Error;
 use units::{DriveId, Duration, Instant, Ratio};
 use workload::{Source, WorkloadError};
 
-/// How drives are brought to the state in which they are measured.
+/// Method of bringing drives to the state in which they are measured.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Preparation {
     /// Filled in order and overwritten at random until write amplification is stable.
@@ -22,36 +22,36 @@ pub enum Preparation {
     /// Aged, and then overwritten by this load until write amplification and free space are stable:
     /// the workload-dependent preconditioning of SNIA's Performance Test Specification.
     Load(Box<Source>),
-    /// Nothing written.
+    /// Without any data.
     Fresh,
 }
 
-/// What is measured only if it is asked for.
+/// Measurements that are made only on demand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Measured {
     /// Keep latencies by blocks of time, from which intervals are computed.
     pub intervals: bool,
-    /// Follow the reads of every drive: how late the last of a stripe comes, and how the drives
-    /// differ. Such a run takes more time.
+    /// Follow the reads of every drive: the lateness of the last read of each stripe, and the
+    /// differences between drives. Such a run takes more time.
     pub sub_reads: bool,
-    /// Keep only the latencies of requests that come from then on, if it is set.
+    /// Keep only latencies of requests that arrive at or after this time; `None` for no limit.
     pub from: Option<Instant>,
-    /// Keep only the latencies of requests that come before then, if it is set.
+    /// Keep only latencies of requests that arrive before this time; `None` for no limit.
     pub until: Option<Instant>,
 }
 
 impl Measured {
-    /// Whether the latency of a request is kept that comes at `arrived`.
+    /// Returns true if the latency of a request that arrives at `arrived` is kept.
     pub(crate) fn covers(&self, arrived: Instant) -> bool {
         self.from.is_none_or(|from| from <= arrived)
             && self.until.is_none_or(|until| arrived < until)
     }
 }
 
-/// One run.
+/// Plan of one run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The drives, but for those of other models.
+    /// Model of the drives, except those in `other_drives`.
     pub drive: ssd::Config,
     /// Drives of other models, by their place: not smaller than the others, with pages of the same
     /// size.
@@ -60,36 +60,36 @@ pub struct Plan {
     pub level: Level,
     /// Number of drives.
     pub width: u32,
-    /// Members of a stripe, if not as many as is usual for the level.
+    /// Members of a stripe; `None` for the default of the level.
     pub stripe_width: Option<u32>,
     /// Bytes in a chunk; a multiple of the drives' page.
     pub chunk_bytes: u64,
-    /// Share of every drive that the layout leaves free, for chunks that policies move there.
+    /// Share of every drive that the layout leaves free for relocated chunks.
     pub spare: Ratio,
     /// The policy.
     pub policy: PolicyKind,
-    /// What is set about policies.
+    /// Settings of the policies.
     pub policy_settings: PolicySettings,
-    /// When drives may collect, under policies with windows.
+    /// Windows in which drives may collect, under policies with windows.
     pub windows: WindowPlan,
     /// Time to compute a reconstructed page.
     pub reconstruct_compute: Duration,
-    /// How drives are prepared.
+    /// Preparation of the drives.
     pub preparation: Preparation,
-    /// Number of different ages of drives, 1 or more: those of one age collect in step at first. One
-    /// for each drive if none is given.
+    /// Number of different ages of drives, 1 or more; `None` for one per drive. Drives of one age
+    /// collect in step at first.
     pub ages: Option<u32>,
-    /// Seed of everything that is drawn by chance.
+    /// Seed of all random draws.
     pub seed: u64,
     /// Carry a tag in every page and check every read.
     pub verify: bool,
-    /// Record a slice of the run read by read.
+    /// Slice of the run to record read by read.
     pub timeline: Option<crate::TimelineConfig>,
-    /// What is measured beyond what always is.
+    /// Measurements on demand.
     pub measured: Measured,
 }
 
-/// Why a plan cannot be run.
+/// Reason for which a plan cannot be run.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -98,51 +98,51 @@ pub enum PlanError {
     Drive {
         /// The drive's name.
         name: String,
-        /// Why.
+        /// The error.
         error: ssd::ConfigError,
     },
-    /// A drive of another model does not go with the array.
+    /// A drive of another model does not fit the array.
     #[error("drive {} cannot be `{name}` in this array: {why}", .place.0)]
     OtherDrive {
         /// Its place.
         place: DriveId,
         /// Its name.
         name: String,
-        /// Why.
+        /// Reason.
         why: OtherDriveError,
     },
     /// The layout is impossible.
     #[error("{0}")]
     Layout(#[from] LayoutError),
-    /// The chunk is not made of pages.
+    /// The chunk is not a multiple of a page.
     #[error(
         "a chunk of {chunk_bytes} bytes is not a multiple of the drive's page of {page_bytes} bytes; choose such a multiple"
     )]
     Chunk {
-        /// The chunk.
+        /// Bytes of the chunk.
         chunk_bytes: u64,
-        /// The page.
+        /// Bytes of a page.
         page_bytes: u32,
     },
-    /// Only single pages can be moved.
+    /// Relocation needs chunks of one page.
     #[error(
         "{share} of every drive is left for pages that are moved, but a chunk has {pages} pages; only chunks of one page of {page_bytes} bytes are moved: choose that chunk, or nothing to spare"
     )]
     SpareChunk {
-        /// The share.
+        /// Share of every drive that is spare.
         share: Ratio,
         /// Pages in a chunk.
         pages: u32,
-        /// The page.
+        /// Bytes of a page.
         page_bytes: u32,
     },
-    /// The load that the drives are to have served cannot be had.
+    /// The load that prepares the drives cannot be generated.
     #[error("{0}")]
     Load(Box<WorkloadError>),
     /// The windows contradict themselves or the array.
     #[error("{0}")]
     Windows(#[from] WindowError),
-    /// Policies that rebuild need parity.
+    /// The policy reconstructs from parity, and the level has none.
     #[error(
         "policy {policy} rebuilds reads from parity, but {level} has none; choose raid4, raid5, raid6 or a mirror (raid1, raid10), or the policies base and ideal"
     )]
@@ -152,7 +152,7 @@ pub enum PlanError {
         /// The level.
         level: &'static str,
     },
-    /// Policies that choose among copies need some.
+    /// The policy chooses among copies, and the level has none.
     #[error(
         "policy {policy} chooses among the copies of a mirror, but {level} has none; choose raid1 or raid10"
     )]
@@ -164,14 +164,14 @@ pub enum PlanError {
     },
 }
 
-/// Why a drive of another model does not go with an array.
+/// Reason for which a drive of another model does not fit an array.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum OtherDriveError {
-    /// There is no such place.
+    /// The place does not exist.
     #[error("the drives of the array are 0 to {last}")]
     NoPlace {
-        /// The last place.
+        /// Number of the last place.
         last: u32,
     },
     /// The place has two drives.
@@ -185,21 +185,21 @@ pub enum OtherDriveError {
         /// Bytes of the pages of the others.
         others: u32,
     },
-    /// It is too small.
+    /// The drive is too small.
     #[error("it exposes {own} pages, fewer than the {others} of the others")]
     Small {
-        /// Its pages.
+        /// Pages of the drive.
         own: u64,
-        /// Pages of the others.
+        /// Pages of the other drives.
         others: u64,
     },
-    /// Windows are planned for drives that are alike.
+    /// The policy plans windows, which needs identical drives.
     #[error("policy {policy} has windows, which are planned for drives of one model")]
     Windows {
         /// The policy.
         policy: &'static str,
     },
-    /// The drive cannot work.
+    /// The drive is impossible.
     #[error("{0}")]
     Drive(ssd::ConfigError),
 }
@@ -211,9 +211,9 @@ impl From<WorkloadError> for PlanError {
 }
 
 impl Plan {
-    /// A run of `width` drives under `policy` with the usual values. Chunks have 4 KiB and no block
-    /// is spare. Windows are planned for the drive. A page is computed in 3 µs. Drives are aged,
-    /// and the seed is 1.
+    /// Plan of a run of `width` drives under `policy` with default values. Chunks have 4 KiB, and
+    /// no page is spare. Windows are planned for the drive. A reconstruction takes 3 µs. Drives are
+    /// aged, and the seed is 1.
     #[must_use]
     pub fn new(drive: ssd::Config, level: Level, width: u32, policy: PolicyKind) -> Self {
         Self {
@@ -305,17 +305,17 @@ impl Plan {
         Ok(())
     }
 
-    /// The page of every drive where those begin that the layout leaves free.
+    /// First page of every drive that the layout leaves free.
     pub(crate) fn first_spare_page(&self) -> u64 {
         self.drive.logical_pages() - self.spare.of(self.drive.logical_pages())
     }
 
-    /// The pages of every drive that the layout leaves free.
+    /// Pages of every drive that the layout leaves free.
     pub(crate) fn spare_pages(&self) -> Range<u64> {
         self.first_spare_page()..self.drive.logical_pages()
     }
 
-    /// Whether the policy takes chunks to other drives, if it may.
+    /// Returns true if the policy relocates chunks to other drives, where settings allow it.
     #[must_use]
     pub fn relocates_chunks(&self) -> bool {
         let settings = self.policy_settings();
@@ -350,7 +350,8 @@ impl Plan {
         self.level.parities(self.stripe_width())
     }
 
-    /// The array as its drives know it: width, and how many of them may be busy at once.
+    /// Description of the array for its drives: its width, and the number of drives that may be
+    /// busy at once.
     #[must_use]
     pub fn array_description(&self) -> ArrayDescription {
         let parities = self.windows.busy_drives.unwrap_or(self.parities());
@@ -363,16 +364,15 @@ impl Plan {
         self.advertised_at(self.array_description().width)
     }
 
-    /// The window that drives advertise if the host tells them that their array has this width (IODA
-    /// §4.4).
+    /// Window that drives advertise if the host tells them this array width (IODA §4.4).
     #[must_use]
     pub fn advertised_at(&self, width: u32) -> Duration {
         let array = ArrayDescription { width, ..self.array_description() };
         self.windows.advertised(&self.drive, array)
     }
 
-    /// The busy time window that is programmed into the drives at the start, if the policy uses
-    /// windows.
+    /// Busy time window that is programmed into the drives at the start; `None` if the policy has
+    /// no windows.
     #[must_use]
     pub fn window(&self) -> Option<Duration> {
         let uses_windows = self.policy.uses_windows();
@@ -380,7 +380,7 @@ impl Plan {
         uses_windows.then(first)?
     }
 
-    /// Bytes per second that each drive can be written for ever without breaking the window
+    /// Bytes per second that each drive can be written forever without breaking the window
     /// contract; see [`ssd::Config::sustainable_bytes_per_second`]. Infinite if the policy has no
     /// windows.
     #[must_use]
@@ -425,8 +425,8 @@ impl Plan {
         Ok((pages_written * page_bytes) as f64 / f64::from(self.width))
     }
 
-    /// The same under `policy`; one that chooses among copies gets the same drives as pairs of
-    /// mirrors, unless they are mirrors.
+    /// Returns the plan under `policy`. A policy that chooses among copies gets the same drives as
+    /// pairs of mirrors, unless they already are mirrors.
     #[must_use]
     pub fn under(&self, policy: PolicyKind) -> Self {
         let plan = Self { policy, ..self.clone() };
@@ -438,8 +438,8 @@ impl Plan {
         }
     }
 
-    /// The windows under the policy. A drive whose buffer does not hold the writes of a cycle is
-    /// written in its windows only, so that its free space bounds none of them.
+    /// Windows under the policy. A drive whose buffer cannot hold the writes of a cycle is written
+    /// in its windows only. Its free space then bounds no window.
     fn windows_of_policy(&self) -> WindowPlan {
         let windows = self.windows.of(self.policy);
         let is_held_by_host = self.policy.about().windows == WindowUse::Quiet
@@ -448,7 +448,7 @@ impl Plan {
         if is_held_by_host { windows.without_bound(&self.drive) } else { windows }
     }
 
-    /// Whether the write buffer of a drive holds the rated writes that come between two of its
+    /// Returns true if the write buffer of a drive holds the rated writes between two of its
     /// windows. Without windows any buffer does.
     fn buffers_a_cycle(&self) -> bool {
         let (drive, array) = (&self.drive, self.array_description());
@@ -464,7 +464,7 @@ impl Plan {
         f64::from(buffer.pages) * page_bytes >= needed
     }
 
-    /// What can be set about policies, and what the host knows about these drives.
+    /// Settings of the policy, with the host's knowledge of these drives.
     fn policy_settings(&self) -> PolicySettings {
         let drive = &self.drive;
         let geometry = &drive.geometry;
@@ -493,8 +493,7 @@ impl Plan {
         PolicySettings { profile, ..self.policy_settings }
     }
 
-    /// What the array is made of. Whether it says what to do with data is up to the engine's data
-    /// plane.
+    /// Configuration of the array. The engine's data plane decides if it emits data actions.
     ///
     /// # Errors
     ///
@@ -516,21 +515,21 @@ impl Plan {
         })
     }
 
-    /// The policy, what is set about it for these drives, and how they are coordinated under it:
-    /// what an array that runs needs to go on under the policy of this plan.
+    /// Policy, its settings for these drives, and their coordination: all that a running array
+    /// needs to change to the policy of this plan.
     #[must_use]
     pub fn policy_parts(&self) -> (PolicyKind, PolicySettings, Coordination) {
         (self.policy, self.policy_settings(), self.coordination())
     }
 
-    /// Whether drives have collected in windows what their load wrote before the run, which keeps
-    /// more space free.
+    /// Returns true if drives have collected the writes of their preparing load in windows, which
+    /// keeps more space free.
     pub(crate) fn has_served_in_windows(&self) -> bool {
         let are_told = self.policy.about().windows != WindowUse::Imagined;
         self.policy.uses_windows() && are_told && matches!(self.preparation, Preparation::Load(_))
     }
 
-    /// How the array coordinates its drives.
+    /// Coordination of the drives by the array.
     fn coordination(&self) -> Coordination {
         match self.policy.about().windows {
             WindowUse::None => Coordination::Free,

@@ -1,22 +1,22 @@
-//! Numbered work on several threads: the one place where runs, histories and drives are made side
-//! by side.
+//! Numbered work on several threads: the one place where runs, histories and drives are processed
+//! in parallel.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// Processors of this machine; 1 if it does not tell.
+/// Number of processors of this machine; 1 if unknown.
 #[must_use]
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Does `work` for every number below `count` on up to `threads` threads. `take` gets each result
-/// with its number, on the calling thread and in the order in which the results come. No number
-/// begins after `take` has failed. The numbers that had begun are handed over as well.
+/// with its number, on the calling thread, in the order of completion. No number begins after
+/// `take` has failed. Results of numbers that had begun are still passed to `take`.
 ///
-/// One thread works on the calling thread itself: the allocator keeps memory that a thread frees
-/// for this thread, and a thread that ends leaves it unused.
+/// With one thread, the work is done on the calling thread. The allocator keeps freed memory for
+/// the thread that freed it, and such memory stays unused after that thread ends.
 ///
 /// # Errors
 ///

@@ -1,12 +1,12 @@
-//! Runs under several seeds as if they were one that lasted longer.
+//! Runs under several seeds, combined as if they were one longer run.
 
 use crate::intervals::Blocks;
 use crate::result::RunResult;
 
 impl RunResult {
-    /// All of `runs` together: requests and what was counted are added up, so that percentiles are
-    /// of all requests. They are the same plan under several seeds. What has a time in its run
-    /// (pace, timeline, windows) is that of the first. None of none.
+    /// Combines `runs` of the same plan under several seeds. Requests and counters are added, so
+    /// that percentiles cover all requests. Values with a time (pace, timeline, windows) are those
+    /// of the first run. `None` if there are no runs.
     #[must_use]
     pub fn together(runs: &[&Self]) -> Option<Self> {
         let (first, others) = runs.split_first()?;
@@ -39,7 +39,7 @@ impl RunResult {
         self.add_counts(other);
     }
 
-    /// What the array and its drives counted.
+    /// Adds the counters of the array and its drives.
     fn add_counts(&mut self, other: &Self) {
         self.causes.add(&other.causes);
         self.blocked_reads.by_collection += other.blocked_reads.by_collection;
@@ -54,7 +54,7 @@ impl RunResult {
             sum.commands += queue.commands;
             sum.blocks_ahead += queue.blocks_ahead;
         }
-        // Of what is the largest or the least of a run, that of all of them.
+        // Largest and smallest values are those over all runs.
         self.expected_collection = self.expected_collection.max(other.expected_collection);
         self.map_bytes = self.map_bytes.max(other.map_bytes);
         self.array.add(&other.array);

@@ -1,4 +1,4 @@
-//! Drives in the state in which they are measured.
+//! Preparation of drives to the state in which they are measured.
 
 use crate::overwrite::overwrite;
 use crate::plan::{Plan, PlanError, Preparation};
@@ -6,14 +6,14 @@ use crate::pool::{cores, side_by_side};
 use ssd::Ssd;
 use units::{DriveId, Lba, Rng};
 
-/// Drives that are prepared side by side at most: preparing waits for memory, and more cores would
-/// only wait with each other.
+/// Most drives that are prepared in parallel: preparation waits for memory, and more cores would
+/// only compete for it.
 const SIDE_BY_SIDE: usize = 8;
 
-/// Brings the drives of `plan` into the state in which they are measured, on as many cores as there
-/// are. The result depends on the drive, the array, the preparation and the seed. Runs under
-/// several policies share it. Every drive is aged with a seed of its own, so no two collect in
-/// step, unless the plan has fewer ages than drives (IODA §4.2.2).
+/// Brings the drives of `plan` into the state in which they are measured, on all cores. The result
+/// depends on the drive, the array, the preparation and the seed. Runs under several policies share
+/// the drives. Every drive is aged with a seed of its own, so no two collect in step, unless the
+/// plan has fewer ages than drives (IODA §4.2.2).
 ///
 /// # Errors
 ///
@@ -23,8 +23,8 @@ pub fn prepare_drives(plan: &Plan) -> Result<Vec<Ssd>, PlanError> {
     Ok(prepared.unwrap_or_else(|| unreachable!("nobody stops it")))
 }
 
-/// The same on at most so many threads; of one it is the caller's own. None if `is_stopped` says so
-/// before the last drive has begun.
+/// Prepares as [`prepare_drives`] does, on at most `threads` threads; a single one is the caller's
+/// own. `None` if `is_stopped` returned true before the last drive was begun.
 pub(crate) fn prepare_unless(
     plan: &Plan,
     threads: usize,
@@ -46,7 +46,7 @@ pub(crate) fn prepare_unless(
     Ok(Some(drives))
 }
 
-/// The drive at `position` of the array.
+/// Prepares the drive at `position` of the array.
 fn prepare(plan: &Plan, position: u32) -> Result<Ssd, PlanError> {
     let config = plan.drive_at(DriveId(position as u8));
     let mut drive = Ssd::new(config.clone())
@@ -81,7 +81,7 @@ mod tests {
         plan
     }
 
-    /// Where the pages of all drives lie.
+    /// Places of the pages of all drives.
     fn places(drives: &[Ssd]) -> Vec<Option<u32>> {
         drives
             .iter()

@@ -1,8 +1,8 @@
-//! How far runs have come, and the word that they are to end.
+//! Progress of runs, and their interruption.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How far one run has come, and whether it is to end. Shared with other threads.
+/// Progress of one run, and its interruption. Shared with other threads.
 #[derive(Debug, Default)]
 pub struct RunProgress {
     /// Requests completed, counted in steps of 4096.
@@ -11,13 +11,13 @@ pub struct RunProgress {
 }
 
 impl RunProgress {
-    /// Tells the run to end: it does within 4096 requests, with [`crate::SimError::Interrupted`]. A
-    /// run that is over stays as it is.
+    /// Interrupts the run: it ends within 4096 requests, with [`crate::SimError::Interrupted`]. A
+    /// run that has ended is not affected.
     pub fn interrupt(&self) {
         self.interrupted.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the run was told to end.
+    /// Returns true if the run was interrupted.
     #[inline]
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
@@ -25,12 +25,12 @@ impl RunProgress {
     }
 }
 
-/// How far each of several runs has come; read it from another thread.
+/// Progress of several runs; readable from other threads.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Each run, in the order of the plans.
     pub runs: Vec<RunProgress>,
-    /// Whether drives are still being prepared.
+    /// Number of drives prepared so far.
     pub prepared: AtomicU64,
     interrupted: AtomicBool,
 }
@@ -42,15 +42,14 @@ impl Progress {
         Self { runs: (0..runs).map(|_| RunProgress::default()).collect(), ..Self::default() }
     }
 
-    /// Tells all runs to end, those that have not begun as well: each does within 4096 requests, or
-    /// when the drive is prepared that is being prepared. What waits for them gets
-    /// [`crate::SimError::Interrupted`].
+    /// Interrupts all runs, including those that have not begun. Each ends within 4096 requests, or
+    /// after the drive that is being prepared. Their callers get [`crate::SimError::Interrupted`].
     pub fn interrupt(&self) {
         self.interrupted.store(true, Ordering::Relaxed);
         self.runs.iter().for_each(RunProgress::interrupt);
     }
 
-    /// Whether all runs were told to end.
+    /// Returns true if all runs were interrupted.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
@@ -127,7 +126,7 @@ mod tests {
             let progress = Progress::new(1);
             let requests = || {
                 let requests = (0..100).map(|number| {
-                    // With the last one, long before 4096 are done.
+                    // Interrupts with the last request, long before 4096 are done.
                     if is_ended && number == 99 {
                         progress.interrupt();
                     }
@@ -143,7 +142,7 @@ mod tests {
         assert!(whole[0].degraded.is_some(), "there is a rebuild to wait for");
     }
 
-    /// Being looked at from outside changes nothing, and a word that comes too late does neither.
+    /// Reading the progress changes nothing, nor does an interruption after the end.
     #[test]
     fn a_run_that_is_not_interrupted_is_as_ever() {
         let hash = |progress: &Progress| {

@@ -8,43 +8,42 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 use units::{DriveId, Duration, Instant, Observe};
 
-/// What became of one request.
+/// Record of one request.
 ///
 /// The time from `arrived` to `completed` is the sum of `delays` and `write`, to the nanosecond.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RequestRecord {
-    /// Its number in the workload, from 1: the one that `ioda explain --request` takes.
+    /// Number in the workload, from 1: the argument of `ioda explain --request`.
     pub number: u64,
-    /// The host that asked, from 0.
+    /// Host of the request, from 0.
     pub host: u8,
-    /// What it asked for.
+    /// Kind of the request.
     pub kind: RequestKind,
-    /// Whether it did not get what it asked for: too many members of a stripe were missing.
+    /// True if the request failed: too many members of a stripe were missing.
     pub failed: bool,
-    /// Its first byte in the array.
+    /// First byte in the array.
     pub offset_bytes: u64,
-    /// Its bytes, at least 1.
+    /// Number of bytes, at least 1.
     pub size_bytes: u64,
-    /// When it came.
+    /// Time of its arrival.
     pub arrived: Instant,
-    /// When it was done.
+    /// Time of its completion.
     pub completed: Instant,
-    /// Where its time went. Of a read all of it; of a write how long it was held back before
-    /// anything was sent ([`Cause::HeldBack`]), and zero else.
+    /// Causes of delay. For a read they sum to its latency. For a write, only [`Cause::HeldBack`],
+    /// the time before anything was sent, is not zero.
     pub delays: Delays,
-    /// What a write took from when it was begun: turns at stripes, reads of old data and parity,
-    /// and writes to members or the write cache, which the array does not tell apart. Zero of a
-    /// read.
+    /// Time of a write after it was begun; zero for a read. It covers turns at stripes, reads of
+    /// old data and parity, and writes to members or the write cache, which the array does not
+    /// separate.
     pub write: Duration,
-    /// Stripe operations of it that used reconstructed pages.
+    /// Number of its stripe operations that used reconstructed pages.
     pub reconstructions: u32,
-    /// What collections did to a read, the worst of its parts; of a write, to its reads of old data
-    /// and parity.
+    /// Effect of collections on a read, the worst of its parts; for a write, on its reads of old
+    /// data and parity.
     pub blocked: Blocked,
-    /// Drives that were busy when the request came, as bits, drive 0 the lowest: a read of the rows
-    /// that the request touches would have waited there for a collection or for a flush of the
-    /// write buffer. All members of its stripes are looked at, parity as well; other drives and
-    /// drives that are gone are 0.
+    /// Drives that were busy at its arrival, as bits, drive 0 the lowest. A read of its rows would
+    /// have waited there for a collection or for a flush of the write buffer. All members of its
+    /// stripes are checked, including parity; other drives and failed drives are 0.
     pub busy_members: u64,
 }
 
@@ -55,9 +54,9 @@ pub struct RequestColumns {
     pub number: Vec<u64>,
     /// Hosts, from 0.
     pub host: Vec<u8>,
-    /// What was asked for.
+    /// Kinds of the requests.
     pub kind: Vec<RequestKind>,
-    /// Whether it was not got.
+    /// True for requests that failed.
     pub failed: Vec<bool>,
     /// First bytes in the array.
     pub offset_bytes: Vec<u64>,
@@ -69,18 +68,18 @@ pub struct RequestColumns {
     pub completed_ns: Vec<u64>,
     /// Nanoseconds by cause, in the order of [`Cause::ALL`].
     pub delays_ns: [Vec<u64>; Cause::COUNT],
-    /// Nanoseconds of writes from when they were begun; 0 of reads.
+    /// Nanoseconds of writes after they were begun; 0 for reads.
     pub write_ns: Vec<u64>,
     /// Stripe operations that used reconstructed pages.
     pub reconstructions: Vec<u32>,
-    /// What collections did to reads, of writes to those of old data and parity.
+    /// Effect of collections on reads, and on the reads of old data and parity of writes.
     pub blocked: Vec<Blocked>,
     /// Busy drives as bits, drive 0 the lowest ([`RequestRecord::busy_members`]).
     pub busy_members: Vec<u64>,
 }
 
 impl RequestColumns {
-    /// None yet, and room for `rows`.
+    /// Creates empty columns with room for `rows`.
     #[must_use]
     pub fn with_capacity(rows: usize) -> Self {
         let nanos = || Vec::with_capacity(rows);
@@ -101,13 +100,13 @@ impl RequestColumns {
         }
     }
 
-    /// Requests.
+    /// Number of requests.
     #[must_use]
     pub fn len(&self) -> usize {
         self.number.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no requests.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.number.is_empty()
@@ -132,7 +131,7 @@ impl RequestColumns {
         self.busy_members.push(record.busy_members);
     }
 
-    /// Adds all requests of `others`.
+    /// Moves all requests of `others` to the end.
     pub fn append(&mut self, others: &mut Self) {
         self.number.append(&mut others.number);
         self.host.append(&mut others.host);
@@ -152,10 +151,10 @@ impl RequestColumns {
     }
 }
 
-/// Requests that are handed over together at most: twelve megabytes.
+/// Most requests that are delivered at a time: twelve megabytes.
 pub const REQUESTS_AT_ONCE: usize = 1 << 16;
 
-/// What the arrival of a request tells and its outcome does not.
+/// Values that the arrival of a request has and its outcome lacks.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     offset_bytes: u64,
@@ -163,10 +162,10 @@ struct Asked {
     busy_members: u64,
 }
 
-/// Keeps the requests of a run until there are [`REQUESTS_AT_ONCE`].
+/// Collector of a run's requests, which delivers them when there are [`REQUESTS_AT_ONCE`].
 pub(crate) struct RequestWatch<F, O> {
     page_bytes: u64,
-    /// Requests that are not done, by number.
+    /// Requests under way, by number.
     asked: HashMap<u64, Asked>,
     columns: RequestColumns,
     sink: F,
@@ -179,14 +178,14 @@ impl<F: FnMut(RequestColumns), O: Observe> RequestWatch<F, O> {
         Self { page_bytes, asked: HashMap::new(), columns, sink, observe: PhantomData }
     }
 
-    /// Hands over what is left.
+    /// Delivers the remaining requests.
     pub(crate) fn finish(mut self) {
         if !self.columns.is_empty() {
             (self.sink)(self.columns);
         }
     }
 
-    /// The members of the stripes of `request` that are busy.
+    /// Returns the busy members of the stripes of `request`.
     fn busy_members(
         &self,
         now: Instant,

@@ -1,5 +1,5 @@
-//! Members of stripe reads that drives return busy (IODA §6.1.1, Figure 5(b)): a read that is
-//! failed fast, or sent to a die that collects.
+//! Members of stripe reads that drives return busy (IODA §6.1.1, Figure 5(b)): their reads failed
+//! fast, or were sent to a collecting die.
 
 use array::{Event as ArrayEvent, OpId, OperationKind, Why};
 use engine::Event;
@@ -11,13 +11,13 @@ use units::DriveId;
 
 /// Counts stripe reads by the number of members that were returned busy.
 pub(crate) struct ReturnedBusy {
-    /// Dies of each collection in progress, of each drive.
+    /// Dies of each collection in progress, by drive.
     collections: Vec<BTreeMap<u32, Range<u32>>>,
     /// Members of stripe reads in progress that were returned busy, as bits.
     stripe_reads: BTreeMap<OpId, u64>,
-    /// Reads that are out: stripe read and member.
+    /// Reads in flight: stripe read and member.
     out: BTreeMap<CommandId, (OpId, u8)>,
-    /// Stripe reads with 0, 1, … such members.
+    /// Stripe reads by the number of such members: 0, 1, ….
     counts: Vec<u64>,
 }
 
@@ -87,7 +87,7 @@ impl ReturnedBusy {
         }
     }
 
-    /// The member of a command was returned busy.
+    /// Notes that the member of a command was returned busy.
     fn note(&mut self, command: CommandId) {
         if let Some((op, member)) = self.out.get(&command)
             && let Some(busy) = self.stripe_reads.get_mut(op)

@@ -1,7 +1,8 @@
-//! Reads that drives stall, by what truly held them up, and whether the array has hedged those.
+//! Reads that drives stall, by their true cause, and the share of them that the array hedged.
 //!
-//! A read has stalled if its die began with it late: other commands had the places of the drive, or
-//! the die was at work. The array does not know that. It is compared here with what the array did.
+//! A read has stalled if its die began with it late: other commands occupied the slots of the
+//! drive, or the die was at work. The array does not know that. This module compares it with the
+//! hedges of the array.
 
 use array::{Event as ArrayEvent, OpId, OperationKind, Why};
 use engine::Event;
@@ -10,11 +11,11 @@ use ssd::{Event as DriveEvent, Origin};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Duration, Instant};
 
-/// Times that a page is read in, after which a read that has not begun has stalled: a read that
-/// takes five times as long as usual has (as `attentive` counts).
+/// Page read times after which a read that has not begun counts as stalled. Such a read takes five
+/// times as long as usual, the limit of `attentive`.
 const STALLED_TIMES: u64 = 4;
 
-/// Reads of pages that the host wants.
+/// Reads of pages for the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StalledReads {
@@ -29,19 +30,19 @@ pub struct StalledReads {
 }
 
 impl StalledReads {
-    /// Stalled reads, in per cent of all.
+    /// Percentage of reads that stalled.
     #[must_use]
     pub fn stalled_percent(&self) -> f64 {
         percent(self.stalled, self.reads)
     }
 
-    /// Reads that stalled, in per cent of those that were hedged: the precision of hedges.
+    /// Percentage of hedged reads that had stalled: the precision of hedges.
     #[must_use]
     pub fn precision_percent(&self) -> f64 {
         percent(self.hedged_stalled, self.hedged)
     }
 
-    /// Reads that were hedged, in per cent of those that stalled: the recall of hedges.
+    /// Percentage of stalled reads that were hedged: the recall of hedges.
     #[must_use]
     pub fn recall_percent(&self) -> f64 {
         percent(self.hedged_stalled, self.stalled)
@@ -59,28 +60,28 @@ fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }
 
-/// A read that is out.
+/// A read in flight.
 struct Out {
     target: (OpId, u8),
     sent: Instant,
-    /// When a die began with the last of its pages.
+    /// Time at which a die began with the last of its pages.
     began: Option<Instant>,
     is_hedged: bool,
 }
 
-/// Follows these reads.
+/// Watcher of these reads.
 pub(crate) struct StalledReadWatch {
     stalled_after: Duration,
     /// Operations that read for a host.
     reads: BTreeSet<OpId>,
     out: BTreeMap<CommandId, Out>,
-    /// The same by operation and member.
+    /// Commands in flight, by operation and member.
     commands: BTreeMap<(OpId, u8), CommandId>,
     found: StalledReads,
 }
 
 impl StalledReadWatch {
-    /// `read` is the time of a page read.
+    /// Creates a watcher; `read` is the time of a page read.
     pub(crate) fn new(read: Duration) -> Self {
         Self {
             stalled_after: read * STALLED_TIMES,
@@ -164,7 +165,7 @@ mod tests {
     use ssd::PageOperation;
     use units::{DriveId, Lba};
 
-    /// A read of member 0 whose die begins with it after `micros`, hedged or not.
+    /// Feeds a read of member 0 whose die begins with it after `micros`, hedged or not.
     fn read(watch: &mut StalledReadWatch, micros: u64, hedged: bool) {
         let at = |micros| Instant::ZERO + Duration::from_micros(micros);
         let (op, command, drive) = (OpId(3), CommandId(5), DriveId(0));

@@ -1,7 +1,7 @@
 //! Histograms in stored results: the values that occur, with their counts.
 
 /// Serializes a histogram of three significant digits as pairs of value and count. Its bounds are
-/// those of the type that holds it.
+/// those of the containing type.
 pub(crate) mod histogram {
     use hdrhistogram::Histogram;
     use serde::de::Error;

@@ -1,5 +1,4 @@
-//! The reads that drives are sent: how late the last ones of a stripe come, and how the drives
-//! differ.
+//! Reads of drives: the lateness of the last reads of a stripe, and the differences between drives.
 
 use crate::latency::LatencySummary;
 use crate::returned_busy::ReturnedBusy;
@@ -12,10 +11,10 @@ use nvme::{CommandId, Opcode, Status};
 use std::collections::BTreeMap;
 use units::{Duration, Instant, Recorded};
 
-/// Slowdowns are kept in thousandths, up to a million.
+/// Unit of slowdowns: thousandths, up to a million.
 const THOUSANDTHS: f64 = 1e3;
 const LARGEST: u64 = 1_000_000_000;
-/// With fewer members there is no middle to compare with.
+/// Fewest members with a median to compare with.
 const FEWEST_MEMBERS: usize = 3;
 
 /// Slowdowns in thousandths, to three significant digits.
@@ -25,19 +24,20 @@ struct Slowdowns(
     #[cfg_attr(feature = "serde", serde(with = "crate::stored::histogram"))] Histogram<u64>,
 );
 
-/// Reads of drives.
+/// Statistics of reads of drives.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SubReads {
-    /// Of each read of a stripe, how many times as late its last member came as its median one;
-    /// then its last but one. The median is the earlier one of the two in the middle (IODA §2).
+    /// For each read of a stripe, the slowdown of its last member: its latency as a multiple of the
+    /// median member's. Then the same of the last but one. The median is the earlier of the two in
+    /// the middle (IODA §2).
     slowdowns: [Slowdowns; 2],
-    /// Latency of the reads of each drive, from when they were sent.
+    /// Latency of the reads of each drive, from their dispatch.
     pub drives: Vec<LatencySummary>,
-    /// Stripe reads by the number of members that were returned busy: failed fast, or sent to a die
-    /// that collected.
+    /// Stripe reads by the number of members that were returned busy: failed fast, or sent to a
+    /// collecting die.
     pub returned_busy: Vec<u64>,
-    /// Reads that stalled, and those that were hedged.
+    /// Reads that stalled, and reads that were hedged.
     pub stalled: StalledReads,
 }
 
@@ -53,8 +53,8 @@ impl SubReads {
         }
     }
 
-    /// The slowdown that `percentile` per cent of the stripe reads do not exceed, of the member
-    /// that came last, or of the `from_last`th before it, 0 or 1.
+    /// Slowdown that `percentile` per cent of the stripe reads do not exceed: of the last member if
+    /// `from_last` is 0, of the last but one if it is 1.
     #[must_use]
     pub fn slowdown(&self, from_last: usize, percentile: f64) -> f64 {
         self.slowdowns[from_last].0.value_at_percentile(percentile) as f64 / THOUSANDTHS
@@ -66,7 +66,7 @@ impl SubReads {
         self.slowdowns[0].0.len()
     }
 
-    /// The share of stripe reads with a slowdown of more than `times`, in per cent.
+    /// Percentage of stripe reads with a slowdown of more than `times`.
     #[must_use]
     pub fn slowed_percent(&self, from_last: usize, times: f64) -> f64 {
         let histogram = &self.slowdowns[from_last].0;
@@ -89,7 +89,7 @@ impl SubReads {
         self.stalled.add(&other.stalled);
     }
 
-    /// A read of a stripe is over whose members took so long.
+    /// Records a read of a stripe by the latencies of its members.
     fn record(&mut self, mut members: Vec<Duration>) {
         if members.len() < FEWEST_MEMBERS {
             return;
@@ -103,12 +103,11 @@ impl SubReads {
     }
 }
 
-/// Follows the reads of drives.
+/// Watcher of the reads of drives.
 pub(crate) struct SubReadWatch {
-    /// Reads that are out: when each was sent, and the stripe operation whose wanted members it
-    /// reads, if it does.
+    /// Reads in flight: the time of dispatch, and the stripe operation if the member is wanted.
     sent: BTreeMap<CommandId, (Instant, Option<OpId>)>,
-    /// What the members of operations in progress took that have come.
+    /// Latencies of the members that have arrived, by operation.
     operations: BTreeMap<OpId, Vec<Duration>>,
     returned_busy: ReturnedBusy,
     stalled: StalledReadWatch,
@@ -116,7 +115,7 @@ pub(crate) struct SubReadWatch {
 }
 
 impl SubReadWatch {
-    /// `read` is the time in which a drive reads a page.
+    /// Creates a watcher; `read` is the time of a page read.
     pub(crate) fn new(drives: usize, read: Duration) -> Self {
         Self {
             sent: BTreeMap::new(),
@@ -186,7 +185,7 @@ mod tests {
         }
         assert!(is_about(reads.slowdown(0, 75.0), 1.0));
         assert_eq!((reads.slowed_percent(0, 2.0), reads.slowed_percent(1, 2.0)), (25.0, 0.0));
-        // Two members have no middle.
+        // Two members have no median.
         reads.record(vec![Duration::from_micros(1), Duration::from_micros(9)]);
         assert_eq!(reads.slowed_percent(0, 2.0), 25.0);
         assert_eq!(SubReads::new(1).slowed_percent(0, 2.0), 0.0);

@@ -5,13 +5,13 @@ use nvme::{Cause, CollectionRight, Delays};
 use ssd::{CollectionSpan, Ssd};
 use units::{Duration, Instant, Observe};
 
-/// Which slice to record.
+/// Slice to record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TimelineConfig {
-    /// Where it starts.
+    /// Start of the slice.
     pub start: Instant,
-    /// How long it is.
+    /// Length of the slice.
     pub length: Duration,
 }
 
@@ -19,11 +19,11 @@ pub struct TimelineConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TimelinePoint {
-    /// When it was done.
+    /// Time of completion.
     pub completed: Instant,
-    /// How long it took.
+    /// Latency.
     pub latency: Duration,
-    /// What took most of it.
+    /// Cause of most of its latency.
     pub dominant_cause: Cause,
 }
 
@@ -39,13 +39,13 @@ pub struct Band {
     pub end: Instant,
 }
 
-/// What happened when.
+/// Recorded timeline.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Timeline {
     /// The slice.
     pub slice: Option<TimelineConfig>,
-    /// Reads of the slice: of each small interval the slowest and the first.
+    /// Reads of the slice: the slowest and the first of each small interval.
     pub points: Vec<TimelinePoint>,
     /// Stretches of the slice in which a drive may collect, by the host's clock.
     pub windows: Vec<Band>,
@@ -53,12 +53,11 @@ pub struct Timeline {
     pub collections: Vec<Band>,
     /// The whole run in intervals: end of the interval, 99th percentile of its reads.
     pub p99: Vec<(Instant, Duration)>,
-    /// The whole run: the share of its blocks that each drive had free, about every
-    /// [`FREE_INTERVAL`].
+    /// The whole run: the share of free blocks of each drive, about every [`FREE_INTERVAL`].
     pub free: Vec<(Instant, Vec<f64>)>,
 }
 
-/// Intervals of the slice from which points are kept.
+/// Number of intervals of the slice from which points are kept.
 const SLICE_INTERVALS: u64 = 800;
 /// Length of the intervals of [`Timeline::p99`].
 pub const P99_INTERVAL: Duration = Duration::from_millis(250);
@@ -72,9 +71,9 @@ pub(crate) struct Recorder {
     /// Latencies of the current p99 interval.
     latencies: Vec<Duration>,
     interval_end: Instant,
-    /// When free blocks are to be looked at again.
+    /// Time of the next sample of free blocks.
     next_look: Instant,
-    /// The right of each drive and since when it has it.
+    /// Right of each drive, and the time since which it has it.
     rights: Vec<(Instant, CollectionRight)>,
 }
 
@@ -126,13 +125,13 @@ impl Recorder {
         }
     }
 
-    /// Whether it is time to note how many blocks each drive has free.
+    /// Returns true if a sample of free blocks is due.
     #[inline]
     pub(crate) fn looks_at_space(&self, now: Instant) -> bool {
         now >= self.next_look
     }
 
-    /// Notes how many blocks each drive has free, if it is time to.
+    /// Records the share of free blocks of each drive, if that is due.
     #[inline]
     pub(crate) fn look_at_space<O: Observe>(&mut self, now: Instant, drives: &[Drive<O>]) {
         if self.looks_at_space(now) {
@@ -159,7 +158,7 @@ impl Recorder {
         }
     }
 
-    /// From `now` on `drive` has this right; what it had until now is drawn.
+    /// Notes the new right of `drive` from `now`, and draws the windows of its former right.
     pub(crate) fn record_right(&mut self, drive: usize, now: Instant, right: CollectionRight) {
         let (since, before) = std::mem::replace(&mut self.rights[drive], (now, right));
         self.draw(drive, since, now, before);

@@ -1,9 +1,11 @@
-//! Verified runs: what every page may hold, kept apart from everything under test.
+//! Verified runs: a reference model of page contents, independent of everything under test.
 //!
-//! The [`Tags`] of the engine carry eight bytes a page; the [`Reference`] knows what they may be.
+//! The [`Tags`] of the engine carry eight bytes per page; the [`Reference`] has their allowed
+//! values.
 //!
 //! Checked: every page of every read; at the end every page of the array and every parity. Not
-//! checked: bits that flip (no model of them), and orderings that the array does not promise.
+//! checked: flipped bits, for which there is no model, and orderings that the array does not
+//! guarantee.
 
 use array::{Array, Ended, Request, RequestId, RequestKind, Role, gf};
 use engine::{DataPlane, Drive, NoData, Tag, TaggedRequest, Tags, ZERO, written_tag};
@@ -11,11 +13,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use units::{DriveId, Observe};
 
-/// A data plane of a run, and the tags in it if it has any.
+/// A data plane of a run, with or without tags.
 pub(crate) trait MaybeTags: DataPlane {
-    /// The tags.
+    /// The tags; `None` without any.
     fn tags(&self) -> Option<&Tags>;
-    /// The tags, to be changed.
+    /// The tags for changes; `None` without any.
     fn tags_mut(&mut self) -> Option<&mut Tags>;
 }
 
@@ -39,16 +41,16 @@ impl MaybeTags for Tags {
     }
 }
 
-/// A page that holds what was never written there.
+/// A page with a tag that was never written there.
 #[derive(Clone, Debug)]
 pub struct Mismatch {
     /// Page of the array, or row of parity.
     pub page: u64,
-    /// What it held.
+    /// Tag that was found.
     pub found: u64,
-    /// What it may hold.
+    /// Allowed tags.
     pub expected: Vec<u64>,
-    /// What was being done.
+    /// Activity that found it.
     pub during: String,
 }
 
@@ -59,19 +61,19 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// What a page may hold.
+/// Allowed contents of pages.
 #[derive(Debug, Default)]
 pub(crate) struct Reference {
     /// Committed tag and number of the request that wrote it.
     committed: BTreeMap<u64, (u64, Tag)>,
-    /// Tag after all writes that have arrived, in the order of arrival, which is the order in which
-    /// the array applies them.
+    /// Tag after all writes that have arrived, in the order of arrival, in which the array applies
+    /// them.
     latest: BTreeMap<u64, Tag>,
     /// Writes in flight by page.
     pending: BTreeMap<u64, Vec<(u64, Tag)>>,
     /// Reads in flight by page.
     reading: BTreeMap<u64, Vec<RequestId>>,
-    /// Of each read in flight, its first page and what each page may hold.
+    /// First page of each read in flight, and the allowed tags of each of its pages.
     allowed: BTreeMap<RequestId, (u64, Vec<Vec<Tag>>)>,
     checked: u64,
 }
@@ -85,12 +87,12 @@ impl Reference {
         self.latest.get(&page).copied().unwrap_or(ZERO)
     }
 
-    /// Pages that were checked.
+    /// Number of pages that were checked.
     pub(crate) fn checked_pages(&self) -> u64 {
         self.checked
     }
 
-    /// A request is about to be handed to the engine.
+    /// Notes a request that is about to be handed to the engine.
     pub(crate) fn begin_request(&mut self, tags: &mut Tags, request: &Request) {
         tags.begin_request(request);
         let pages = tags.pages(request);
@@ -125,8 +127,8 @@ impl Reference {
         }
     }
 
-    /// Takes the end of a request. Nothing is said about what a read that failed has brought; a
-    /// write that failed may be there or not, until another is.
+    /// Handles the end of a request. The data of a failed read is not checked. A failed write may
+    /// or may not have taken effect, until the page is written again.
     pub(crate) fn end_request(
         &mut self,
         tags: &mut Tags,
@@ -171,7 +173,8 @@ impl Reference {
         }
     }
 
-    /// After the last request: every page that was ever written, and the parity of its stripe.
+    /// Checks, after the last request, every page that was ever written and the parity of its
+    /// stripe.
     pub(crate) fn scrub<O: Observe>(
         &self,
         tags: &Tags,
@@ -225,8 +228,7 @@ impl Reference {
     }
 }
 
-/// The parity that the drives keep within themselves: the pages of every stripe on flash add up to
-/// zero.
+/// Checks the drives' internal parity: the pages of every stripe on flash add up to zero.
 fn scrub_rain<O: Observe>(tags: &Tags, drives: &[Drive<O>]) -> Result<(), Mismatch> {
     for (position, drive) in drives.iter().enumerate() {
         let Some(ssd) = drive.ssd() else { continue };

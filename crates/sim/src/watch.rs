@@ -1,21 +1,21 @@
-//! Who is told what happens in a run while it happens.
+//! Watchers of a run while it is under way.
 
 use array::{Layout, Outcome, Request};
 use engine::{Drive, Event};
 use units::{Instant, Observe, Unobserved};
 
-/// Somebody who watches a run.
+/// A watcher of a run.
 pub(crate) trait Watch {
-    /// Whether machines keep events for it.
+    /// Observer that makes machines keep events for the watcher, or not.
     type Observe: Observe;
 
     /// Takes the next event.
     fn event(&mut self, at: Instant, event: Event);
 
-    /// All events of an instant were told, and nothing is left to do at it.
+    /// All events of an instant were delivered, and nothing is left to do at it.
     fn settled(&mut self, _drives: &[Drive<Self::Observe>]) {}
 
-    /// A request comes to the array of `drives`. It was not handed over yet.
+    /// A request arrives at the array of `drives`. It was not handed to the engine yet.
     #[inline]
     fn arrived(
         &mut self,
@@ -26,18 +26,18 @@ pub(crate) trait Watch {
     ) {
     }
 
-    /// A request is done. Comes ahead of the events of that instant.
+    /// A request is done. The call precedes the events of that instant.
     #[inline]
     fn completed(&mut self, _outcome: &Outcome) {}
 
-    /// Whether it has seen enough: the run ends then.
+    /// Returns true to end the run early.
     #[inline]
     fn is_over(&self) -> bool {
         false
     }
 }
 
-/// Nobody watches, and nothing is paid for it.
+/// A watcher that takes nothing and costs nothing.
 pub(crate) struct Nobody;
 
 impl Watch for Nobody {
@@ -47,7 +47,7 @@ impl Watch for Nobody {
     fn event(&mut self, _: Instant, _: Event) {}
 }
 
-/// Two who watch the same run, the first one first.
+/// Two watchers of the same run; calls go to the first one first.
 pub(crate) struct Both<A, B>(pub(crate) A, pub(crate) B);
 
 impl<A: Watch, B: Watch<Observe = A::Observe>> Watch for Both<A, B> {

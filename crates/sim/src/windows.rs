@@ -1,4 +1,4 @@
-//! The part of a plan that says when drives may collect.
+//! The windows of a plan: when drives may collect.
 
 use array::policy::PolicyKind;
 use array::{
@@ -10,59 +10,59 @@ use nvme::{Advertised, ArrayDescription};
 use thiserror::Error;
 use units::{Duration, Instant};
 
-/// Time between two polls of drives with synchronized collection: much less than a collection
-/// takes.
+/// Time between two polls of drives with synchronized collection: much less than the duration of a
+/// collection.
 const TOGETHER_LOOKS: Duration = Duration::from_millis(1);
 
-/// Who decides when a drive may collect.
+/// Method that decides when a drive may collect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Coordinate {
-    /// The clock: windows in turn of a fixed length (IODA §4.3).
+    /// By the clock: staggered windows of a fixed length (IODA §4.3).
     #[default]
     Windows,
-    /// The clock, with a length that the host adapts (IODA §7.2).
+    /// By the clock, with windows whose length the host adapts (IODA §7.2).
     Adaptive {
-        /// `P`.
+        /// Period of the adaptation, `P`.
         period: Duration,
-        /// `I`.
+        /// Increment of the adaptation, `I`.
         increment: Duration,
     },
-    /// The host, by tokens.
+    /// By the host, with tokens.
     Token {
-        /// How long a token is good for; none for twice the shortest window.
+        /// Lifetime of a token; `None` for twice the shortest window.
         lease: Option<Duration>,
         /// Time between two polls of the drives' status.
         period: Duration,
     },
 }
 
-/// When drives may collect.
+/// Windows in which drives may collect.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WindowPlan {
-    /// Busy time window, at the start if it changes; none to use what the drives advertise:
-    /// TW_burst, or one collection where that is longer.
+    /// Busy time window at the start; `None` for the one that the drives advertise: TW_burst, or
+    /// one collection where that is longer.
     pub busy_time_window: Option<Duration>,
-    /// Who decides.
+    /// Method of coordination.
     pub coordinate: Coordinate,
-    /// Drives that may be busy at once; none for the number of parities.
+    /// Number of drives that may be busy at once; `None` for the number of parities.
     pub busy_drives: Option<u32>,
-    /// Most by which the clock of any drive is off. Drives whose windows follow each other are put
-    /// at opposite ends of it, which is the worst case.
+    /// Largest offset of a drive's clock. Drives with successive windows get opposite offsets,
+    /// which is the worst case.
     pub clock_skew: Duration,
-    /// Guard at both ends of each window; none for what the skew needs.
+    /// Guard at both ends of each window; `None` for the guard that the skew needs.
     pub guard: Option<Duration>,
-    /// Later windows, each with its time from the start, in order of time.
+    /// Later changes of the windows, each with its time from the start, in order of time.
     pub changes: Vec<(Duration, WindowChange)>,
 }
 
-/// Why windows are impossible.
+/// Reason for which windows are impossible.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WindowError {
-    /// The window is too short to be one.
+    /// The window is too short.
     #[error("a busy time window of zero leaves no time to collect; choose at least 1 µs")]
     Empty,
-    /// Changes of the windows or tokens would be more frequent than commands of a drive.
+    /// The interval of window changes or token polls is shorter than a page read.
     #[error(
         "{option} is {length}, shorter than the {least} in which a drive reads a page; choose {least} or more"
     )]
@@ -74,16 +74,16 @@ pub enum WindowError {
         /// Time of a page read.
         least: Duration,
     },
-    /// More drives would be busy than can be reconstructed.
+    /// More drives would be busy than a stripe can miss.
     #[error(
         "busy_drives is {busy_drives}, but {level} can rebuild {parities} of a stripe; choose 1 to {parities}"
     )]
     BusyDrives {
-        /// As asked.
+        /// Requested number of busy drives.
         busy_drives: u32,
         /// The level.
         level: &'static str,
-        /// Its parities.
+        /// Parities of the level.
         parities: u32,
     },
     /// Two drives would share a turn.
@@ -96,7 +96,7 @@ pub enum WindowError {
         /// Drives of the array.
         drives: u32,
     },
-    /// The guards leave nothing of the window.
+    /// The guards leave no time in the window.
     #[error(
         "the guard of {guard} at both ends leaves nothing of a busy time window of {window}; choose a window above {least} or a smaller guard"
     )]
@@ -108,25 +108,25 @@ pub enum WindowError {
         /// Twice the guard.
         least: Duration,
     },
-    /// Only windows of a fixed length can be changed.
+    /// Windows that are adapted, or replaced by tokens, cannot be changed.
     #[error(
         "the busy time window cannot be changed during the run while the host adapts it or grants tokens; leave out the changes"
     )]
     Changes,
-    /// Tokens are for drives without ranges.
+    /// Tokens need drives without LBA ranges.
     #[error(
         "tokens are granted to whole drives, but the drives have {ranges} LBA ranges; set lba_ranges to 1 or choose windows"
     )]
     TokenRanges {
-        /// Their ranges.
+        /// Number of LBA ranges.
         ranges: u32,
     },
-    /// A step of the adaptation is empty.
+    /// The period or the increment of the adaptation is zero.
     #[error("the adaptation period must be longer than zero")]
     Period,
 }
 
-/// Refuses lengths in which no drive could read a page. Their ends alone would keep a run busy.
+/// Refuses lengths shorter than a page read. Their number of ends alone would slow a run down.
 fn check_length(
     option: &'static str,
     length: Duration,
@@ -136,11 +136,11 @@ fn check_length(
     if length < least { Err(WindowError::Short { option, length, least }) } else { Ok(()) }
 }
 
-/// The window where collection keeps up with the burst, so that any length will do.
+/// Window where collection keeps up with the burst, so that any length is possible.
 const ANY_WINDOW: Duration = Duration::from_secs(1);
-/// Collections in a window that free space does not bound.
+/// Number of collections in a window that free space does not bound.
 const UNBOUND_COLLECTIONS: u64 = 8;
-/// The longest window that is adapted to: with more, the host could not react within a minute.
+/// Longest adapted window: with a longer one the host could not react within a minute.
 const LONGEST_ADAPTED: Duration = Duration::from_secs(20);
 
 impl WindowPlan {
@@ -150,14 +150,14 @@ impl WindowPlan {
         Self { busy_time_window: Some(busy_time_window), ..Self::default() }
     }
 
-    /// The windows under `policy`, which may have a length of its own.
+    /// Windows under `policy`, which may prescribe its own length.
     pub(crate) fn of(&self, policy: PolicyKind) -> Self {
         let busy_time_window = self.busy_time_window.or(policy.own_window());
         Self { busy_time_window, ..self.clone() }
     }
 
-    /// The windows where free space does not bound their length: they hold several collections.
-    /// What a window loses at its ends is then a small part of it.
+    /// Windows if free space does not bound their length: they hold several collections. The loss
+    /// at the ends of a window is then a small part of it.
     pub(crate) fn without_bound(self, drive: &ssd::Config) -> Self {
         if self.busy_time_window.is_some() || self.coordinate != Coordinate::Windows {
             return self;
@@ -166,7 +166,7 @@ impl WindowPlan {
         Self { busy_time_window: Some(window), ..self }
     }
 
-    /// Time at both ends of each window in which nothing may run.
+    /// Guard: time at both ends of each window in which nothing may run.
     #[must_use]
     pub fn guard(&self) -> Duration {
         self.guard.unwrap_or(self.clock_skew)
@@ -220,7 +220,7 @@ impl WindowPlan {
         }
     }
 
-    /// The first window; none if tokens take its place.
+    /// First window; `None` with tokens.
     pub(crate) fn first_window(
         &self,
         drive: &ssd::Config,
@@ -232,8 +232,9 @@ impl WindowPlan {
         Some(self.busy_time_window.unwrap_or_else(|| self.advertised(drive, array)))
     }
 
-    /// What the drives advertise: TW_burst. Where that cannot hold one collection no window keeps
-    /// the promise at B_burst, and the shortest is taken in which every collection fits.
+    /// Window that the drives advertise: TW_burst. If that cannot hold one collection, no window
+    /// satisfies the contract at B_burst. Then it is the shortest window in which every collection
+    /// fits.
     pub(crate) fn advertised(&self, drive: &ssd::Config, array: ArrayDescription) -> Duration {
         let Advertised { shortest, longest } = drive.advertise(array);
         let (longest, guards) = (longest.unwrap_or(ANY_WINDOW), self.guard() * 2);
@@ -248,11 +249,11 @@ impl WindowPlan {
         drive: &ssd::Config,
         array: ArrayDescription,
     ) -> Coordination {
-        // Clocks that are behind must be able to say when the first window opens.
+        // Clocks that are behind must be able to represent the start of the first window.
         let start = Instant::ZERO + self.clock_skew;
         let shortest = drive.likely_unit_time() + self.guard() * 2;
-        // With drives missing one may be busy at a time, or hardly more: as in an array with one
-        // parity.
+        // With drives missing, one drive may be busy at a time, or hardly more: as in an array with
+        // one parity.
         let one = ArrayDescription { parities: 1, ..array };
         let windows = |busy_time_window| WindowConfig {
             busy_time_window,
@@ -283,8 +284,8 @@ impl WindowPlan {
         }
     }
 
-    /// All drives at once, for as long as it takes to collect once: with half of that in reserve
-    /// for what the host has in the queues, and not enough for a second time.
+    /// Windows of all drives at once, each long enough for one collection. Half a collection is
+    /// added for I/O of the host in the queues, which is not enough for a second collection.
     pub(crate) fn synchronized(&self, drive: &ssd::Config) -> Coordination {
         Coordination::Synchronized(SynchronizedConfig {
             lease: drive.likely_unit_time() * 3 / 2,
@@ -293,8 +294,8 @@ impl WindowPlan {
         })
     }
 
-    /// How far the clock of a drive is off: ahead for half of the drives, behind for those whose
-    /// windows begin when the windows of the others end.
+    /// Offset of a drive's clock: ahead for half of the drives, behind for those whose windows
+    /// begin when the windows of the others end.
     pub(crate) fn clock_offset(&self, drive: u32, busy_drives: u32) -> ClockOffset {
         match (drive / busy_drives).is_multiple_of(2) {
             true => ClockOffset::Ahead(self.clock_skew),

@@ -1,6 +1,6 @@
-//! Planted bugs are found, by histories that an array without them survives.
+//! Planted bugs are found by histories that a correct array survives.
 //!
-//! A few that are found soon stand for all here. `ioda torture --planted` measures all of them.
+//! A few bugs that are found soon represent all. `ioda torture --planted` measures all of them.
 
 use engine::planted::{Bug, Planted, Site};
 use ioda_sim::torture::{Demands, History, torture};
@@ -8,10 +8,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const PROMISED: Demands = Demands { write_hole: false };
 const STEPS: usize = 200;
-/// Seeds of the histories: each of the bugs below takes a few of them.
+/// Seeds of the histories: each of the bugs below needs only a few of them.
 const SEEDS: std::ops::Range<u64> = 1..41;
 
-/// One of each kind, and those that torture was once blind to as far as they are found soon.
+/// One bug of each kind, and bugs that the torture once missed, if they are found soon.
 const BUGS: [Bug; 10] = [
     Bug::HalfRefilledEarly,
     Bug::HalfRetiredUnsynced,
@@ -31,8 +31,7 @@ fn history(seed: u64, planted: Planted) -> History {
     history
 }
 
-/// Whether an array with a bug fails its history, by what it does or by an invariant that it
-/// checks.
+/// Returns true if an array with a bug fails its history, by its behaviour or by an invariant.
 fn fails(history: &History) -> bool {
     let lived = catch_unwind(AssertUnwindSafe(|| torture(history, PROMISED, false)));
     lived.map_or(true, |verdict| verdict.failure.is_some())

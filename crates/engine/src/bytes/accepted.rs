@@ -1,10 +1,11 @@
-//! Changes that the array was told are done while they wait for the journal, or are on their way to
+//! Changes that the array counts as done while they wait for the journal, or are on their way to
 //! their place.
 //!
 //! To its clients an array is a disk with a volatile cache: what was answered survives a power cut
-//! when a flush after it is answered. So while the journal is on a change may be answered as soon
+//! when a flush after it is answered. So while the journal is on, a change may be answered as soon
 //! as it is in memory, up to a bound. Many changes then share a batch of the journal, however few
-//! requests a client has under way. Reads take what is here over what the storage brings.
+//! requests a client has under way. Reads take accepted pages from memory, over the data from the
+//! storage.
 
 use crate::memory::Memory;
 use crate::planted::{Bug, Planted};
@@ -16,7 +17,7 @@ use units::DriveId;
 /// Pages of a drive.
 type Pages = (DriveId, Range<u64>);
 
-/// The newest content of a page: a row of what a change writes.
+/// The newest content of a page: one row of the data of a change.
 #[derive(Debug)]
 struct Page<B> {
     /// The change.
@@ -25,15 +26,15 @@ struct Page<B> {
     buffer: B,
 }
 
-/// See the module.
+/// Accepted changes, up to a bound.
 #[derive(Debug)]
 pub(super) struct Accepted<M: Memory> {
     page_bytes: usize,
-    /// Most bytes of changes that are accepted before they are in their place. What comes beyond is
-    /// answered when it is.
+    /// Most bytes of accepted changes that are not yet in their place. Changes beyond it are
+    /// answered when they are in their place.
     bytes_max: u64,
     pages: BTreeMap<(DriveId, u64), Page<M::Buffer>>,
-    /// Where each change is.
+    /// Pages of each change, by its tag.
     changes: BTreeMap<u32, Pages>,
     bytes: u64,
     planted: Planted,
@@ -51,12 +52,12 @@ impl<M: Memory> Accepted<M> {
         }
     }
 
-    /// Whether there is room for a change.
+    /// Returns true if there is room for a change.
     pub(super) const fn has_room(&self, length_bytes: u64) -> bool {
         self.bytes + length_bytes <= self.bytes_max
     }
 
-    /// The pages of a drive hold what `buffer` does from now on.
+    /// Accepts a change: `buffer` is the new content of the pages.
     pub(super) fn insert(
         &mut self,
         memory: &mut M,
@@ -75,13 +76,13 @@ impl<M: Memory> Accepted<M> {
         self.changes.insert(tag, (drive, pages));
     }
 
-    /// A change is in its place, or never comes there.
+    /// Removes a change that is in its place, or was cancelled.
     pub(super) fn remove(&mut self, memory: &mut M, tag: u32) {
         let Some((drive, pages)) = self.changes.remove(&tag) else { return };
         self.bytes -= (pages.end - pages.start) * self.page_bytes as u64;
         for page in pages {
             let place = (drive, page);
-            // A newer change may have taken the page over.
+            // A newer change may have replaced the page.
             let is_its = |page: &Page<M::Buffer>| {
                 page.tag == tag || self.planted.has(Bug::AcceptedForgottenByOlder)
             };
@@ -93,19 +94,19 @@ impl<M: Memory> Accepted<M> {
         }
     }
 
-    /// A drive was given up: what was accepted for it is never read.
+    /// Forgets all that was accepted for a failed drive.
     pub(super) fn forget_drive(&mut self, memory: &mut M, drive: DriveId) {
         let of_drive = self.changes.iter().filter(|(_, pages)| pages.0 == drive);
         let tags: Vec<u32> = of_drive.map(|(&tag, _)| tag).collect();
         tags.into_iter().for_each(|tag| self.remove(memory, tag));
     }
 
-    /// Whether any of the pages is here.
+    /// Returns true if any of the pages is accepted.
     pub(super) fn holds_any(&self, drive: DriveId, pages: Range<u64>) -> bool {
         self.pages.range((drive, pages.start)..(drive, pages.end)).next().is_some()
     }
 
-    /// What is here of pages that are about to be read: by row, as it is now.
+    /// Returns the accepted rows of pages that are about to be read, with their present content.
     pub(super) fn snapshot(
         &self,
         memory: &mut M,
@@ -134,7 +135,7 @@ impl<M: Memory> Accepted<M> {
     }
 }
 
-/// A row of a read that an accepted change has.
+/// A row of a read that comes from an accepted change.
 #[derive(Debug)]
 pub(super) struct AcceptedRow<B> {
     /// Row of the read.
@@ -144,7 +145,7 @@ pub(super) struct AcceptedRow<B> {
     buffer: B,
 }
 
-/// Puts what was accepted over what the storage has brought.
+/// Overwrites the data from the storage with accepted rows.
 pub(super) fn overlay<M: Memory>(
     memory: &mut M,
     rows: Vec<AcceptedRow<M::Buffer>>,
@@ -184,7 +185,7 @@ mod tests {
         accepted.remove(&mut Heap, 7);
         accepted.check_invariants();
         assert_eq!(read(&accepted, 9..14), [0, 0, 0, 0, 3, 3, 4, 4, 0, 0]);
-        // A read that was under way has what was there when it began.
+        // A read under way gets the content that was there when it began.
         let mut into = vec![0; 2];
         overlay(&mut Heap, before, &mut into, 2);
         assert_eq!(into, [1, 1]);

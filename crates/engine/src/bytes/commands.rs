@@ -1,5 +1,4 @@
-//! Commands that drives have not answered: what the drive model says of each and what its storage
-//! does, joined into one completion.
+//! Commands in flight: the answers of drive model and storage to each, joined into one completion.
 
 use super::accepted::AcceptedRow;
 use alloc::collections::VecDeque;
@@ -7,35 +6,35 @@ use alloc::vec::Vec;
 use nvme::{Cause, Command, CommandId, Completion, Delays, Status};
 use units::{DriveId, Duration, Instant};
 
-/// How far the storage is with a command.
+/// Progress of the storage with a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Storage {
-    /// It is at work.
+    /// The storage is at work.
     Working,
-    /// It has done it.
+    /// The storage has done the command.
     Done,
-    /// It could not do it, or its drive was given up.
+    /// The storage failed the command, or its drive failed.
     Failed,
 }
 
-/// A command that is out.
+/// A command in flight.
 #[derive(Debug)]
 pub(super) struct Outstanding<B> {
     id: CommandId,
     drive: DriveId,
     sent: Instant,
-    /// Whether the drive model has yet to answer.
+    /// True until the drive model has answered.
     model_waits: bool,
-    /// What the drive model has answered.
+    /// Answer of the drive model.
     answer: Option<Completion>,
-    /// What the storage does, until it has ended.
+    /// Transfer of the storage, until it has ended.
     transfer: Option<u32>,
     storage: Storage,
-    /// Whether the completion is in the array's hands, or on its way there.
+    /// True if the array has the completion, or it is ready for the array.
     completed: bool,
-    /// What the storage has brought.
+    /// Data that the storage has read.
     buffer: Option<B>,
-    /// Of a read, what is to be put over that.
+    /// Accepted rows that are put over the data of a read.
     accepted: Vec<AcceptedRow<B>>,
 }
 
@@ -74,7 +73,7 @@ impl<B> Outstanding<B> {
         }
     }
 
-    /// The storage has failed a read fast: it would have waited for so long.
+    /// The storage has failed a read fast, which would have waited for `busy_remaining`.
     fn failed_fast(&mut self, now: Instant, busy_remaining: Duration) {
         self.transfer = None;
         self.model_waits = false;
@@ -95,15 +94,15 @@ impl<B> Outstanding<B> {
         }
     }
 
-    /// Nothing more is waited for: the drive was given up. A completion that is on its way to the
-    /// array stands.
+    /// Waits for nothing more: the drive failed. A completion that is on its way to the array
+    /// stands.
     fn give_up(&mut self) {
         self.storage = Storage::Failed;
         self.answer = None;
     }
 
-    /// The completion, once, when model and storage have both answered. A read that is failed fast
-    /// does not wait for its storage.
+    /// Returns the completion, once, when model and storage have both answered. A read that failed
+    /// fast does not wait for its storage.
     fn completion(&mut self, now: Instant) -> Option<Completion> {
         if self.completed {
             return None;
@@ -121,7 +120,7 @@ impl<B> Outstanding<B> {
         if self.storage == Storage::Failed {
             completion.status = Status::Unrecovered;
         }
-        // Bytes that took longer than the drive model: moving them was what took so long.
+        // The command took longer than the drive model says: the rest is the time of the transfer.
         let passed = now.since(self.sent);
         let explained = completion.delays.total();
         completion.delays.add(Cause::Transfer, passed.saturating_sub(explained));
@@ -129,7 +128,7 @@ impl<B> Outstanding<B> {
     }
 }
 
-/// The completion of a drive that has no model.
+/// Completion of a drive that has no model.
 fn without_model(id: CommandId) -> Completion {
     Completion {
         id,
@@ -141,15 +140,15 @@ fn without_model(id: CommandId) -> Completion {
     }
 }
 
-/// All commands that are out, and what the array hears of them.
+/// All commands in flight, and their completions for the array.
 #[derive(Debug)]
 pub(super) struct Commands<B> {
-    /// By id.
+    /// Commands in flight, by id.
     out: Vec<Option<Outstanding<B>>>,
     count: usize,
-    /// Completions that the array has yet to hear of, beside those that drive models bring.
+    /// Completions for the array that do not come from drive models.
     ready: VecDeque<Completion>,
-    /// The command that the array is hearing of, with what it has brought.
+    /// Command whose completion the array is handling, with the data that it read.
     delivered: Option<Outstanding<B>>,
 }
 
@@ -180,25 +179,25 @@ impl<B> Commands<B> {
         self.out.get_mut(id.0 as usize)?.as_mut()
     }
 
-    /// The drive of a command that is out.
+    /// Drive of a command in flight.
     pub(super) fn drive_of(&self, id: CommandId) -> Option<DriveId> {
         let outstanding = self.out.get(id.0 as usize)?.as_ref()?;
         Some(outstanding.drive)
     }
 
-    /// Its storage goes on with another transfer.
+    /// Continues the storage's work on a command with another transfer.
     pub(super) fn goes_on(&mut self, id: CommandId, transfer: u32) {
         if let Some(command) = self.get_mut(id) {
             command.transfer = Some(transfer);
         }
     }
 
-    /// What is to be put over what the storage of a read brings; `None` if it is not out.
+    /// Returns the accepted rows to put over the data of a read; `None` if it is not in flight.
     pub(super) fn take_accepted(&mut self, id: CommandId) -> Option<Vec<AcceptedRow<B>>> {
         self.get_mut(id).map(|command| core::mem::take(&mut command.accepted))
     }
 
-    /// Its storage is done with it.
+    /// Ends the storage's work on a command.
     pub(super) fn storage_ended(
         &mut self,
         now: Instant,
@@ -213,7 +212,7 @@ impl<B> Commands<B> {
         }
     }
 
-    /// Its storage has failed a read fast: it would have waited for so long.
+    /// Handles a read that the storage failed fast; it would have waited for `busy_remaining`.
     pub(super) fn failed_fast(&mut self, now: Instant, id: CommandId, busy_remaining: Duration) {
         if let Some(command) = self.get_mut(id) {
             command.failed_fast(now, busy_remaining);
@@ -222,7 +221,8 @@ impl<B> Commands<B> {
         }
     }
 
-    /// The drive model has answered. Returns the completion if that was all that it waited for.
+    /// Handles the drive model's answer. Returns the completion unless the storage is still at
+    /// work.
     pub(super) fn model_answered(
         &mut self,
         now: Instant,
@@ -233,7 +233,7 @@ impl<B> Commands<B> {
         command.completion(now)
     }
 
-    /// A drive was given up: its commands are waited for no more.
+    /// Stops waiting for the commands of a failed drive.
     pub(super) fn give_up(&mut self, now: Instant, drive: DriveId) {
         let of_drive = self.out.iter_mut().flatten().filter(|command| command.drive == drive);
         self.ready.extend(of_drive.filter_map(|command| {
@@ -242,14 +242,14 @@ impl<B> Commands<B> {
         }));
     }
 
-    /// The next completion for the array.
+    /// Returns the next completion for the array.
     #[inline]
     pub(super) fn next_ready(&mut self) -> Option<Completion> {
         self.ready.pop_front()
     }
 
-    /// The array hears of a command. Returns the transfer that the storage has yet to end for it,
-    /// and what the command before has brought that the array did not keep.
+    /// Delivers a command to the array. Returns its transfer if the storage has yet to end it, and
+    /// the data of the command before if the array did not keep that.
     pub(super) fn deliver(&mut self, id: CommandId) -> (Option<u32>, Option<B>) {
         let command = self.out.get_mut(id.0 as usize).and_then(Option::take);
         self.count -= usize::from(command.is_some());
@@ -258,7 +258,7 @@ impl<B> Commands<B> {
         (transfer, before.and_then(Outstanding::into_buffer))
     }
 
-    /// What the command has brought that the array is hearing of, if it is this one.
+    /// Takes the data of the command that the array is handling, if that is `id`.
     pub(super) fn take_delivered(&mut self, id: CommandId) -> Option<B> {
         let delivered = self.delivered.take_if(|delivered| delivered.id == id);
         delivered.and_then(Outstanding::into_buffer)

@@ -2,10 +2,11 @@
 //!
 //! Bytes are at their logical addresses on each drive; a drive model gives timing only. A command
 //! is answered when both its drive model and its storage have answered. A change of a drive's bytes
-//! passes the [`Durability`] machine first, which knows what must be on stable storage before it.
+//! passes the [`Durability`] machine first, which brings to stable storage what must precede the
+//! change.
 //!
-//! What the storage is to do comes out of [`Bytes::poll_work`], and [`Bytes::poll_notice`] says
-//! what clients and people wait for.
+//! [`Bytes::poll_work`] returns the work for the storage, [`Bytes::poll_notice`] the answers to
+//! clients and events for administrators.
 
 mod accepted;
 mod commands;
@@ -43,7 +44,7 @@ use units::{DriveId, Duration, Instant, Lba};
 use verify::{Check, Compared, Held, TableEnded, Verifier};
 use waiting::{Waited, Waiting, WaitingWrite};
 
-/// A change of a drive's bytes that waits for the durability machine.
+/// A change of a drive's bytes that waits in the durability machine.
 struct HeldWork<M: Memory> {
     tag: u32,
     work: Work<M::Buffer>,
@@ -61,26 +62,25 @@ impl<M: Memory> Change for HeldWork<M> {
     }
 }
 
-/// The pages of an array that serves: a router between parts that own their state. See the head of
-/// this file.
+/// The data plane of an array that serves: a router between parts that own their state. See the
+/// head of this file.
 pub struct Bytes<M: Memory> {
     now: Instant,
-    /// What clients have asked for.
+    /// Requests of clients.
     requests: Requests<M>,
-    /// Which commands are out, and what the array hears of them.
+    /// Commands in flight and their completions.
     commands: Commands<M::Buffer>,
     /// Work of the storage that waits or is under way.
     transfers: Transfers<M::Buffer>,
     /// Writes that the array has yet to send.
     waiting: Waiting<M::Buffer>,
-    /// Which pages are in memory.
+    /// Pages in memory.
     pages: Pages<M>,
-    /// Whether data fit their checksums; `None` if they have none.
+    /// Comparison of data with checksums; `None` if there are no checksums.
     verifier: Option<Verifier<M::Buffer>>,
-    /// What must be on stable storage before what; `None` for an array that lives in memory and
-    /// keeps no records.
+    /// Order of writes to stable storage; `None` for an array in memory, which keeps no records.
     durability: Option<Durability<HeldWork<M>>>,
-    /// What others are to be told.
+    /// Outputs for clients, administrators and the array.
     notices: Notices,
 }
 
@@ -122,68 +122,68 @@ impl<M: Memory> Bytes<M> {
         self.pages.page_bytes() as u64
     }
 
-    /// Where buffers come from.
+    /// Source of buffers.
     pub fn memory(&mut self) -> &mut M {
         self.pages.memory()
     }
 
-    /// What the records say: superblock, write-intent record and journal. None of an array in
-    /// memory.
+    /// The records: superblock, write-intent record and journal; `None` for an array in memory.
     #[must_use]
     pub fn records(&self) -> Option<(&Superblock, &Intent, &Journal)> {
         let durability = self.durability.as_ref()?;
         Some((durability.superblock(), durability.intent(), durability.journal()))
     }
 
-    /// Transitions of the records since the start; none of an array in memory.
+    /// Transitions of the records since the start; `None` for an array in memory.
     #[must_use]
     pub fn transitions(&self) -> Option<Transitions> {
         self.durability.as_ref().map(Durability::transitions)
     }
 
-    /// Whether the records, if there are any, say that a drive has failed.
+    /// Returns true if the records say that a drive has failed. True also for an array without
+    /// records.
     #[must_use]
     pub fn is_failure_recorded(&self, drive: DriveId) -> bool {
         self.durability.as_ref().is_none_or(|durability| durability.is_failure_recorded(drive))
     }
 
-    /// The generation that a clean shutdown will record, for what is bound to it.
+    /// Generation that a clean shutdown will record, for state that belongs to it.
     #[must_use]
     pub fn end_generation(&self) -> Option<u64> {
         self.durability.as_ref().map(Durability::end_generation)
     }
 
-    /// Parities that were compared and found wrong since [`Bytes::reset_mismatches`].
+    /// Number of comparisons that found wrong parity since [`Bytes::reset_mismatches`].
     #[must_use]
     pub fn mismatches(&self) -> u64 {
         self.notices.mismatches()
     }
 
-    /// A scrub begins: wrong parities are counted anew.
+    /// Resets the count of wrong parities when a scrub begins.
     pub fn reset_mismatches(&mut self) {
         self.notices.reset_mismatches();
     }
 
-    /// Gives the data of an array in memory checksums. To be called before anything is read or
-    /// written.
+    /// Adds checksums to an array in memory. Call it before anything is read or written.
     pub fn set_checksums_in_memory(&mut self, width: usize) {
         self.verifier = Some(Verifier::new(ChecksumSetup::in_memory(), width));
     }
 
-    /// What was found when data were compared with their checksums; none if they have none.
+    /// Results of comparing data with checksums; `None` if there are no checksums.
     #[must_use]
     pub fn checksums(&self) -> Option<&ChecksumCounters> {
         self.verifier.as_ref().map(Verifier::counters)
     }
 
-    /// Whether the checksums of all data of a drive are known, as far as they have been needed so
-    /// far: what a crash or a torn table has left in doubt is not.
+    /// Returns true if no checksum of a drive is in doubt, among those used so far. A crash or a
+    /// torn table leaves checksums in doubt.
     #[must_use]
     pub fn is_verified(&self, drive: DriveId) -> bool {
         self.verifier.as_ref().is_some_and(|verifier| verifier.is_known(drive))
     }
 
-    /// Whether no command is out, no record is being written, and nothing waits for either.
+    /// Returns true if no command is in flight, no record is being written, and nothing waits for
+    /// either.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.commands.is_empty()
@@ -192,13 +192,13 @@ impl<M: Memory> Bytes<M> {
             && self.durability.as_ref().is_none_or(Durability::is_idle)
     }
 
-    /// Commands that are out.
+    /// Number of commands in flight.
     #[must_use]
     pub fn commands_in_flight(&self) -> usize {
         self.commands.len()
     }
 
-    /// When [`Bytes::handle_deadline`] is to be called if nothing else happens.
+    /// Time at which to call [`Bytes::handle_deadline`] if nothing else happens.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         self.durability.as_ref().map_or(Instant::NEVER, Durability::next_deadline)
@@ -212,21 +212,21 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// The next thing for the storage to do.
+    /// Returns the next work for the storage.
     #[inline]
     pub fn poll_work(&mut self) -> Option<StorageWork<M::Buffer>> {
         self.transfers.next_work()
     }
 
-    /// The next thing that clients or people wait for.
+    /// Returns the next notice for clients or administrators.
     #[inline]
     pub fn poll_notice(&mut self) -> Option<Notice> {
         self.notices.next()
     }
 
-    /// What was found marked at the start is repaired from now on. The marks may be taken back as
-    /// soon as all sums that were in doubt there are known, and parity is resynced. `resyncs`: it
-    /// will be, of which the plane will hear.
+    /// Begins the repair of regions that were marked at the start. Their marks may be cleared when
+    /// all their sums are known and parity is resynced. `resyncs` is true if a resync will run; its
+    /// end reaches the plane.
     pub fn begin_repairs(&mut self, resyncs: bool) {
         let Some((superblock, intent, _)) = self.records() else { return };
         if !intent.is_resyncing() {
@@ -241,13 +241,14 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// Whether the page holds something that is not in its place yet.
+    /// Returns true if the page has accepted data that is not in its place yet.
     #[must_use]
     pub fn is_accepted(&self, drive: DriveId, lba: Lba) -> bool {
         self.pages.is_accepted(drive, lba)
     }
 
-    /// Answers `answer` when all that was answered before would survive the power.
+    /// Gives [`Notice::Answer`] for `answer` when all that was answered before would survive a
+    /// power cut.
     pub fn flush(&mut self, now: Instant, answer: Token) {
         match &mut self.durability {
             Some(durability) => durability.handle_flush(now, answer),
@@ -255,15 +256,15 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// Whether a write that is done may be answered at once. If not, [`Bytes::answer`] does it in
-    /// time.
+    /// Returns true if a write may be answered as soon as it is done; otherwise [`Bytes::answer`]
+    /// answers it later.
     #[must_use]
     pub fn answers_at_once(&self) -> bool {
         self.durability.as_ref().is_none_or(Durability::answers_at_once)
     }
 
-    /// A write is done: it is answered when the other drives know of every drive that does not have
-    /// it.
+    /// Answers a write that is done, as soon as the other drives have recorded every drive that
+    /// lacks it.
     pub fn answer(&mut self, answer: Token) {
         match &mut self.durability {
             Some(durability) => durability.handle_answer(answer),
@@ -271,7 +272,7 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// Nothing is to be changed any more: the records say so. Comes back as [`Notice::Ended`].
+    /// Ends all changes and records a clean shutdown. [`Notice::Ended`] follows.
     pub fn end(&mut self, now: Instant) {
         match &mut self.durability {
             Some(durability) => durability.handle_end(now),
@@ -279,11 +280,11 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// Checks what holds between any two steps.
+    /// Checks the invariants that hold between any two steps.
     ///
     /// # Panics
     ///
-    /// If it does not hold: a bug.
+    /// If an invariant does not hold: a bug.
     pub fn check_invariants(&self) {
         if let Some(durability) = &self.durability {
             durability.check_invariants();
@@ -295,30 +296,30 @@ impl<M: Memory> Bytes<M> {
     }
 }
 
-/// The requests of clients.
+/// Requests of clients.
 impl<M: Memory> Bytes<M> {
-    /// Takes a request of a client; [`Bytes::next_slice`] gives its first part.
+    /// Takes a request of a client; [`Bytes::next_slice`] returns its first slice.
     pub fn begin_request(&mut self, token: Token, request: ByteRequest<M::Buffer>) {
         self.requests.begin(self.pages.memory(), token, request);
     }
 
-    /// The next part of a request for the array; `None` if none can begin now.
+    /// Returns the next slice of a request for the array; `None` if none can begin now.
     pub fn next_slice(&mut self, token: Token) -> Option<Request> {
         self.requests.next_slice(token)
     }
 
-    /// Whether [`Bytes::next_slice`] gives another part now.
+    /// Returns true if [`Bytes::next_slice`] would return a slice now.
     #[must_use]
     pub fn can_begin(&self, token: Token) -> bool {
         self.requests.can_begin(token)
     }
 
-    /// A part of a request is done.
+    /// Ends a slice of a request.
     pub fn end_slice(&mut self, outcome: &Outcome) -> EndedSlice {
         self.requests.end_slice(outcome)
     }
 
-    /// What a read has brought.
+    /// Data of a read.
     ///
     /// # Panics
     ///
@@ -328,7 +329,7 @@ impl<M: Memory> Bytes<M> {
         self.requests.brought(token)
     }
 
-    /// Ends a read. Returns its buffer, and where in it the bytes are that were asked for.
+    /// Ends a read. Returns its buffer, and the range of the requested bytes in it.
     ///
     /// # Panics
     ///
@@ -337,15 +338,15 @@ impl<M: Memory> Bytes<M> {
         self.requests.take_brought(token)
     }
 
-    /// A request is answered.
+    /// Ends a request that is answered.
     pub fn end_request(&mut self, token: Token) {
         self.requests.end(self.pages.memory(), token);
     }
 }
 
-/// What the storage of drives has ended.
+/// Ends of storage work.
 impl<M: Memory> Bytes<M> {
-    /// The storage has ended something, with the buffer that it had.
+    /// Handles the end of storage work, which returns its buffer.
     pub fn handle_storage(
         &mut self,
         now: Instant,
@@ -357,9 +358,9 @@ impl<M: Memory> Bytes<M> {
         self.end_work(tag, result, buffer);
     }
 
-    /// The storage has failed a read fast, as its flag lets it: it would have had to wait for so
-    /// long, or nobody knows for how long if that is zero. It has brought nothing; whoever does the
-    /// work keeps the buffer as long as something may still be written into it.
+    /// Handles a flagged read that the storage failed fast. It would have waited for
+    /// `busy_remaining`; zero means that the time is unknown. It has read no data. The driver keeps
+    /// the buffer, and passes `None`, while something may still be written into it.
     pub fn handle_failed_fast(
         &mut self,
         now: Instant,
@@ -368,7 +369,7 @@ impl<M: Memory> Bytes<M> {
         buffer: Option<M::Buffer>,
     ) {
         let Purpose::Command(id) = self.transfers.get(tag).purpose else {
-            // Nobody else lets a read fail fast; who does not wait for it any more does not mind.
+            // Only array commands carry the flag; any other transfer is abandoned.
             return self.handle_storage(now, tag, IoResult::Failed, buffer);
         };
         self.now = now;
@@ -377,7 +378,7 @@ impl<M: Memory> Bytes<M> {
         self.pages.give(buffer);
     }
 
-    /// Something has ended at the storage. What it has brought is compared before it counts.
+    /// Ends storage work. Data of a read is compared before it counts.
     fn end_work(&mut self, tag: u32, result: IoResult, buffer: Option<M::Buffer>) {
         let Transfer { purpose, check, .. } = self.transfers.get(tag);
         let Some(verifier) = &mut self.verifier else {
@@ -385,7 +386,7 @@ impl<M: Memory> Bytes<M> {
         };
         if let Purpose::Table(key, era) = purpose {
             self.end_table(key, era, result, buffer.as_ref());
-            // The work is over, whatever came of it.
+            // The work is over, whatever its result.
             return self.end_transfer(tag, IoResult::Done, buffer);
         }
         let is_done = result == IoResult::Done;
@@ -401,7 +402,7 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// Compares what a read has brought with its checksums.
+    /// Compares the data of a read with its checksums.
     fn compare(&mut self, tag: u32, purpose: Purpose, check: &Check, buffer: M::Buffer) {
         let Some(verifier) = &mut self.verifier else { return };
         let recovery = match purpose {
@@ -424,7 +425,7 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// A block of a table was read or written.
+    /// Ends a read or a write of a block of a table.
     fn end_table(&mut self, key: Key, era: u32, result: IoResult, buffer: Option<&M::Buffer>) {
         let Some(verifier) = &mut self.verifier else { return };
         let drive = DriveId(key.drive);
@@ -444,7 +445,7 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// Something has ended at the storage and, if it is a read, is right.
+    /// Ends storage work; the data of a read is right.
     fn end_transfer(&mut self, tag: u32, result: IoResult, buffer: Option<M::Buffer>) {
         let now = self.now;
         let Transfer { purpose, io, forced, .. } = self.transfers.end(tag);
@@ -453,8 +454,7 @@ impl<M: Memory> Bytes<M> {
             durability.handle_io_ended(now, io, result);
         }
         match purpose {
-            // The array has stopped: what becomes of the command nobody knows before it starts
-            // again.
+            // The array has stopped: the result of the command is unknown until it starts again.
             Purpose::Command(_) if result == IoResult::NoRoom && self.durability.is_some() => {}
             Purpose::Command(id) if forced && result == IoResult::Done => self.sync_after(id),
             Purpose::Forced(id) => self.end_forced(id, result),
@@ -471,14 +471,14 @@ impl<M: Memory> Bytes<M> {
         self.pages.give(buffer);
     }
 
-    /// The write of a command has ended, whose end is told when it is on stable storage.
+    /// Syncs after the write of a forced command, before the command ends.
     fn sync_after(&mut self, id: CommandId) {
         let Some(drive) = self.commands.drive_of(id) else { return };
         let sync = self.transfer(drive, Work::Sync, Purpose::Forced(id));
         self.commands.goes_on(id, sync);
     }
 
-    /// The sync has ended. If there was no room for what it was to write, the array has stopped.
+    /// Ends the sync of a forced command. If the storage had no room, the array has stopped.
     fn end_forced(&mut self, id: CommandId, result: IoResult) {
         let Some(drive) = self.commands.drive_of(id) else { return };
         self.fail_io(drive, FailReason::Sync, result);
@@ -487,15 +487,15 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// Something that the records did not ask for has ended. If it has not succeeded they have to
-    /// do without its drive.
+    /// Passes the result of storage work that is not of the records to them. If it failed, they
+    /// give up the drive.
     fn fail_io(&mut self, drive: DriveId, reason: FailReason, result: IoResult) {
         if let Some(durability) = &mut self.durability {
             durability.handle_io_failed(self.now, drive, reason, result);
         }
     }
 
-    /// The storage of a command is done with it.
+    /// Ends the storage's work on a command.
     fn end_storage(&mut self, id: CommandId, failed: bool, mut buffer: Option<M::Buffer>) {
         if let Some(rows) = self.commands.take_accepted(id) {
             if let Some(buffer) = &mut buffer {
@@ -505,7 +505,7 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// Marks that were found at the start may be taken back, once all is done for that.
+    /// Clears the marks that were found at the start, once all is done for that.
     fn free_marks(&mut self) {
         if self.verifier.as_mut().is_some_and(Verifier::free_marks)
             && let Some(durability) = &mut self.durability
@@ -514,7 +514,7 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// A drive was given up: what waits for its checksums waits for nothing.
+    /// Ends the checks that wait for the checksums of a failed drive.
     fn forget_checks(&mut self, drive: DriveId) {
         let Some(verifier) = &mut self.verifier else { return };
         for Held { tag, buffer, .. } in verifier.drive_gone(drive) {
@@ -531,9 +531,9 @@ impl<M: Memory> Bytes<M> {
     }
 }
 
-/// What the storage of drives is to do.
+/// Work for the storage of drives.
 impl<M: Memory> Bytes<M> {
-    /// Gives work to the storage that changes nothing.
+    /// Gives the storage work that changes nothing.
     fn transfer(&mut self, drive: DriveId, work: Work<M::Buffer>, purpose: Purpose) -> u32 {
         let tag = self.transfers.book(purpose);
         self.begin_unchanging(tag, drive, work);
@@ -548,8 +548,8 @@ impl<M: Memory> Bytes<M> {
         self.transfers.begin(tag, drive, work);
     }
 
-    /// Gives work to the storage that changes data. The records do not hold it any more; the array
-    /// may.
+    /// Gives the storage work that changes data. The records have released it, but the array may
+    /// still hold it back.
     fn begin_change(&mut self, tag: u32, drive: DriveId, work: Work<M::Buffer>) {
         if let Purpose::Waiting(id) = self.transfers.get(tag).purpose {
             return self.waiting.set(id, Waited::Released(work));
@@ -560,8 +560,8 @@ impl<M: Memory> Bytes<M> {
         self.transfers.begin(tag, drive, work);
     }
 
-    /// Changes bytes of a drive, for a stripe operation `op` or a command that drains the write
-    /// cache, as soon as the records allow it.
+    /// Changes bytes of a drive as soon as the records allow it. `op` is the stripe operation, or
+    /// `None` for a command that drains the write cache.
     fn change(
         &mut self,
         drive: DriveId,
@@ -604,7 +604,7 @@ impl<M: Memory> Bytes<M> {
         tag
     }
 
-    /// Does what the durability machine says.
+    /// Carries out the outputs of the durability machine.
     fn pass_gate(&mut self) {
         while let Some(output) = self.durability.as_mut().and_then(Durability::poll_output) {
             match output {
@@ -631,13 +631,13 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// Does what the records need.
+    /// Begins storage work for the records.
     fn record(&mut self, drive: DriveId, work: Work<M::Buffer>, id: IoId) {
         let tag = self.transfer(drive, work, Purpose::Record);
         self.transfers.set_io(tag, id);
     }
 
-    /// A change is not made: its drive has failed.
+    /// Cancels a change of a drive that has failed.
     fn cancel(&mut self, change: HeldWork<M>) {
         let HeldWork { tag, work } = change;
         match self.transfers.end(tag).purpose {
@@ -651,7 +651,7 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// The array sends a write that has waited at the host.
+    /// Sends a write that has waited at the host.
     fn send_waiting(&mut self, drive: DriveId, id: CommandId, waited: WaitingWrite<M::Buffer>) {
         let WaitingWrite { tag, state, .. } = waited;
         match state {
@@ -665,11 +665,11 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// The array has given a drive up, and sends none of the writes that wait for it.
+    /// Drops the waiting writes of a failed drive.
     fn forget_waiting(&mut self, drive: DriveId) {
         for WaitingWrite { tag, state, .. } in self.waiting.drive_gone(drive) {
             match state {
-                // The records cancel it.
+                // The records cancel the write.
                 Waited::Held => self.transfers.set_purpose(tag, Purpose::Nobody),
                 Waited::Released(work) => self.cancel(HeldWork { tag, work }),
                 Waited::Accepted | Waited::Cancelled => {}
@@ -677,7 +677,7 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// Has blocks of checksum tables read and written.
+    /// Reads and writes blocks of checksum tables.
     #[inline]
     fn serve_tables(&mut self) {
         while let Some(verifier) = &mut self.verifier
@@ -688,7 +688,7 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// Reads what is in doubt, a little at a time.
+    /// Reads blocks with doubtful sums, a few at a time.
     #[inline]
     fn recover(&mut self) {
         while let Some(verifier) = &mut self.verifier
@@ -698,7 +698,7 @@ impl<M: Memory> Bytes<M> {
         }
     }
 
-    /// Has the storage do what a command says.
+    /// Begins the storage's work on a command.
     fn begin_transfer(&mut self, drive: DriveId, command: &Command, target: Option<Target>) -> u32 {
         let offset_bytes = self.pages.offset_bytes(command.lba);
         let length_bytes = command.blocks as usize * self.pages.page_bytes();
@@ -743,7 +743,7 @@ impl<M: Memory> Bytes<M> {
     }
 }
 
-/// The bytes of its drive that work changes.
+/// Returns the bytes of its drive that work changes.
 fn changed_bytes<B>(work: &Work<B>) -> Range<u64> {
     let (offset_bytes, length_bytes) = match work {
         Work::Write { offset_bytes, length_bytes, .. } => (*offset_bytes, *length_bytes as u64),

@@ -1,4 +1,4 @@
-//! What others are to be told: clients and people, and the array.
+//! Notices for clients and administrators, and failed drives for the array.
 
 use crate::durability::{End, StopReason};
 use crate::token::Token;
@@ -6,14 +6,14 @@ use alloc::collections::VecDeque;
 use array::{FailReason, Happening};
 use units::DriveId;
 
-/// What the driver is told beside the outputs of the engine.
+/// Notices for the driver, beside the outputs of the engine.
 #[derive(Debug)]
 pub enum Notice {
-    /// A client may be answered.
+    /// Answer this client.
     Answer(Token),
-    /// A client waits in vain: the array has stopped.
+    /// Refuse this request: the array has stopped.
     Refuse(Token),
-    /// The array must take no requests any more.
+    /// The array must take no more requests.
     Stop(StopReason),
     /// Something has happened.
     Happened(Happening),
@@ -21,13 +21,13 @@ pub enum Notice {
     Ended(End),
 }
 
-/// See the module.
+/// Notices and counts that wait for the driver or the array.
 #[derive(Debug, Default)]
 pub(super) struct Notices {
     waiting: VecDeque<Notice>,
-    /// Drives that the array must give up.
+    /// Drives that the array must fail.
     failed: VecDeque<(DriveId, FailReason)>,
-    /// Parities that were compared and found wrong.
+    /// Number of comparisons that found wrong parity.
     mismatches: u64,
 }
 
@@ -41,18 +41,18 @@ impl Notices {
         self.waiting.pop_front()
     }
 
-    /// The array must give a drive up.
+    /// Has the array fail a drive.
     pub(super) fn fail_drive(&mut self, drive: DriveId, reason: FailReason) {
         self.failed.push_back((drive, reason));
     }
 
-    /// The next drive that the array must give up.
+    /// Returns the next drive that the array must fail.
     #[inline]
     pub(super) fn next_failed_drive(&mut self) -> Option<(DriveId, FailReason)> {
         self.failed.pop_front()
     }
 
-    /// A parity was compared.
+    /// Counts a comparison of parity.
     pub(super) fn note_compared(&mut self, fits: bool) {
         self.mismatches += u64::from(!fits);
     }
@@ -61,7 +61,7 @@ impl Notices {
         self.mismatches
     }
 
-    /// Wrong parities are counted anew.
+    /// Resets the count of wrong parities.
     pub(super) fn reset_mismatches(&mut self) {
         self.mismatches = 0;
     }

@@ -1,5 +1,4 @@
-//! Which pages are in memory: of stripe operations, in the write cache, and accepted before they
-//! are in their place.
+//! Pages in memory: those of stripe operations, of the write cache, and of accepted changes.
 
 use super::accepted::{self, Accepted, AcceptedRow};
 use crate::cached_pages::CachedPages;
@@ -13,16 +12,15 @@ use core::ops::Range;
 use nvme::{Command, CommandId};
 use units::{DriveId, Lba};
 
-/// The new rows of a member, on their way to its drive.
+/// New rows of a member, on their way to its drive.
 pub(super) struct NewRows<B> {
     pub(super) buffer: B,
     pub(super) length_bytes: usize,
-    /// They are on stable storage when the write is answered.
+    /// True if they must be on stable storage when the request is answered.
     pub(super) forced: bool,
 }
 
-/// See the module. Each kind of pages is in a part of its own; the buffers of all come from one
-/// memory.
+/// Pages in memory. Each kind of pages has its own part; the buffers of all come from one memory.
 #[derive(Debug)]
 pub(super) struct Pages<M: Memory> {
     stripes: StripeMemory<M>,
@@ -31,7 +29,8 @@ pub(super) struct Pages<M: Memory> {
 }
 
 impl<M: Memory> Pages<M> {
-    /// No pages; at most `accepted_bytes` are accepted before they are in their place.
+    /// Creates an empty set; at most `accepted_bytes` bytes are accepted before they are in their
+    /// place.
     pub(super) fn new(
         memory: M,
         page_bytes: usize,
@@ -50,22 +49,22 @@ impl<M: Memory> Pages<M> {
         self.stripes.page_bytes()
     }
 
-    /// Where a page begins on its drive.
+    /// Start of a page on its drive.
     pub(super) fn offset_bytes(&self, lba: Lba) -> u64 {
         lba.0 * self.page_bytes() as u64
     }
 
-    /// Where buffers come from.
+    /// Source of buffers.
     pub(super) fn memory(&mut self) -> &mut M {
         self.stripes.memory()
     }
 
-    /// A buffer of at least so many bytes.
+    /// Returns a buffer of at least `bytes` bytes.
     pub(super) fn take(&mut self, bytes: usize) -> M::Buffer {
         self.memory().take(bytes)
     }
 
-    /// Takes back a buffer, if there is one.
+    /// Takes back a buffer, if it is not `None`.
     pub(super) fn give(&mut self, buffer: Option<M::Buffer>) {
         if let Some(buffer) = buffer {
             self.memory().give(buffer);
@@ -87,7 +86,7 @@ impl<M: Memory> Pages<M> {
         self.stripes.close(op);
     }
 
-    /// What the operation writes from now on is on stable storage when the write is answered.
+    /// Demands that the operation's writes are on stable storage when the request is answered.
     pub(super) fn force(&mut self, op: OpId) {
         self.stripes.force(op);
     }
@@ -96,17 +95,17 @@ impl<M: Memory> Pages<M> {
         self.stripes.request_of(op)
     }
 
-    /// The pending write of the operation that was begun last.
+    /// Last pending write of the operation.
     pub(super) fn write_of(&self, op: OpId) -> Option<IoId> {
         self.stripes.write_of(op)
     }
 
-    /// The next change of the operation may join this pending write.
+    /// Sets the pending write that the next change of the operation may join.
     pub(super) fn set_write(&mut self, op: OpId, write: IoId) {
         self.stripes.set_write(op, write);
     }
 
-    /// The old rows of a member.
+    /// Old rows of a member.
     pub(super) fn old_rows(&self, op: OpId, member: u8) -> &[u8] {
         self.stripes.at(op, Slot { new: false, member })
     }
@@ -116,17 +115,17 @@ impl<M: Memory> Pages<M> {
         self.stripes.combine(op, target, terms);
     }
 
-    /// Whether `target` is `Σ terms`.
+    /// Returns true if `target` is `Σ terms`.
     pub(super) fn check(&mut self, op: OpId, target: Slot, terms: &[Term]) -> bool {
         self.stripes.check(op, target, terms)
     }
 
-    /// Whether two members hold the same, as they were read.
+    /// Returns true if two members hold equal data, as they were read.
     pub(super) fn compare(&self, op: OpId, member: u8, with: u8) -> bool {
         self.stripes.compare(op, member, with)
     }
 
-    /// The new rows of `member` are what `fill` makes of the old ones, if those are known.
+    /// Fills the new rows of `member` with `fill`, which gets the old rows if they are there.
     pub(super) fn merge(
         &mut self,
         op: OpId,
@@ -136,12 +135,13 @@ impl<M: Memory> Pages<M> {
         self.stripes.merge(op, member, fill);
     }
 
-    /// What `from` is about to write, from its row `first_row` on, as if `to` had read it.
+    /// Copies what `from` is about to write, from its row `first_row` on, as data that `to` has
+    /// read.
     pub(super) fn share(&mut self, from: OpId, to: OpId, member: u8, first_row: u32) {
         self.stripes.share(from, to, member, first_row);
     }
 
-    /// What a read has brought becomes the old rows of its member, with what was cached over it.
+    /// Makes the data of a read the old rows of its member, with cached rows on top.
     pub(super) fn keep(
         &mut self,
         op: OpId,
@@ -155,7 +155,7 @@ impl<M: Memory> Pages<M> {
         self.stripes.put(op, Slot { new: false, member }, rows);
     }
 
-    /// The new rows of a member, to be written to its drive.
+    /// Returns the new rows of a member, to be written to its drive.
     pub(super) fn new_rows(&mut self, op: OpId, member: u8) -> NewRows<M::Buffer> {
         NewRows {
             buffer: self.stripes.share_buffer(op, Slot { new: true, member }),
@@ -167,7 +167,7 @@ impl<M: Memory> Pages<M> {
 
 /// Pages of the write cache.
 impl<M: Memory> Pages<M> {
-    /// The new rows of a member go into the cache.
+    /// Adds the new rows of a member to the cache.
     pub(super) fn cache_rows(&mut self, op: OpId, member: u8, drive: DriveId, lba: Lba) {
         let NewRows { buffer, length_bytes, .. } = self.new_rows(op, member);
         let (page_bytes, bytes) = (self.page_bytes(), &M::bytes(&buffer)[..length_bytes]);
@@ -175,7 +175,7 @@ impl<M: Memory> Pages<M> {
         self.memory().give(buffer);
     }
 
-    /// What a command drains from the cache.
+    /// Returns the pages that a command drains from the cache.
     pub(super) fn drained(
         &mut self,
         drive: DriveId,
@@ -189,12 +189,12 @@ impl<M: Memory> Pages<M> {
         buffer
     }
 
-    /// Pages leave the cache.
+    /// Removes pages from the cache.
     pub(super) fn uncache(&mut self, drive: DriveId, pages: &[Lba]) {
         self.cache.remove(self.stripes.memory(), drive, pages);
     }
 
-    /// Some rows of a read come from the cache, as it is now.
+    /// Notes rows that a read takes from the cache, with their present content.
     pub(super) fn note_cached_read(
         &mut self,
         command: CommandId,
@@ -205,16 +205,16 @@ impl<M: Memory> Pages<M> {
         self.cache.note_read(self.stripes.memory(), command, drive, lba, rows);
     }
 
-    /// A command of this number goes out anew.
+    /// Forgets the cached rows of an earlier command with this number.
     pub(super) fn forget_cached_read(&mut self, command: CommandId) {
         self.cache.forget_read(self.stripes.memory(), command);
     }
 }
 
-/// Pages that are accepted.
+/// Accepted pages.
 impl<M: Memory> Pages<M> {
-    /// Accepts what a change writes, if there is room: it is read from memory until it is in its
-    /// place.
+    /// Accepts the data of a change, if there is room: reads take it from memory until it is in its
+    /// place. Returns false if there is no room.
     pub(super) fn accept(
         &mut self,
         tag: u32,
@@ -232,22 +232,22 @@ impl<M: Memory> Pages<M> {
         true
     }
 
-    /// A change is in its place, or never comes there.
+    /// Ends a change that is in its place, or was cancelled.
     pub(super) fn end_change(&mut self, tag: u32) {
         self.accepted.remove(self.stripes.memory(), tag);
     }
 
-    /// A drive was given up: what was accepted for it is never read.
+    /// Forgets all that was accepted for a failed drive.
     pub(super) fn forget_drive(&mut self, drive: DriveId) {
         self.accepted.forget_drive(self.stripes.memory(), drive);
     }
 
-    /// Whether a page is accepted and not in its place.
+    /// Returns true if a page is accepted and not in its place yet.
     pub(super) fn is_accepted(&self, drive: DriveId, lba: Lba) -> bool {
         self.accepted.holds_any(drive, lba.0..lba.0 + 1)
     }
 
-    /// What is accepted of pages that are about to be read.
+    /// Returns the accepted rows of pages that are about to be read.
     pub(super) fn accepted_rows(
         &mut self,
         drive: DriveId,
@@ -256,7 +256,7 @@ impl<M: Memory> Pages<M> {
         self.accepted.snapshot(self.stripes.memory(), drive, pages)
     }
 
-    /// Puts what was accepted over what the storage has brought.
+    /// Overwrites the data from the storage with accepted rows.
     pub(super) fn overlay(&mut self, rows: Vec<AcceptedRow<M::Buffer>>, into: &mut M::Buffer) {
         let page_bytes = self.page_bytes();
         accepted::overlay(self.stripes.memory(), rows, into, page_bytes);

@@ -1,4 +1,4 @@
-//! What the array says of its data, and when the engine lets the plane go on.
+//! The data plane of [`Bytes`]: data actions of the array, and calls of the engine.
 
 use super::Bytes;
 use super::commands::Outstanding;
@@ -71,14 +71,14 @@ impl<M: Memory> DataPlane for Bytes<M> {
                 request.take(first_page, self.pages.old_rows(op, member));
             }
             DataAction::Cache { op, member, drive, lba } => {
-                // At once to where they belong as well, because the cache is memory and would not
-                // survive the process. The drive model hears of them when the cache is drained.
+                // The storage gets the pages at once too, because the cache is memory and would not
+                // survive the process. The drive model gets them when the cache is drained.
                 self.pages.cache_rows(op, member, drive, lba);
                 let offset_bytes = self.pages.offset_bytes(lba);
                 self.store(drive, offset_bytes, op, member, Purpose::Cache);
             }
             DataAction::ReadCache { command, drive, lba, rows, .. } => {
-                // The number may be that of a command whose data nobody kept.
+                // The number may have belonged to a command whose data was never kept.
                 let unwanted = self.commands.take_delivered(command);
                 self.pages.give(unwanted);
                 self.pages.note_cached_read(command, drive, lba, &rows);

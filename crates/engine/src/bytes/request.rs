@@ -5,12 +5,12 @@ use crate::token::{ByToken, Token};
 use array::{Ended, Outcome, Request, RequestId, RequestKind};
 use core::ops::Range;
 
-/// Most bytes of a slice, unless a stripe is larger. A longer request goes through in slices, so
-/// that one client cannot hold the array for long. Slices of a read or a write may be under way
-/// together, as its bytes are in memory anyway; those of other requests follow one another.
+/// Most bytes of a slice, unless a stripe is larger. A longer request is cut into slices, so that
+/// one client cannot occupy the array for long. Slices of a read or a write may be under way
+/// together, because its bytes are in memory anyway. Slices of other requests follow one another.
 const SLICE_BYTES: u64 = 1 << 20;
 
-/// What a client asks for.
+/// Kind of a client's request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ByteRequestKind {
     /// Read.
@@ -19,10 +19,10 @@ pub enum ByteRequestKind {
     Write,
     /// Write zeros.
     Zeroes {
-        /// Whether the room may be given back.
+        /// True if the space may be deallocated.
         may_deallocate: bool,
     },
-    /// Nothing is needed any more of these bytes.
+    /// Deallocate: the bytes are no longer needed.
     Deallocate,
 }
 
@@ -31,53 +31,53 @@ pub enum ByteRequestKind {
 pub struct ByteRequest<B> {
     /// Number of the host, as in [`array::Request`]; 0 for all hosts that have no number.
     pub host: u8,
-    /// What it asks for.
+    /// Kind of the request.
     pub kind: ByteRequestKind,
     /// First byte. Any alignment.
     pub offset_bytes: u64,
     /// Number of bytes, at least 1.
     pub length_bytes: u64,
-    /// What is written, if it is a write.
+    /// Data of a write.
     pub data: Option<B>,
 }
 
-/// How far a request is when a part of it is done.
+/// Progress of a request when one of its slices is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// Its next part can begin, which had to wait for this one.
+    /// The next slice can begin; it had to wait for this one.
     More,
-    /// Other parts are under way, or could have begun before.
+    /// Other slices are under way, or could have begun before.
     UnderWay,
-    /// All of it is done.
+    /// All slices are done.
     Done,
-    /// It cannot be done: more drives are missing than the array can do without. No part is under
-    /// way.
+    /// The request cannot be done: more drives are missing than the array can do without. No slice
+    /// is under way.
     Failed,
 }
 
-/// A part of a request that is done.
+/// A slice that is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EndedSlice {
     /// The request.
     pub token: Token,
-    /// Bytes of the part.
+    /// Bytes of the slice.
     pub bytes: u64,
-    /// How far the request is.
+    /// Progress of the request.
     pub progress: Progress,
 }
 
-/// A request on its way.
+/// A request under way.
 #[derive(Debug)]
 pub(crate) struct Pending<M: Memory> {
     host: u8,
     kind: ByteRequestKind,
     offset_bytes: u64,
     length_bytes: u64,
-    /// What is written, or, of a read, room for whole pages.
+    /// Data of a write, or room for the whole pages of a read.
     data: Option<M::Buffer>,
-    /// First byte that is not in a slice that was begun.
+    /// First byte behind the slices that were begun.
     next_bytes: u64,
-    /// The slice that was begun last begins here.
+    /// Start of the slice that was begun last.
     slice_bytes: u64,
     slices_begun: u32,
     slices_under_way: u32,
@@ -92,27 +92,27 @@ impl<M: Memory> Pending<M> {
         self.offset_bytes + self.length_bytes
     }
 
-    /// Whether there is a slice to begin, now or later.
+    /// Returns true if a slice is left to begin, now or later.
     fn has_more(&self) -> bool {
         self.next_bytes < self.end_bytes() && !self.failed
     }
 
-    /// Whether slices may be under way together.
+    /// Returns true if slices may be under way together.
     fn is_parallel(&self) -> bool {
         matches!(self.kind, ByteRequestKind::Read | ByteRequestKind::Write)
     }
 
-    /// Whether a slice can begin now.
+    /// Returns true if a slice can begin now.
     fn can_begin(&self) -> bool {
         self.has_more() && (self.slices_under_way == 0 || self.is_parallel())
     }
 
-    /// Whole stripes in a slice.
+    /// Number of whole stripes in a slice.
     fn slice_stripes(&self) -> u64 {
         (SLICE_BYTES / self.stripe_bytes).max(1)
     }
 
-    /// The bytes of a slice of a read or a write.
+    /// Bytes of slice `index` of a read or a write.
     fn parallel_slice(&self, index: u32) -> Range<u64> {
         let first = self.offset_bytes / self.stripe_bytes;
         let boundary =
@@ -120,8 +120,8 @@ impl<M: Memory> Pending<M> {
         boundary(index).max(self.offset_bytes)..boundary(index + 1).min(self.end_bytes())
     }
 
-    /// Begins the next slice; `None` if none can begin. Slices end where stripes end, so that whole
-    /// stripes can be told from parts.
+    /// Begins the next slice; `None` if none can begin. Slices end at the ends of stripes, so that
+    /// whole stripes are separate from partial ones.
     fn next_slice(&mut self) -> Option<Range<u64>> {
         if !self.can_begin() {
             return None;
@@ -135,7 +135,8 @@ impl<M: Memory> Pending<M> {
             ByteRequestKind::Read | ByteRequestKind::Write => {
                 self.parallel_slice(self.slices_begun).end
             }
-            // The part before the first whole stripe, whole stripes, and the part after the last.
+            // Three kinds of slices: before the first whole stripe, whole stripes, and after the
+            // last.
             ByteRequestKind::Zeroes { .. } if !from.is_multiple_of(stripe) => {
                 from.next_multiple_of(stripe).min(end)
             }
@@ -147,7 +148,7 @@ impl<M: Memory> Pending<M> {
         Some(from..self.next_bytes)
     }
 
-    /// A slice is done. Returns its bytes and how far the request is.
+    /// Ends a slice. Returns its number of bytes and the progress of the request.
     fn end_slice(&mut self, index: u32, failed: bool) -> (u64, Progress) {
         let slice = match self.is_parallel() {
             true => self.parallel_slice(index),
@@ -165,13 +166,13 @@ impl<M: Memory> Pending<M> {
         (slice.end - slice.start, progress)
     }
 
-    /// Whether the slice that was begun last is made of whole stripes.
+    /// Returns true if the slice that was begun last consists of whole stripes.
     fn is_whole_stripes(&self) -> bool {
         self.slice_bytes.is_multiple_of(self.stripe_bytes)
             && self.next_bytes.is_multiple_of(self.stripe_bytes)
     }
 
-    /// What the slice that was begun last asks of the array.
+    /// Kind of the array's request for the slice that was begun last.
     fn slice_kind(&self) -> RequestKind {
         match self.kind {
             ByteRequestKind::Read => RequestKind::Read,
@@ -183,7 +184,7 @@ impl<M: Memory> Pending<M> {
         }
     }
 
-    /// First byte of the first page of a read: where its buffer begins.
+    /// First byte of the first page of a read: the start of its buffer.
     fn base_bytes(&self) -> u64 {
         self.offset_bytes / self.page_bytes * self.page_bytes
     }
@@ -193,8 +194,8 @@ impl<M: Memory> Pending<M> {
         self.end_bytes().next_multiple_of(self.page_bytes) - self.base_bytes()
     }
 
-    /// The new rows of a member, the first of them page `first_page` of the array: what the request
-    /// writes there, over what was read where it writes a part of a page.
+    /// Fills the new rows of a member, the first of which is page `first_page` of the array. They
+    /// get the request's data; a page that it writes in part keeps the rest of `old`.
     pub(crate) fn merge(&self, first_page: u64, old: Option<&[u8]>, new: &mut [u8]) {
         let start = first_page * self.page_bytes;
         let end = start + new.len() as u64;
@@ -218,20 +219,20 @@ impl<M: Memory> Pending<M> {
         }
     }
 
-    /// Takes pages that were read, the first of them page `first_page` of the array.
+    /// Takes pages that were read, the first of which is page `first_page` of the array.
     pub(crate) fn take(&mut self, first_page: u64, pages: &[u8]) {
         let first = (first_page * self.page_bytes - self.base_bytes()) as usize;
         let data = self.data.as_mut().expect("a read has room for its pages");
         M::bytes_mut(data)[first..first + pages.len()].copy_from_slice(pages);
     }
 
-    /// Where in its buffer the bytes are that the client asked to read.
+    /// Range, in the buffer, of the bytes that the client asked for.
     fn asked_range(&self) -> Range<usize> {
         let first = (self.offset_bytes - self.base_bytes()) as usize;
         first..first + self.length_bytes as usize
     }
 
-    /// What the client asked to read.
+    /// Data that the client asked for.
     fn brought(&self) -> &[u8] {
         let data = self.data.as_ref().expect("a read has room for its pages");
         &M::bytes(data)[self.asked_range()]
@@ -281,12 +282,13 @@ impl<M: Memory> Requests<M> {
         self.pending.get_mut(token).expect("the request has begun")
     }
 
-    /// Whether [`Requests::next_slice`] gives another one now.
+    /// Returns true if [`Requests::next_slice`] would return a slice now.
     pub(crate) fn can_begin(&self, token: Token) -> bool {
         self.of(token).can_begin()
     }
 
-    /// The name of a slice has the token of its request below, and its own number above.
+    /// Begins the next slice. Its id has the token of its request in the low bits, and its own
+    /// number in the high bits.
     pub(crate) fn next_slice(&mut self, token: Token) -> Option<Request> {
         let pending = self.of_mut(token);
         let id = RequestId(u64::from(pending.slices_begun) << 32 | u64::from(token.0));
@@ -308,7 +310,7 @@ impl<M: Memory> Requests<M> {
         self.of(token).brought()
     }
 
-    /// Ends a read, and gives its buffer and where in it the bytes are that were asked for.
+    /// Ends a read. Returns its buffer, and the range of the requested bytes in it.
     pub(crate) fn take_brought(&mut self, token: Token) -> (M::Buffer, Range<usize>) {
         let pending = self.pending.remove(token).expect("the request has begun");
         let range = pending.asked_range();
@@ -331,7 +333,7 @@ impl<M: Memory> Requests<M> {
     }
 }
 
-/// The request of a slice.
+/// Returns the request of a slice.
 fn token_of(slice: RequestId) -> Token {
     Token(slice.0 as u32)
 }

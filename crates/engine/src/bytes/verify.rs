@@ -1,8 +1,8 @@
-//! Whether data fit their checksums, on their way to and from storage.
+//! Comparison of data with checksums, on the way to and from storage.
 //!
-//! What a read has brought is compared before the array hears of it; what does not fit is a read
-//! that failed. What is written is summed when it goes to its drive: below the write gate, so that
-//! the order of sums is that of the data.
+//! Data of a read is compared before the array gets it; a mismatch fails the read. Data of a write
+//! is summed when it goes to its drive: below the write gate, so that sums change in the order of
+//! the data.
 
 use super::work::Work;
 use crate::checksums::{
@@ -17,7 +17,7 @@ use core::ops::Range;
 use nvme::PlFlag;
 use units::DriveId;
 
-/// What a read is to be compared with.
+/// Blocks with which a read is to be compared.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Check {
     drive: DriveId,
@@ -34,62 +34,61 @@ pub(super) struct Held<B> {
     drive: DriveId,
 }
 
-/// What becomes of a read that has ended.
+/// Result of the comparison of a read.
 #[derive(Debug)]
 pub(super) enum Compared<B> {
-    /// It counts as it is.
+    /// The data is right.
     Fits(B),
-    /// It waits for its checksums: [`TableEnded::Read`] brings it back.
+    /// The data waits for its checksums: [`TableEnded::Read`] returns it.
     Waits,
-    /// The drive is to read it again.
+    /// The drive must read again.
     Again(DriveId, Work<B>),
-    /// It is wrong, first at this byte of the drive.
+    /// The data is wrong; the first wrong byte of the drive.
     Wrong(DriveId, u64, B),
 }
 
-/// What follows when a block of a table was read or written.
+/// Consequence of a read or a write of a block of a table.
 #[derive(Debug)]
 pub(super) enum TableEnded<B> {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// These reads are to be compared now.
+    /// These reads can be compared now.
     Read(Vec<Held<B>>),
     /// These syncs of its drive can be done.
     Written(Vec<IoId>),
-    /// Its drive does not keep its checksums.
+    /// The drive fails to store its checksums.
     Failed,
 }
 
-/// The checksums of an array, and what waits for them.
+/// The checksums of an array, and the reads and syncs that wait for them.
 #[derive(Debug)]
 pub(super) struct Verifier<B> {
     sums: Checksums,
-    /// The sum of a block of zeros.
+    /// Sum of a block of zeros.
     zero_sum: u32,
     held: Vec<Held<B>>,
     /// Syncs that wait until changed checksums of their drive are written.
     syncs: Vec<(DriveId, IoId)>,
-    /// How many drives have been in each place before.
+    /// Era of each place: number of drives that failed in it.
     eras: Vec<u32>,
-    /// Reads that are out so that sums are known.
+    /// Reads in flight that are to make sums known.
     recovering: u32,
-    /// Of marks that were found at the start, what has yet to be done before they may be taken
-    /// back.
+    /// Conditions for clearing the marks that were found at the start.
     marks: Marks,
 }
 
-/// See [`Verifier`].
+/// Conditions for clearing marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Marks {
-    /// Nothing.
+    /// No condition.
     Free,
-    /// Sums are to be known, and parity to be resynced unless that is done.
+    /// All sums must be known, and parity resynced; `resynced` is true if it is.
     Held { resynced: bool },
 }
 
-/// Reads at a time so that sums are known.
+/// Most concurrent reads that are to make sums known.
 const RECOVERY_DEPTH: u32 = 4;
-/// Blocks of such a read.
+/// Blocks of each such read.
 const RECOVERY_BLOCKS: u64 = 64;
 
 impl<B> Verifier<B> {
@@ -117,7 +116,7 @@ impl<B> Verifier<B> {
         self.sums.drive_returned(drive);
     }
 
-    /// A drive was given up: what waits for its checksums waits for nothing. Returns its reads.
+    /// Drops the syncs of a failed drive, and returns its reads that wait for checksums.
     pub(super) fn drive_gone(&mut self, drive: DriveId) -> Vec<Held<B>> {
         self.eras[drive.index()] += 1;
         self.sums.drive_gone(drive);
@@ -137,8 +136,8 @@ impl<B> Verifier<B> {
         self.sums.check_invariants();
     }
 
-    /// A drive is to be synced, checksums included. Returns whether that can be done at once;
-    /// otherwise [`TableEnded::Written`] brings it back.
+    /// Prepares a sync of a drive and its checksums. Returns true if it can be done at once;
+    /// otherwise [`TableEnded::Written`] returns it later.
     pub(super) fn settle(&mut self, drive: DriveId, id: IoId) -> bool {
         let is_settled = self.sums.settle(drive);
         if !is_settled {
@@ -155,7 +154,7 @@ fn blocks(offset_bytes: u64, length_bytes: u64) -> Range<u64> {
 
 /// Data of drives.
 impl<B> Verifier<B> {
-    /// Work begins. Returns what it is to be compared with at its end, if it is a read.
+    /// Begins work. Returns the comparison for its end, if it is a read.
     #[inline]
     pub(super) fn begin_read(&mut self, drive: DriveId, work: &Work<B>) -> Option<Check> {
         let Work::Read { offset_bytes, length_bytes, .. } = *work else { return None };
@@ -163,7 +162,7 @@ impl<B> Verifier<B> {
         Some(Check { drive, offset_bytes, length_bytes, since })
     }
 
-    /// A change of data goes to its drive.
+    /// Notes a change of data that goes to its drive.
     #[inline]
     pub(super) fn begin_change<M: Memory<Buffer = B>>(
         &mut self,
@@ -187,13 +186,13 @@ impl<B> Verifier<B> {
         self.sums.begin_change(tag, drive, blocks, sums);
     }
 
-    /// Something that is no block of a table has ended at the storage.
+    /// Ends storage work that is not on a table.
     pub(super) fn end_change(&mut self, tag: u32, is_done: bool) {
         self.sums.end_change(tag, is_done);
     }
 
-    /// Compares what a read has brought with its checksums. With `recovery` it was read so that
-    /// they are known, of the drive that was in the place then.
+    /// Compares the data of a read with its checksums. `recovery` is the era of its drive if the
+    /// read is to make sums known.
     pub(super) fn compare<M: Memory<Buffer = B>>(
         &mut self,
         memory: &M,
@@ -229,7 +228,7 @@ impl<B> Verifier<B> {
             Verdict::Wrong(block) => Compared::Wrong(drive, block * SUMMED_BYTES as u64, buffer),
         };
         if let Some(era) = recovery {
-            // What is known to be wrong is known.
+            // Data that is wrong has a known sum.
             self.end_recovery(check, era, true);
         }
         compared
@@ -238,7 +237,7 @@ impl<B> Verifier<B> {
 
 /// Tables of checksums.
 impl<B> Verifier<B> {
-    /// The next block of a table to be read or written, and which drive is in its place.
+    /// Returns the next block of a table to read or write, with the era of its drive.
     #[inline]
     pub(super) fn next_table_work<M: Memory<Buffer = B>>(
         &mut self,
@@ -262,7 +261,7 @@ impl<B> Verifier<B> {
         Some((key, self.eras[usize::from(key.drive)], work))
     }
 
-    /// A block of a table was read or written, with this in its buffer.
+    /// Ends a read or a write of a block of a table; `block` is the content of its buffer.
     pub(super) fn end_table(
         &mut self,
         key: Key,
@@ -293,14 +292,15 @@ impl<B> Verifier<B> {
     }
 }
 
-/// What is in doubt after a crash.
+/// Sums in doubt after a crash.
 impl<B> Verifier<B> {
-    /// Reads that are out so that sums are known: nobody else waits for them.
+    /// Number of reads in flight that are to make sums known; no command waits for them.
     pub(super) const fn recovering(&self) -> u32 {
         self.recovering
     }
 
-    /// The next read of what is in doubt, a little at a time, and which drive is in the place.
+    /// Returns the next read of blocks with doubtful sums, with the era of its drive. At most
+    /// `RECOVERY_DEPTH` are in flight.
     #[inline]
     pub(super) fn next_recovery<M: Memory<Buffer = B>>(
         &mut self,
@@ -318,7 +318,7 @@ impl<B> Verifier<B> {
         Some((drive, self.eras[drive.index()], work))
     }
 
-    /// Such a read is over; `read` says whether its sums are known by that.
+    /// Ends such a read; `read` is true if its sums are known now.
     pub(super) fn end_recovery(&mut self, check: &Check, era: u32, read: bool) {
         self.recovering -= 1;
         let Check { drive, offset_bytes, length_bytes, .. } = *check;
@@ -327,8 +327,8 @@ impl<B> Verifier<B> {
         }
     }
 
-    /// What was found marked at the start is repaired from now on, on drives that serve. `resyncs`:
-    /// parity will be resynced as well.
+    /// Begins the repair of marked regions on drives that serve. `resyncs` is true if a resync will
+    /// run.
     pub(super) fn begin_repairs(&mut self, serving: Vec<DriveId>, resyncs: bool) {
         if !self.sums.planted().has(Bug::DoubtsNotRead) {
             serving.into_iter().for_each(|drive| self.sums.recover(drive));
@@ -336,7 +336,7 @@ impl<B> Verifier<B> {
         self.marks = Marks::Held { resynced: !resyncs };
     }
 
-    /// Parity is resynced. Returns whether marks are not held, so that they may be taken back.
+    /// Notes that parity is resynced. Returns true if marks are not held and may be cleared.
     pub(super) fn note_resynced(&mut self) -> bool {
         let is_free = self.marks == Marks::Free;
         if !is_free {
@@ -345,7 +345,7 @@ impl<B> Verifier<B> {
         is_free
     }
 
-    /// Frees held marks, once all is done that they are held for. Returns whether it is.
+    /// Frees held marks once their conditions are met. Returns true if it did.
     pub(super) fn free_marks(&mut self) -> bool {
         let is_recovered = self.sums.is_recovered() && self.recovering == 0;
         let is_freed = is_recovered && self.marks == (Marks::Held { resynced: true });

@@ -1,7 +1,7 @@
-//! Writes that wait at the host for their drives, while the records have them already.
+//! Writes that wait at the host for their drives, and are already in the durability machine.
 //!
-//! The durability machine gets all changes of a stripe operation together. It may release them long
-//! before the array sends the last of them.
+//! The durability machine gets all changes of a stripe operation together. It may release a change
+//! long before the array sends it.
 
 use super::work::Work;
 use alloc::collections::BTreeMap;
@@ -9,16 +9,16 @@ use alloc::vec::Vec;
 use nvme::CommandId;
 use units::DriveId;
 
-/// How far the records are with a write that waits.
+/// State of a waiting write in the durability machine.
 #[derive(Debug)]
 pub(super) enum Waited<B> {
-    /// They hold it.
+    /// The machine holds the write.
     Held,
-    /// It may go to its drive as soon as the array sends it.
+    /// The machine has released the write: it goes to its drive when the array sends it.
     Released(Work<B>),
-    /// It counts as written, because its pages were accepted.
+    /// The write counts as done, because its pages were accepted.
     Accepted,
-    /// It is never written: its drive has failed, of which the array has yet to hear.
+    /// The write was cancelled: its drive has failed, and the array does not know that yet.
     Cancelled,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct WaitingWrite<B> {
     pub(super) state: Waited<B>,
 }
 
-/// See the module. By commands.
+/// Waiting writes, by their commands.
 #[derive(Debug)]
 pub(super) struct Waiting<B> {
     writes: BTreeMap<CommandId, WaitingWrite<B>>,
@@ -41,26 +41,26 @@ impl<B> Waiting<B> {
         Self { writes: BTreeMap::new() }
     }
 
-    /// A write begins to wait; its transfer has this tag.
+    /// Adds a waiting write; `tag` is its transfer.
     pub(super) fn add(&mut self, id: CommandId, drive: DriveId, tag: u32) {
         let before = self.writes.insert(id, WaitingWrite { drive, tag, state: Waited::Held });
         assert!(before.is_none(), "{id:?} waits already");
     }
 
-    /// The records are further with a write.
+    /// Sets the state of a write.
     pub(super) fn set(&mut self, id: CommandId, state: Waited<B>) {
         if let Some(write) = self.writes.get_mut(&id) {
             write.state = state;
         }
     }
 
-    /// The array sends a command. Returns what is known of it, if it is a write that waited.
+    /// Takes a waiting write that the array sends; `None` if the command is none.
     #[inline]
     pub(super) fn take(&mut self, id: CommandId) -> Option<WaitingWrite<B>> {
         self.writes.remove(&id)
     }
 
-    /// The array has given a drive up, and sends none of these.
+    /// Takes the waiting writes of a failed drive.
     pub(super) fn drive_gone(&mut self, drive: DriveId) -> Vec<WaitingWrite<B>> {
         let of_drive = self.writes.iter().filter(|(_, write)| write.drive == drive);
         let ids: Vec<CommandId> = of_drive.map(|(&id, _)| id).collect();

@@ -1,60 +1,60 @@
-//! What the storage of drives is to do.
+//! Work for the storage of drives.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use nvme::PlFlag;
 use units::DriveId;
 
-/// What the storage of a drive is to do. Offsets count from the first byte of the drive.
+/// Work for the storage of a drive. Offsets count from the first byte of the drive.
 #[derive(Debug)]
 pub enum Work<B> {
     /// Fill the first bytes of a buffer.
     Read {
-        /// From where.
+        /// First byte.
         offset_bytes: u64,
-        /// How many.
+        /// Number of bytes.
         length_bytes: usize,
-        /// What is filled.
+        /// Buffer to fill.
         buffer: B,
-        /// Whether it may fail fast
+        /// True if the read may fail fast
         /// ([`Bytes::handle_failed_fast`](super::Bytes::handle_failed_fast)).
         pl: PlFlag,
     },
     /// Write the first bytes of a buffer.
     Write {
-        /// Where to.
+        /// First byte.
         offset_bytes: u64,
-        /// How many.
+        /// Number of bytes.
         length_bytes: usize,
-        /// What is written.
+        /// Data to write.
         buffer: B,
     },
-    /// The bytes become zero, and their room is given back.
+    /// Make the bytes zero, and deallocate their space.
     Discard {
-        /// From where.
+        /// First byte.
         offset_bytes: u64,
-        /// How many.
+        /// Number of bytes.
         length_bytes: u64,
     },
-    /// Write into the reserved head of the drive; on stable storage when it is done.
+    /// Write into the reserved head of the drive; done means on stable storage.
     WriteHead {
-        /// Where to, counted from the start of the head.
+        /// First byte, counted from the start of the head.
         offset_bytes: u64,
-        /// What is written.
+        /// Data to write.
         bytes: Arc<Vec<u8>>,
     },
-    /// Bring what was written to stable storage.
+    /// Bring all that was written to stable storage.
     Sync,
 }
 
-/// Something for the storage of a drive. It ends with
+/// A piece of work for the storage of a drive. It ends with
 /// [`Bytes::handle_storage`](super::Bytes::handle_storage).
 #[derive(Debug)]
 pub struct StorageWork<B> {
-    /// The number under which it ends.
+    /// Number under which it ends.
     pub tag: u32,
     /// The drive.
     pub drive: DriveId,
-    /// What to do.
+    /// The work.
     pub work: Work<B>,
 }

@@ -1,16 +1,16 @@
-//! Changes of data that are in flight, and those that have ended lately: what a read beside them
-//! may find.
+//! Changes of data that are in flight, and those that have ended lately: a concurrent read may find
+//! the old or the new data.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// What a change makes of its blocks.
+/// Sums of blocks after a change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum NewSums {
-    /// Data with these sums.
+    /// Sums of the new data.
     Data(Vec<u32>),
-    /// Zeros.
+    /// Sums of zeros.
     Zeros,
 }
 
@@ -23,7 +23,7 @@ impl NewSums {
     }
 }
 
-/// A change that its drive has not ended.
+/// A change that its drive has not completed.
 #[derive(Clone, Debug)]
 pub(super) struct InFlight {
     pub(super) drive: u8,
@@ -31,27 +31,27 @@ pub(super) struct InFlight {
     pub(super) sums: NewSums,
 }
 
-/// A moment in the order of changes.
+/// Position in the order of changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Stamp(u64);
 
-/// See the module.
+/// Changes in flight and changes that have ended lately.
 #[derive(Clone, Debug)]
 pub(super) struct Changes {
     now: Stamp,
-    /// By the numbers under which they end.
+    /// Changes in flight, by their tags.
     in_flight: BTreeMap<u32, InFlight>,
-    /// Those that have ended, the oldest first.
+    /// Changes that have ended, the oldest first.
     ended: VecDeque<(Stamp, u8, Range<u64>)>,
-    /// Older ones are forgotten.
+    /// Changes that ended before this are forgotten.
     forgotten: Stamp,
-    /// Most of those that have ended. A read that is older than all of them is repeated if it does
-    /// not fit.
+    /// Number of ended changes that are remembered. A read that is older than all of them is
+    /// repeated if its data does not fit.
     ended_max: usize,
 }
 
 impl Changes {
-    /// Has no changes; remembers the last `ended_max` that have ended.
+    /// Creates an empty set that remembers the last `ended_max` ended changes.
     pub(super) fn new(ended_max: usize) -> Self {
         Self {
             now: Stamp::default(),
@@ -70,7 +70,7 @@ impl Changes {
         self.in_flight.insert(tag, change);
     }
 
-    /// A change has ended, if that is one.
+    /// Ends the change with this tag; `None` if the tag is of no change.
     #[inline]
     pub(super) fn end(&mut self, tag: u32) -> Option<InFlight> {
         let change = self.in_flight.remove(&tag)?;
@@ -82,7 +82,7 @@ impl Changes {
         Some(change)
     }
 
-    /// Whether a change in flight makes the block what has this sum.
+    /// Returns true if a change in flight gives the block this sum.
     pub(super) fn brings(&self, drive: u8, block: u64, sum: u32) -> bool {
         self.touching(drive, block)
             .any(|change| change.sums.at((block - change.blocks.start) as usize) == sum)
@@ -93,12 +93,12 @@ impl Changes {
         all.filter(move |change| change.drive == drive && change.blocks.contains(&block))
     }
 
-    /// Whether changes that have ended since then are not remembered any more.
+    /// Returns true if changes that have ended since `since` are forgotten.
     pub(super) fn has_forgotten(&self, since: Stamp) -> bool {
         since < self.forgotten
     }
 
-    /// Whether the block may have been changed since then, or is being changed.
+    /// Returns true if the block may have been changed since `since`, or is being changed.
     pub(super) fn may_touch(&self, drive: u8, block: u64, since: Stamp) -> bool {
         self.has_forgotten(since)
             || self.touching(drive, block).next().is_some()
@@ -110,7 +110,7 @@ impl Changes {
                 .any(|(_, other, blocks)| *other == drive && blocks.contains(&block))
     }
 
-    /// The drive is gone, and its changes with it.
+    /// Forgets the changes of a failed drive.
     pub(super) fn drive_gone(&mut self, drive: u8) {
         self.in_flight.retain(|_, change| change.drive != drive);
     }
@@ -124,11 +124,11 @@ mod tests {
 
     const ENDED_MAX: usize = 1024;
 
-    /// Every change that ever was, and what is true of all of them.
+    /// All changes of a run, with naive answers.
     #[derive(Default)]
     struct Model {
         in_flight: Vec<(u32, u8, Range<u64>, Vec<u32>)>,
-        /// In the order in which they ended.
+        /// Changes in the order in which they ended.
         ended: Vec<(u8, Range<u64>)>,
     }
 
@@ -142,7 +142,7 @@ mod tests {
             })
         }
 
-        /// `since` is how many had ended.
+        /// `since` is the number of changes that had ended.
         fn may_touch(&self, drive: u8, block: u64, since: usize) -> bool {
             let is_it = |other: u8, blocks: &Range<u64>| other == drive && blocks.contains(&block);
             self.in_flight.iter().any(|(_, other, blocks, _)| is_it(*other, blocks))
@@ -193,7 +193,7 @@ mod tests {
                     stamps.push((changes.now(), model.ended.len()));
                 }
                 for _ in 0..6 {
-                    // Now and then one that is older than all that is remembered.
+                    // Sometimes a stamp that is older than all remembered changes.
                     let recent = stamps.len().min(1 + rng.below(1200) as usize);
                     let (since, count) = stamps[stamps.len() - recent];
                     let (drive, block) = (rng.below(2) as u8, rng.below(24));

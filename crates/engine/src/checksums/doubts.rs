@@ -1,7 +1,7 @@
-//! Blocks of data whose sums say nothing: they are taken from what is read.
+//! Blocks of data whose sums are in doubt: they are computed from the data read.
 //!
-//! After a crash the sums of regions that were being written may be older or newer than the data.
-//! And a block of the table that was torn says nothing about any of its blocks of data.
+//! After a crash the sums of regions that were being written may be older or newer than the data. A
+//! torn block of the table leaves the sums of all its blocks of data in doubt.
 
 use super::table::{Key, SUMS};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -10,38 +10,39 @@ use core::ops::Range;
 
 const WORDS: usize = SUMS.div_ceil(64);
 
-/// See the module.
+/// Doubtful sums of all drives.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Doubts {
-    /// Blocks of data on every drive, in order, that were in doubt at the start.
+    /// Blocks of data in doubt at the start, on every drive, in order.
     ranges: Vec<Range<u64>>,
-    /// Blocks of data on every drive, in order, that a crash may have left half written.
+    /// Blocks of data that a crash may have left half written, on every drive, in order.
     marked: Vec<Range<u64>>,
-    /// Of blocks of the table that were looked at, which of their sums say nothing still.
+    /// For each block of a table that was read: a bit per sum that is still in doubt.
     unknown: BTreeMap<Key, [u64; WORDS]>,
-    /// Blocks of the table that were torn, until all their sums are known again: they cannot be
-    /// written, because nothing on the drive would say which of them are.
+    /// Torn blocks of the tables, until all their sums are known. They cannot be written before:
+    /// nothing on the drive would tell known sums from doubtful ones.
     damaged: BTreeSet<Key>,
 }
 
 impl Doubts {
-    /// Sums of the blocks of `ranges` say nothing, on any drive. No range is empty, and no block is
-    /// in two; nor is one in two of `marked`.
+    /// Creates the doubts of a start: the sums of `ranges` are in doubt on every drive. Within
+    /// `ranges`, and within `marked`, no range is empty and none overlap.
     pub(super) fn new(mut ranges: Vec<Range<u64>>, mut marked: Vec<Range<u64>>) -> Self {
         ranges.sort_by_key(|range| range.start);
         marked.sort_by_key(|range| range.start);
         Self { ranges, marked, unknown: BTreeMap::new(), damaged: BTreeSet::new() }
     }
 
-    /// Whether the last end of the array may have torn the block of the table for these blocks of
-    /// data. Such a block is written only while one of its blocks of data is marked.
+    /// Returns true if the last end of the array may have torn the block of the table for these
+    /// blocks of data. A block of the table is written only while one of its blocks of data is
+    /// marked.
     pub(super) fn may_be_torn(&self, blocks: &Range<u64>) -> bool {
         let from = self.marked.partition_point(|range| range.end <= blocks.start);
         self.marked.get(from).is_some_and(|range| range.start < blocks.end)
     }
 
-    /// A block of the table was read, which stands for these blocks of data; `sound` if it says
-    /// something.
+    /// Notes that the block of the table for these blocks of data was read; `sound` is false if it
+    /// was torn.
     pub(super) fn table_read(&mut self, key: Key, blocks: Range<u64>, sound: bool) {
         if !sound {
             let mut unknown = [0; WORDS];
@@ -60,12 +61,12 @@ impl Doubts {
                     unknown[index / 64] |= 1 << (index % 64);
                 }
             }
-            // Kept even if it is empty: what is known once is known as long as the array runs.
+            // Kept even if it is empty: a known sum stays known while the array runs.
             self.unknown.insert(key, unknown);
         }
     }
 
-    /// Whether the sum at `index` of a block of the table says nothing.
+    /// Returns true if the sum at `index` of a block of the table is in doubt.
     #[inline]
     pub(super) fn is_unknown(&self, key: Key, index: usize) -> bool {
         !self.unknown.is_empty()
@@ -75,13 +76,13 @@ impl Doubts {
                 .is_some_and(|unknown| unknown[index / 64] >> (index % 64) & 1 == 1)
     }
 
-    /// Whether any sum of a drive says nothing, as far as its table was read.
+    /// Returns true if a sum of a drive is in doubt, in the blocks of its table read so far.
     pub(super) fn has_unknown(&self, drive: u8) -> bool {
         let its = self.unknown.iter().filter(|(key, _)| key.drive == drive);
         its.into_iter().any(|(_, unknown)| unknown.iter().any(|&bits| bits != 0))
     }
 
-    /// The sum at `index` is right from now on.
+    /// Notes that the sum at `index` is known.
     #[inline]
     pub(super) fn note_known(&mut self, key: Key, index: usize) {
         if let Some(unknown) = self.unknown.get_mut(&key) {
@@ -89,13 +90,13 @@ impl Doubts {
         }
     }
 
-    /// Whether a block of the table was torn and not all of its sums are known.
+    /// Returns true if a block of the table was torn and some of its sums are still in doubt.
     #[inline]
     pub(super) fn is_damaged(&self, key: Key) -> bool {
         !self.damaged.is_empty() && self.damaged.contains(&key)
     }
 
-    /// Whether a block of the table that was torn can be written from now on.
+    /// Returns true, once, if a torn block of the table can be written from now on.
     pub(super) fn take_recovered(&mut self, key: Key) -> bool {
         let is_known =
             self.unknown.get(&key).is_none_or(|unknown| unknown.iter().all(|&bits| bits == 0));
@@ -107,14 +108,15 @@ impl Doubts {
         &self.ranges
     }
 
-    /// The table of a drive is read anew, which may tell what was torn when it was read before.
+    /// Handles the return of a drive: its table is read again, and a block that was torn may be
+    /// sound now.
     pub(super) fn drive_returned(&mut self, drive: u8) {
         let damaged = &mut self.damaged;
         self.unknown.retain(|key, _| key.drive != drive || !damaged.contains(key));
         damaged.retain(|key| key.drive != drive);
     }
 
-    /// Another drive is in the place, whose table is empty and right.
+    /// Handles the replacement of a drive: the table of the new drive is empty and right.
     pub(super) fn drive_replaced(&mut self, drive: u8) {
         self.unknown.retain(|key, _| key.drive != drive);
         self.damaged.retain(|key| key.drive != drive);
@@ -138,7 +140,7 @@ mod tests {
     const DRIVES: u8 = 2;
     const BLOCKS: u64 = SUMS as u64;
 
-    /// What is in doubt, block by block.
+    /// Sums in doubt, block by block.
     struct Model {
         ranges: Vec<Range<u64>>,
         seen: BTreeSet<Key>,
@@ -181,7 +183,7 @@ mod tests {
     fn it_agrees_with_a_set_of_blocks() {
         for seed in testing::seeds(0..60) {
             let mut rng = Rng::stream(seed, "doubts");
-            // They begin and end within tables, and with them.
+            // Ranges begin and end within blocks of the table, and at their edges.
             let mut ends: Vec<u64> = (0..8).map(|_| rng.below(TABLES * BLOCKS)).collect();
             ends.extend([BLOCKS, 2 * BLOCKS]);
             ends.sort_unstable();

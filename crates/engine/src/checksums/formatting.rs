@@ -6,14 +6,14 @@ use crate::durability::{Disk, HEAD_BYTES, Uuid};
 use alloc::vec;
 use units::DriveId;
 
-/// Bytes of a table that are formatted at once.
+/// Bytes of a table that are written at a time.
 const FORMATTED_BYTES: u64 = 1 << 20;
 
-/// Writes the table of a drive without data. Not on stable storage before the next sync.
+/// Writes the table of a drive without data. It is on stable storage after the next sync.
 ///
 /// # Errors
 ///
-/// If the drive says no.
+/// If the drive fails a write.
 pub(crate) fn format<D: Disk>(
     disk: &mut D,
     uuid: Uuid,

@@ -1,25 +1,25 @@
-//! Checksums of all data: a sum for each block of 4096 bytes, stored apart from it.
+//! Checksums of all data: one sum for each block of 4096 bytes, stored apart from the block.
 //!
-//! A drive that returns other bytes than it was given says nothing about it: bits that have
-//! flipped, a write that it acknowledged and lost, or put elsewhere. The sum of a block is
-//! therefore not beside the block, but in a table behind the data of the drive, and every read is
-//! compared with it. What does not fit is a media error to the array, which reconstructs and
-//! rewrites it.
+//! A drive may return wrong bytes without an error: bits have flipped, or a write that it
+//! acknowledged was lost or misplaced. The sum of a block is therefore not beside the block, but in
+//! a table behind the data of the drive. Every read is compared with it. A mismatch is a media
+//! error to the array, which reconstructs and rewrites the page.
 //!
-//! A sum is the CRC-32C of the block, exclusive-or that of a block of zeros: so it is 0 for what
-//! was never written, and the table of a sparse file is sparse.
+//! A sum is the CRC-32C of the block, exclusive-or the CRC-32C of a block of zeros. So it is 0 for
+//! blocks that were never written, and the table of a sparse file is sparse.
 //!
 //! Blocks of the table are read when they are needed, into a cache of bounded size, and written
 //! back in batches. These rules hold whenever the power goes:
 //!
 //! * The sum of a block on the drive may be wrong only while the block is in a region that is
-//!   marked in the write-intent record, or in a record of the journal: before a mark is taken back,
-//!   a part of the journal used again, or a drive recorded as serving, changed blocks of the table
-//!   are written, and the syncs that allow it cover them.
-//! * After a crash the sums of marked regions are in doubt: each is taken from what is read or
-//!   written next, which the resync does for all of them. What is written again from the journal
-//!   gets its sums then.
-//! * A read beside a write of the same block may find either. If it fits neither, it is repeated.
+//!   marked in the write-intent record, or in a record of the journal. Changed blocks of the table
+//!   are written first, and synced, before a mark is cleared, a part of the journal is reused, or a
+//!   drive is recorded as serving.
+//! * After a crash the sums of marked regions are in doubt: each is computed from the next read or
+//!   write of its block, and the resync reads all of them. Data that is replayed from the journal
+//!   gets its sums during the replay.
+//! * A read during a write of the same block may fit the old or the new sum. If it fits neither, it
+//!   is repeated.
 
 mod changes;
 mod doubts;
@@ -46,42 +46,41 @@ use doubts::Doubts;
 use table::SUMS;
 use units::DriveId;
 
-/// Bytes of data that have a sum together.
+/// Bytes of data that share one sum.
 pub(crate) const SUMMED_BYTES: usize = BLOCK_BYTES;
-/// Times that a block of the table is read again which could not be read.
+/// Retries of a block of the table that could not be read.
 const READS_AGAIN: u8 = 2;
-/// Blocks of the table that are looked at for one that can leave the cache, at most, when one
-/// comes.
+/// Most blocks of the table that are examined for eviction when one more enters the cache.
 const EVICTION_STEPS: usize = 16;
 
-/// Where the tables are, and what of them is known.
+/// Places of the tables, and what is known of their state at the start.
 #[derive(Clone, Debug)]
 pub struct ChecksumSetup {
     /// The array.
     pub uuid: Uuid,
-    /// Where the table of each drive begins, in bytes of its data; none for drives in memory, whose
-    /// tables are in memory as a whole.
+    /// Start of each drive's table, in bytes from the start of its data; `None` for drives in
+    /// memory, whose whole tables are in memory.
     pub table_at: Option<u64>,
-    /// How blocks of the tables are sealed.
+    /// Seal of the blocks of the tables.
     pub seal: TableSeal,
     /// Bytes on every drive whose sums are in doubt.
     pub doubtful: Vec<Range<u64>>,
     /// Bytes on every drive that the last end of the array may have left half written.
     pub marked: Vec<Range<u64>>,
-    /// Most bytes of the tables of all drives that are in memory.
+    /// Limit of the cache for the tables of all drives, in bytes.
     pub cache_bytes: u64,
-    /// How much there is in memory whatever that bound is.
+    /// Bounds that apply whatever the cache limit is.
     pub sizes: Sizes,
-    /// The bug that the array has on purpose, if it has one.
+    /// The bug that was planted in the array, or none.
     pub planted: Planted,
 }
 
-/// Memory for tables unless another bound is chosen: the sums of a quarter of a tebibyte.
+/// Default limit of the cache: the sums of a quarter of a tebibyte.
 const CACHE_BYTES_USUAL: u64 = 256 << 20;
 
 impl ChecksumSetup {
-    /// The checksums of an array in files or on devices, if it has any. Sums of `doubtful` bytes of
-    /// each drive may not fit. Bytes that may be half written are `marked`.
+    /// Checksums of an array in files or on devices; `None` if it has none. Sums of `doubtful`
+    /// bytes of each drive may be wrong. `marked` bytes may be half written.
     #[must_use]
     pub fn of(
         superblock: &Superblock,
@@ -101,7 +100,7 @@ impl ChecksumSetup {
         })
     }
 
-    /// The checksums of an array in memory.
+    /// Checksums of an array in memory.
     #[must_use]
     pub const fn in_memory() -> Self {
         let uuid = Uuid([0; 16]);
@@ -118,56 +117,56 @@ impl ChecksumSetup {
     }
 }
 
-/// What was found when pages that were read were compared with their sums.
+/// Results of comparing pages that were read with their sums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ChecksumCounters {
-    /// Blocks that were right.
+    /// Blocks that fit their sums.
     pub verified: u64,
-    /// Blocks that were not.
+    /// Blocks that did not fit their sums.
     pub mismatched: u64,
-    /// Blocks whose sums were in doubt, and were taken from them.
+    /// Blocks whose doubtful sums were computed from the data read.
     pub accepted: u64,
-    /// Reads that were repeated, because a write was beside them.
+    /// Reads that were repeated because of a concurrent write.
     pub repeated: u64,
     /// Blocks of tables that were damaged, torn or unreadable.
     pub damaged_tables: u64,
-    /// Blocks whose sums a damaged block of a table has lost, of those that are `mismatched`.
+    /// Blocks whose sums were lost with a damaged block of a table; part of `mismatched`.
     pub lost: u64,
-    /// Blocks of tables that have left the cache.
+    /// Blocks of tables that were evicted from the cache.
     pub evicted: u64,
-    /// Blocks of tables that were written because they had changed and were to leave the cache.
+    /// Changed blocks of tables that were written for their eviction.
     pub evicted_changed: u64,
 }
 
-/// Something to do with a block of a table.
+/// Work on a block of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum TableIo {
-    /// Read it; it ends with [`Checksums::table_read`].
+    /// Read the block; it ends with [`Checksums::table_read`].
     Read(Key),
-    /// Write it; it ends with [`Checksums::table_written`].
+    /// Write the block; it ends with [`Checksums::table_written`].
     Write(Key, Sums),
 }
 
-/// What is to be done with what a read has brought.
+/// Result of comparing a read with its sums.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// It is right.
+    /// The data fits.
     Fits,
-    /// Its sums are being read: ask again after the next [`Checksums::table_read`].
+    /// The sums are being read: compare again after the next [`Checksums::table_read`].
     Waits,
-    /// A write was beside the read: read again.
+    /// A write was concurrent: read again.
     Again,
-    /// The first block that is wrong.
+    /// The data is wrong; the first wrong block.
     Wrong(u64),
 }
 
 #[derive(Clone, Debug)]
 struct Table {
-    /// None while it is being read.
+    /// `None` while it is being read.
     sums: Option<Sums>,
-    /// Sums that have changed while it was.
+    /// Sums that changed while it was being read, with their index.
     overrides: Vec<(usize, u32)>,
-    /// It was used since the cache looked at it last.
+    /// It was used since the eviction clock last passed it.
     used: bool,
     /// It is being written.
     writing: bool,
@@ -175,15 +174,15 @@ struct Table {
     failed_reads: u8,
 }
 
-/// What has to be written before a drive may be synced.
+/// Blocks of a table to be written before their drive may be synced.
 #[derive(Clone, Debug, Default)]
 struct Settling {
     waiting: BTreeSet<u64>,
-    /// Those of them that were being written when they changed: they are written once more.
+    /// Blocks that changed while they were being written: they are written once more.
     again: BTreeSet<u64>,
 }
 
-/// See the module.
+/// Checksums of all drives, with a cache of their tables.
 #[derive(Clone, Debug)]
 pub(crate) struct Checksums {
     uuid: Uuid,
@@ -191,14 +190,14 @@ pub(crate) struct Checksums {
     seal: TableSeal,
     capacity: usize,
     tables: BTreeMap<Key, Table>,
-    /// The order in which the cache looks for tables that can leave.
+    /// Blocks of tables, in the order in which they are examined for eviction.
     clock: VecDeque<Key>,
-    /// Tables that differ from what is on their drives.
+    /// Blocks of tables that differ from their drives.
     dirty: BTreeSet<Key>,
     changes: Changes,
     doubts: Doubts,
     settling: BTreeMap<u8, Settling>,
-    /// Blocks of data that are to be read so that their sums are known.
+    /// Blocks of data to be read so that their sums are known.
     to_recover: VecDeque<(DriveId, Range<u64>)>,
     outputs: VecDeque<TableIo>,
     counters: ChecksumCounters,
@@ -241,12 +240,12 @@ impl Checksums {
         self.planted
     }
 
-    /// Where a block of a table is, in bytes of the data of its drive.
+    /// Place of a block of a table, in bytes from the start of its drive's data.
     pub(crate) fn offset_bytes(&self, key: Key) -> u64 {
         self.table_at.unwrap_or(0) + key.number * BLOCK_BYTES as u64
     }
 
-    /// The block of a table as it is to be on its drive.
+    /// Encodes a block of a table for its drive.
     pub(crate) fn encode(&self, mut key: Key, sums: &[u32; SUMS], block: &mut [u8]) {
         if key.drive != 0 && self.planted.has(Bug::SumsSealedForFirstDrive) {
             key.drive = 0;
@@ -254,21 +253,21 @@ impl Checksums {
         table::encode(self.seal, self.uuid, key, sums, block);
     }
 
-    /// The next thing to do with a table.
+    /// Returns the next work on a table.
     #[inline]
     pub(crate) fn poll_io(&mut self) -> Option<TableIo> {
         self.outputs.pop_front()
     }
 
-    /// A read begins: its sums are fetched meanwhile. Returns what [`Checksums::verify`] wants to
-    /// know.
+    /// Begins a read, and fetches its sums concurrently. Returns the stamp that
+    /// [`Checksums::verify`] needs.
     #[inline]
     pub(crate) fn begin_read(&mut self, drive: DriveId, blocks: Range<u64>) -> Stamp {
         self.fetch(drive, blocks);
         self.changes.now()
     }
 
-    /// Has the sums of these blocks read, as far as they are not known.
+    /// Reads the sums of these blocks that are not in the cache.
     fn fetch(&mut self, drive: DriveId, blocks: Range<u64>) {
         let (first, _) = Key::of(drive, blocks.start);
         let (last, _) = Key::of(drive, blocks.end - 1);
@@ -277,7 +276,7 @@ impl Checksums {
         }
     }
 
-    /// A block of a table in the cache; it is fetched if it is not there.
+    /// Block of a table in the cache; it is fetched if it is missing.
     fn table(&mut self, key: Key) -> &mut Table {
         if !self.tables.contains_key(&key) {
             let in_memory = self.table_at.is_none();
@@ -296,7 +295,7 @@ impl Checksums {
         table
     }
 
-    /// Makes room for one more block of a table, if any can leave.
+    /// Makes room for one more block of a table, if any can be evicted.
     fn evict(&mut self) {
         for _ in 0..EVICTION_STEPS {
             if self.tables.len() < self.capacity {
@@ -319,7 +318,7 @@ impl Checksums {
         }
     }
 
-    /// Begins to write a block of a table, which is not being written.
+    /// Begins to write a block of a table. No write of it may be under way.
     fn write_back(&mut self, key: Key) {
         let Some(table) = self.tables.get_mut(&key) else { return };
         let Some(sums) = &table.sums else { return };
@@ -328,7 +327,7 @@ impl Checksums {
         self.outputs.push_back(TableIo::Write(key, sums.clone()));
     }
 
-    /// A change of these blocks goes to its drive; `sums` are those of its data, none of zeros.
+    /// Begins a change of these blocks; `sums` are the sums of its data, `None` for zeros.
     pub(crate) fn begin_change(
         &mut self,
         tag: u32,
@@ -341,8 +340,8 @@ impl Checksums {
         self.changes.begin(tag, InFlight { drive: drive.0, blocks, sums });
     }
 
-    /// A change has ended, if that is one. If it has failed, nobody knows what is there, and its
-    /// drive or the array has.
+    /// Ends the change with this tag, if it is one. After a failed change the content is unknown;
+    /// its drive or the array has failed too.
     #[inline]
     pub(crate) fn end_change(&mut self, tag: u32, done: bool) {
         let Some(InFlight { drive, blocks, sums }) = self.changes.end(tag) else { return };
@@ -367,15 +366,15 @@ impl Checksums {
         self.note_recovered(key);
     }
 
-    /// A block of a table that was torn can be written if all its sums are known.
+    /// Lets a torn block of a table be written once all its sums are known.
     fn note_recovered(&mut self, key: Key) {
         if self.doubts.is_damaged(key) && self.doubts.take_recovered(key) {
             self.write_again(key);
         }
     }
 
-    /// Compares what a read has brought, by its sums, with what it should be. `since` is what
-    /// [`Checksums::begin_read`] gave.
+    /// Compares the sums of data that was read with the sums that it should have. `since` is the
+    /// stamp of [`Checksums::begin_read`].
     pub(crate) fn verify(
         &mut self,
         drive: DriveId,
@@ -401,7 +400,7 @@ impl Checksums {
                 if !self.changes.may_touch(drive.0, block, since) {
                     self.set(key, at, sum);
                 } else if self.changes.has_forgotten(since) {
-                    // Nothing may have changed it, and then its sum is still to be taken from it.
+                    // The block may be unchanged, and then its sum is still to be computed from it.
                     again = true;
                 }
             } else if table.is_some_and(|sums| sums[at] == stored(sum))
@@ -429,7 +428,7 @@ impl Checksums {
         }
     }
 
-    /// Whether some of the table of a drive was read, and none of that is in doubt.
+    /// Returns true if some of a drive's table was read, and none of that is in doubt.
     pub(crate) fn is_known(&self, drive: DriveId) -> bool {
         let all = Key { drive: drive.0, number: 0 }..=Key { drive: drive.0, number: u64::MAX };
         let mut tables = self.tables.range(all).map(|(_, table)| table.sums.is_some());
@@ -437,13 +436,13 @@ impl Checksums {
             && !self.doubts.has_unknown(drive.0)
     }
 
-    /// Whether a block of a table is being read.
+    /// Returns true if a block of a table is being read.
     pub(crate) fn is_fetching(&self, key: Key) -> bool {
         self.tables.get(&key).is_some_and(|table| table.sums.is_none())
     }
 
-    /// A read of a block of a table has failed. Asks again, a few times: without the block no data
-    /// that it stands for can be read, and a drive may have an error once. Returns whether it does.
+    /// Retries a failed read of a block of a table, a few times. Without the block none of its data
+    /// can be read, and the error may be transient. Returns false if there was no retry.
     pub(crate) fn read_again(&mut self, key: Key) -> bool {
         let Some(table) = self.tables.get_mut(&key) else { return false };
         if table.failed_reads == READS_AGAIN {
@@ -454,10 +453,11 @@ impl Checksums {
         true
     }
 
-    /// A block of a table was read; `None` if it could not be. What was changed meanwhile counts.
+    /// Takes a block of a table that was read; `None` if it could not be. Sums that changed during
+    /// the read replace those of the block.
     ///
-    /// Sums that a damaged block does not tell are lost: what is read there fits nothing, and is
-    /// reconstructed. Only where the block may have been torn are its sums taken from what is read.
+    /// Sums in damaged parts of the block are lost: data read there never fits, and is
+    /// reconstructed. Only if a crash may have torn the block are its sums computed from the data.
     pub(crate) fn table_read(&mut self, key: Key, block: Option<&[u8]>) {
         let decoded =
             block.map_or(Decoded::Nothing, |block| table::decode(self.seal, self.uuid, key, block));
@@ -483,7 +483,7 @@ impl Checksums {
         self.write_again(key);
     }
 
-    /// Writes a block of a table for which a sync waits that could not be written before.
+    /// Writes a block of a table that a sync waits for, and that could not be written before.
     fn write_again(&mut self, key: Key) {
         let can = self.tables.get(&key).is_some_and(|table| !table.writing && table.sums.is_some());
         if can
@@ -495,13 +495,13 @@ impl Checksums {
         }
     }
 
-    /// Has all that was in doubt at the start read on a drive.
+    /// Has all data of a drive read whose sums were in doubt at the start.
     pub(crate) fn recover(&mut self, drive: DriveId) {
         let ranges = self.doubts.ranges().iter();
         self.to_recover.extend(ranges.map(|range| (drive, range.clone())));
     }
 
-    /// The next blocks to read so that their sums are known, at most so many.
+    /// Returns the next blocks to read so that their sums are known, at most `blocks`.
     pub(crate) fn next_to_recover(&mut self, blocks: u64) -> Option<(DriveId, Range<u64>)> {
         let (drive, range) = self.to_recover.front_mut()?;
         let end = range.end.min(range.start + blocks);
@@ -513,8 +513,8 @@ impl Checksums {
         Some(next)
     }
 
-    /// Blocks were read so that their sums are known, or could not be: one that cannot be read has
-    /// no sum, and is repaired when somebody reads it.
+    /// Ends a read that was to make sums known. A block that cannot be read counts as known: a
+    /// client's read of it fails, and then repairs it.
     pub(crate) fn recovered(&mut self, drive: DriveId, blocks: Range<u64>, read: bool) {
         if !read && blocks.end - blocks.start > 1 {
             return self.to_recover.extend(blocks.map(|block| (drive, block..block + 1)));
@@ -528,13 +528,13 @@ impl Checksums {
         }
     }
 
-    /// Whether nothing is to be read so that its sum is known.
+    /// Returns true if no blocks wait to be read so that their sums are known.
     pub(crate) fn is_recovered(&self) -> bool {
         self.to_recover.is_empty()
     }
 
-    /// A block of a table was written. Returns whether its drive may be synced now for which that
-    /// was waited.
+    /// Notes that a block of a table was written. Returns true if a sync of its drive waited for it
+    /// and can be done now.
     pub(crate) fn table_written(&mut self, key: Key) -> bool {
         let Some(table) = self.tables.get_mut(&key) else { return false };
         table.writing = false;
@@ -551,8 +551,8 @@ impl Checksums {
         is_settled
     }
 
-    /// A drive is to be synced so that what its table says counts: its changed blocks are written
-    /// first. Returns whether there is nothing to wait for.
+    /// Prepares a sync of a drive and its table: changed blocks of the table are written first.
+    /// Returns true if the sync need not wait.
     pub(crate) fn settle(&mut self, drive: DriveId) -> bool {
         let all = Key { drive: drive.0, number: 0 }..=Key { drive: drive.0, number: u64::MAX };
         let mut settling = Settling::default();
@@ -568,7 +568,7 @@ impl Checksums {
                 self.write_back(key);
             }
         }
-        // What has changed before it was read is not written by now.
+        // A block that changed while it was being read is not written yet.
         for (key, table) in self.tables.range(all) {
             if table.writing || !table.overrides.is_empty() {
                 settling.waiting.insert(key.number);
@@ -584,7 +584,7 @@ impl Checksums {
         false
     }
 
-    /// A drive was given up: nothing is known of it any more, and nothing is to be written to it.
+    /// Forgets all about a failed drive; nothing is written to it any more.
     pub(crate) fn drive_gone(&mut self, drive: DriveId) {
         let is_its = |key: &Key| key.drive == drive.0;
         self.tables.retain(|key, _| !is_its(key));
@@ -598,19 +598,19 @@ impl Checksums {
         self.settling.remove(&drive.0);
     }
 
-    /// An empty drive with an empty table is in the place of one that was given up.
+    /// Handles the replacement of a failed drive by an empty one with an empty table.
     pub(crate) fn drive_replaced(&mut self, drive: DriveId) {
         self.drive_gone(drive);
         self.doubts.drive_replaced(drive.0);
     }
 
-    /// A drive that was given up is back, with the table that it had.
+    /// Handles the return of a failed drive with its old table.
     pub(crate) fn drive_returned(&mut self, drive: DriveId) {
         self.drive_gone(drive);
         self.doubts.drive_returned(drive.0);
     }
 
-    /// Panics if what is remembered does not fit together.
+    /// Panics if an invariant does not hold.
     pub(crate) fn check_invariants(&self) {
         for key in &self.dirty {
             let table = self.tables.get(key).and_then(|table| table.sums.as_ref());

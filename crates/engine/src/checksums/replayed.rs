@@ -1,4 +1,4 @@
-//! Sums of what is written again from the journal when an array is opened.
+//! Sums of data that is replayed from the journal when an array is opened.
 
 use super::SUMMED_BYTES;
 use super::crc32c;
@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use units::DriveId;
 
-/// Where the table of a drive is, and how.
+/// Place and format of a drive's table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TablePlace {
     pub(crate) uuid: Uuid,
@@ -19,26 +19,26 @@ pub(crate) struct TablePlace {
 }
 
 impl TablePlace {
-    /// Where a block of the table is, in bytes from the start of its drive.
+    /// Place of a block of the table, in bytes from the start of its drive.
     pub(crate) const fn at(&self, key: Key) -> u64 {
         HEAD_BYTES + self.drive_bytes + key.number * BLOCK_BYTES as u64
     }
 }
 
-/// Something that was written to a drive.
+/// A write to a drive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written<'a> {
-    /// First byte of the data of the drive.
+    /// First byte, in the data of the drive.
     pub(crate) offset_bytes: u64,
-    /// Its length.
+    /// Length in bytes.
     pub(crate) length_bytes: u64,
-    /// What was written; `None` for zeros.
+    /// Bytes written; `None` for zeros.
     pub(crate) bytes: Option<&'a [u8]>,
 }
 
-/// Notes in the table of a drive what was written to it. Not on stable storage before the next
-/// sync. Sums that a damaged block of the table does not tell are lost. A block that says nothing
-/// at all is left as it is.
+/// Updates the table of a drive with the sums of what was written to it. The update is on stable
+/// storage after the next sync. Sums in damaged sectors of the table are lost. A block of the table
+/// without any sound seal is left as it is.
 pub(crate) fn note_written<'a, D: Disk>(
     disk: &mut D,
     tables: TablePlace,
@@ -93,12 +93,12 @@ mod tests {
     const BLOCKS: u64 = SUMS as u64;
     /// Blocks of the table.
     const TABLES: u64 = 3;
-    /// Blocks of data: the last block of the table stands for a part only.
+    /// Blocks of data: the last block of the table is used in part.
     const DATA: u64 = 2 * BLOCKS + 40;
     const SEAL: TableSeal = TableSeal::Block;
     const PLACE: TablePlace = TablePlace { uuid: UUID, seal: SEAL, drive_bytes: DATA * BLOCK };
 
-    /// What a block that has one seal says.
+    /// Sums of a block with one seal; `None` if the seal is wrong.
     fn said(key: Key, block: &[u8]) -> Option<Sums> {
         match decode(SEAL, UUID, key, block) {
             Decoded::Sound(sums) => Some(sums),
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// A drive of which only the table is ever touched.
+    /// A drive whose data is never touched, only its table.
     struct TableOnly {
         blocks: Vec<Vec<u8>>,
         written: Vec<u64>,
@@ -191,7 +191,7 @@ mod tests {
                 .collect();
             let mut parts: Vec<(Range<u64>, Option<Vec<u8>>)> = Vec::new();
             for _ in 0..rng.below(6) {
-                // Now and then over the end of a block of the table.
+                // Sometimes across the end of a block of the table.
                 let start = match rng.below(3) {
                     0 => BLOCKS - 1 - rng.below(3),
                     _ => rng.below(DATA),

@@ -1,14 +1,14 @@
-//! The table of sums of a drive, block by block, as it lies behind the data of the drive.
+//! Format of the table of sums, block by block, behind the data of its drive.
 //!
 //! A block of the table is eight sectors, each sealed by itself ([`TableSeal::Sectors`]). A power
-//! cut leaves each sector old or new, so it tears no seal: a seal that does not fit is damage.
+//! cut leaves each sector old or new, and so tears no seal: a wrong seal is damage.
 //!
 //! | bytes of a sector | field |
 //! |---|---|
 //! | 0..4 | CRC-32 of array, drive, number of the block, number of the sector, and the bytes that follow |
 //! | 4..512 | 4 bytes per block of data: its sum |
 //!
-//! Each block is written when its drive is formatted, so zeros are damage as well.
+//! Each block is written when its drive is formatted, so a block of zeros is damage too.
 //!
 //! Arrays of superblock versions before 5 have one seal for the block ([`TableSeal::Block`]):
 //!
@@ -22,7 +22,7 @@
 //! | 24..40 | the array |
 //! | 40..4096 | 4 bytes per block of data: its sum |
 //!
-//! There a block of zeros was never written: all its sums are 0, those of blocks of zeros. Any
+//! There, a block of zeros was never written: all its sums are 0, the sum of a block of zeros. Any
 //! other block without a seal is damaged, or was torn by a power cut.
 
 use crate::durability::Uuid;
@@ -42,17 +42,17 @@ const SECTOR_BYTES: usize = 512;
 const SEAL_BYTES: usize = 4;
 const SUMS_PER_SECTOR: usize = (SECTOR_BYTES - SEAL_BYTES) / 4;
 
-/// Sums in a block of the table.
+/// Number of sums in a block of the table.
 pub(crate) const SUMS: usize = (BLOCK_BYTES - SUMS_AT) / 4;
 
-/// Bytes of the table of a drive with `drive_bytes` of data.
+/// Length of the table, in bytes, of a drive with `drive_bytes` of data.
 #[must_use]
 pub const fn table_bytes(drive_bytes: u64) -> u64 {
     let blocks = drive_bytes.div_ceil(BLOCK_BYTES as u64);
     blocks.div_ceil(SUMS as u64) * BLOCK_BYTES as u64
 }
 
-/// A block of the table: of which drive, and which.
+/// Identity of a block of a table: its drive and its number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Key {
     pub(crate) drive: u8,
@@ -60,14 +60,14 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The block of the table with the sum of this block of data, and the place of the sum in it.
+    /// Returns the block of the table for this block of data, and the index of the sum in it.
     #[inline]
     pub(crate) const fn of(drive: DriveId, block: u64) -> (Self, usize) {
         let number = block / SUMS as u64;
         (Self { drive: drive.0, number }, (block % SUMS as u64) as usize)
     }
 
-    /// The block of data whose sum comes first in it.
+    /// Block of data of its first sum.
     pub(crate) const fn first_block(self) -> u64 {
         self.number * SUMS as u64
     }
@@ -76,38 +76,38 @@ impl Key {
 /// The sums of a block of the table.
 pub(crate) type Sums = Box<[u32; SUMS]>;
 
-/// How blocks of a table are sealed.
+/// Kind of the seal of a table's blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TableSeal {
-    /// As a whole: a power cut may tear the seal.
+    /// One seal for the whole block: a power cut may tear it.
     Block,
-    /// Each sector by itself.
+    /// One seal for each sector.
     Sectors,
 }
 
-/// Stands for the sum of a block of data that is lost. No block of data has this sum ([`stored`]),
-/// so what a read brings there never fits.
+/// Marker of a lost sum. No block of data has this sum ([`stored`]), so data that is read there
+/// never fits.
 pub(crate) const LOST: u32 = u32::MAX;
 
-/// The sum as tables hold it.
+/// Sum in the form in which tables hold it.
 #[inline]
 pub(crate) const fn stored(sum: u32) -> u32 {
     if sum == LOST { LOST - 1 } else { sum }
 }
 
-/// What a block of a table says.
+/// Content of a decoded block of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Decoded {
     /// All sums.
     Sound(Sums),
     /// Some sums; those of damaged sectors are [`LOST`].
     Damaged(Sums),
-    /// Nothing: its only seal does not fit.
+    /// No sums: its only seal is wrong.
     Nothing,
 }
 
 impl Decoded {
-    /// The sums, those that are not known as [`LOST`].
+    /// The sums; unknown ones are [`LOST`].
     pub(crate) fn sums(self) -> Sums {
         match self {
             Self::Sound(sums) | Self::Damaged(sums) => sums,
@@ -116,7 +116,7 @@ impl Decoded {
     }
 }
 
-/// The block as it lies on the drive.
+/// Encodes a block for its drive.
 pub(crate) fn encode(seal: TableSeal, uuid: Uuid, key: Key, sums: &[u32; SUMS], block: &mut [u8]) {
     match seal {
         TableSeal::Block => encode_block(uuid, key, sums, block),
@@ -124,7 +124,7 @@ pub(crate) fn encode(seal: TableSeal, uuid: Uuid, key: Key, sums: &[u32; SUMS], 
     }
 }
 
-/// What a block says.
+/// Decodes a block.
 pub(crate) fn decode(seal: TableSeal, uuid: Uuid, key: Key, block: &[u8]) -> Decoded {
     match seal {
         TableSeal::Block => decode_block(uuid, key, block).map_or(Decoded::Nothing, Decoded::Sound),
@@ -163,7 +163,7 @@ fn decode_sectors(uuid: Uuid, key: Key, block: &[u8]) -> Decoded {
     if is_sound { Decoded::Sound(sums) } else { Decoded::Damaged(sums) }
 }
 
-/// A checksum that has taken in whose block it is.
+/// Starts the checksum of a seal with the identity of its block.
 fn identity(uuid: Uuid, key: Key) -> Hasher {
     let mut hasher = Hasher::new();
     hasher.update(&MAGIC);
@@ -173,7 +173,7 @@ fn identity(uuid: Uuid, key: Key) -> Hasher {
     hasher
 }
 
-/// The seal of a sector: never 0, so that a sector of zeros has none.
+/// Seal of a sector: never 0, so that a sector of zeros has no right seal.
 fn seal_of(identity: &Hasher, sector: usize, data: &[u8]) -> u32 {
     let mut hasher = identity.clone();
     hasher.update(&[sector as u8]);
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(table_bytes(SUMS as u64 * 4096), 4096);
         assert_eq!(table_bytes(SUMS as u64 * 4096 + 1), 8192);
         assert_eq!(Key::of(DriveId(1), SUMS as u64 + 5), (Key { drive: 1, number: 1 }, 5));
-        // A tebibyte needs about a gibibyte.
+        // The table of a tebibyte needs about a gibibyte.
         assert_eq!(table_bytes(1 << 40) >> 20, 1034);
     }
 }

@@ -1,4 +1,4 @@
-//! The machine against drives that a test plays.
+//! Tests of the checksums against simulated drives.
 
 mod recovery;
 
@@ -9,14 +9,14 @@ use units::Rng;
 
 const UUID: Uuid = Uuid([5; 16]);
 const DRIVES: u64 = 2;
-/// Blocks of data that are used: few in each of many blocks of the table.
+/// Number of blocks of data in use: few in each of many blocks of the table.
 const USED: u64 = 400;
 
 fn block_of(index: u64) -> u64 {
     index / 4 * SUMS as u64 + index % 4
 }
 
-/// What the drives hold: sums of data, and the blocks of their tables.
+/// Content of the drives: sums of data, and the blocks of their tables.
 struct Drives {
     data: BTreeMap<(u8, u64), u32>,
     tables: BTreeMap<Key, Vec<u8>>,
@@ -27,7 +27,7 @@ impl Drives {
         self.data.get(&(drive, block)).copied().unwrap_or(0)
     }
 
-    /// The sum of a block that the table on the drive has.
+    /// Sum of a block in the table on the drive.
     fn stored(&self, drive: u8, block: u64) -> u32 {
         let (key, at) = Key::of(DriveId(drive), block);
         self.tables.get(&key).map_or(0, |bytes| said(key, bytes).unwrap()[at])
@@ -37,7 +37,7 @@ impl Drives {
 /// Tables that a power cut may tear.
 const SEAL: TableSeal = TableSeal::Block;
 
-/// What a block of a table says.
+/// Sums of a block of a table; `None` if its seal is wrong.
 fn said(key: Key, block: &[u8]) -> Option<Sums> {
     match table::decode(SEAL, UUID, key, block) {
         Decoded::Sound(sums) => Some(sums),
@@ -45,7 +45,7 @@ fn said(key: Key, block: &[u8]) -> Option<Sums> {
     }
 }
 
-/// An array whose end may have torn any block of a table.
+/// Setup of an array whose last end may have torn any block of a table.
 fn setup(doubtful: Vec<Range<u64>>) -> ChecksumSetup {
     ChecksumSetup {
         uuid: UUID,
@@ -59,7 +59,7 @@ fn setup(doubtful: Vec<Range<u64>>) -> ChecksumSetup {
     }
 }
 
-/// Does all that is to be done with tables.
+/// Completes all work on tables.
 fn serve(sums: &mut Checksums, drives: &mut Drives) {
     while let Some(io) = sums.poll_io() {
         end(sums, drives, io);
@@ -90,10 +90,10 @@ fn what_is_right_fits_and_what_is_not_is_found() {
         let mut sums = Checksums::new(setup(Vec::new()));
         let mut drives = Drives { data: BTreeMap::new(), tables: BTreeMap::new() };
         let mut io: Vec<TableIo> = Vec::new();
-        // Tag, place and sum of changes in flight: one of a block at a time.
+        // Tag, drive, block and sum of changes in flight: at most one per block.
         let mut writing: Vec<(u32, u8, u64, u32)> = Vec::new();
         let mut reading: Vec<(u8, u64, u32, Stamp)> = Vec::new();
-        // Every sum that a block has had.
+        // All sums that a block has had.
         let mut had: BTreeMap<(u8, u64), Vec<u32>> = BTreeMap::new();
         let mut settling: BTreeMap<u8, Vec<(u64, usize)>> = BTreeMap::new();
         for tag in 0..4000 {
@@ -163,8 +163,7 @@ fn what_is_right_fits_and_what_is_not_is_found() {
             io.extend(core::iter::from_fn(|| sums.poll_io()));
             sums.check_invariants();
         }
-        // What is being read or written cannot leave the cache; when that is over, it is as small
-        // as it should be.
+        // Blocks being read or written cannot leave the cache; afterwards it is within its limit.
         for index in USED..USED + 400 {
             sums.begin_read(DriveId(0), block_of(index)..block_of(index) + 1);
             io.extend(core::iter::from_fn(|| sums.poll_io()));
@@ -213,7 +212,7 @@ fn a_torn_block_of_the_table_says_nothing() {
         assert_eq!(sums.verify(DriveId(1), 5, &[sum], since), expected);
     }
     assert_eq!(sums.counters().damaged_tables, 1);
-    // The drive is replaced: what is on it is known to be zeros.
+    // The drive is replaced: the new one is known to hold zeros.
     sums.drive_replaced(DriveId(1));
     drives.tables.clear();
     let since = sums.begin_read(DriveId(1), 5..6);
@@ -221,8 +220,8 @@ fn a_torn_block_of_the_table_says_nothing() {
     assert_eq!(sums.verify(DriveId(1), 5, &[7], since), Verdict::Wrong(5));
 }
 
-/// Nothing is believed because its sum is not known: after a clean end, outside of marked regions,
-/// and wherever sectors are sealed one by one.
+/// Unknown sums make no data trusted: after a clean end, outside of marked regions, and wherever
+/// sectors are sealed one by one.
 #[test]
 fn a_damaged_block_of_the_table_makes_its_data_unreadable() {
     let block = BLOCK_BYTES as u64;
@@ -236,7 +235,7 @@ fn a_damaged_block_of_the_table_makes_its_data_unreadable() {
     ] {
         for damage in ["flipped", "garbage", "zeros", "unreadable"] {
             if (seal, damage) == (TableSeal::Block, "zeros") {
-                // It says that nothing was ever written.
+                // A block of zeros counts as never written.
                 continue;
             }
             let marked = marked.clone();
@@ -257,12 +256,12 @@ fn a_damaged_block_of_the_table_makes_its_data_unreadable() {
                 assert_eq!(verdict, Verdict::Wrong(first), "{seal:?}, {damage}, {sum}");
             }
             assert!(sums.is_recovered(), "nothing is taken from what is read");
-            // It is reconstructed and written, and known from then on.
+            // The block is reconstructed and written, and its sum is known afterwards.
             sums.begin_change(1, drive, first..first + 1, Some(vec![LOST]));
             sums.end_change(1, true);
             let since = sums.begin_read(drive, first..first + 1);
             assert_eq!(sums.verify(drive, first, &[LOST], since), Verdict::Fits);
-            // No sync has to wait until all is known.
+            // No sync has to wait until all sums are known.
             assert!(!sums.settle(drive));
             let Some(TableIo::Write(of, table)) = sums.poll_io() else { panic!("it is written") };
             assert_eq!((of, table[0], table[1]), (key, LOST - 1, LOST));
@@ -290,7 +289,7 @@ fn a_read_beside_a_write_may_find_either() {
     assert_eq!(sums.verify(drive, 3, &[2], since), Verdict::Fits);
 }
 
-/// A drive that fails does not make the cache forget what it has to look at.
+/// A failed drive does not stop the eviction clock.
 #[test]
 fn the_cache_is_bounded_however_often_drives_fail() {
     let mut sums = Checksums::new(setup(Vec::new()));
@@ -327,7 +326,7 @@ fn blocks_that_leave_the_cache_are_counted_and_changed_ones_written_before() {
     assert_eq!(sums.verify(drive, 0, &[7], since), Verdict::Fits, "what it says was written");
 }
 
-/// A sync waits for a table that turns out to be damaged until all its sums are known.
+/// A sync waits until all sums of a damaged table are known.
 #[test]
 fn a_damaged_table_is_not_written_before_its_sums_are_known() {
     let mut sums = Checksums::new(setup(Vec::new()));

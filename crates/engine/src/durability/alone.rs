@@ -1,18 +1,18 @@
-//! Whether an array that misses drives may start without a word from its operator.
+//! Check that an array with missing drives may start without confirmation by its operator.
 //!
 //! Two parts of an array must never both go on: each would lose what was written to the other. A
-//! start without the drives that are *away* writes down on all others that these have failed. After
-//! that write they are outdated beside any of the others. Alone they do not know it. So a start may
-//! go on by itself only if the drives that are away are too few to start an array of their own, now
-//! or at any earlier time.
+//! start without the drives that are *away* records on all others that these have failed. From then
+//! on the drives that are away are outdated if any other drive is found with them. Found alone,
+//! they do not show that. So a start needs no confirmation only if the drives that are away are too
+//! few for an array of their own, now and at any earlier time.
 //!
 //! A drive is away if the leading superblock counts on it and it is missing, outdated, damaged or
 //! blank. A drive that had failed before is not away: a start of that drive without the others
 //! finds the others away, and the rule holds there.
 //!
-//! Let an array have gone on without any of the drives that are here. Its first change without them
-//! was written by drives that these count on, because each change of members is prepared on all
-//! that take part. Such drives were enough at that time, and they are all away now. So the rule
+//! Proof: suppose the array went on earlier without any of the drives found now. Each change of
+//! members is prepared on all drives that take part. So that first change was written by drives
+//! that the drives found count on. Those drives were enough then, and all are away now. So the rule
 //! refuses this start.
 
 use super::assembly::Assembly;
@@ -22,17 +22,17 @@ use super::opened::{OpenError, has_write_hole};
 use super::setup::Setup;
 use super::superblock::MemberState;
 
-/// Why an array that misses drives does not start by itself.
+/// Reason for which an array with missing drives does not start by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doubt {
-    /// The drives that are away suffice for an array of their own, and could go on without these.
+    /// The drives that are away suffice for an array of their own, and may have gone on without
+    /// these.
     Apart {
         /// The drives that are away, as bits.
         away: u64,
     },
-    /// Stripes were being written when the array stopped, and a drive that it lost by that cannot
-    /// be reconstructed there: parity and data may not fit, and no journal says what they were to
-    /// be.
+    /// Stripes were being written when the array stopped, and it has lost a drive since. The drive
+    /// cannot be reconstructed there: parity may not fit the data, and no journal has the writes.
     WriteHole {
         /// The drives that were lost, as bits.
         lost: u64,
@@ -42,7 +42,7 @@ pub enum Doubt {
 }
 
 impl Assembly {
-    /// Drives that the array counts on, and that are not here as it knows them, as bits.
+    /// Drives that the array counts on and that are missing or not current, as bits.
     #[must_use]
     pub fn away(&self) -> u64 {
         let states = self.leader.states.iter().enumerate();
@@ -53,8 +53,8 @@ impl Assembly {
 }
 
 impl<D: Disk> Opening<D> {
-    /// Why this array must not start without a word from its operator; `None` if it may. Writes
-    /// nothing.
+    /// Returns the reason for which this array must not start without confirmation; `None` if it
+    /// may. Writes nothing.
     ///
     /// # Errors
     ///

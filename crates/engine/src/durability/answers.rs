@@ -1,36 +1,36 @@
-//! Which clients may be answered.
+//! Answers to clients that wait for stable storage or for a record.
 //!
 //! A flush waits until the journal has all that was answered before it, or a round of syncs covers
-//! that. Then it is ready, as the end of a write is at once. What is ready goes out while no loss
-//! of a drive is unrecorded.
+//! that. Then its answer is ready. The answer to a write is ready at once. Ready answers are given
+//! while no loss of a drive is unrecorded.
 
 use super::output::IoId;
 use crate::token::Token;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// See the module.
+/// Flushes and answers that wait.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// Flushes, each with the first change that it need not wait for.
+    /// Flushes, each with the number of the first change that it need not wait for.
     flushes: VecDeque<(IoId, Token)>,
-    /// Answers that wait for nothing but the record of a loss.
+    /// Answers that wait only for the record of a lost drive.
     ready: VecDeque<Token>,
 }
 
 impl Answers {
-    /// A write has ended whose client did not ask for stable storage.
+    /// Adds the answer to a write without forced unit access.
     pub(super) fn add(&mut self, answer: Token) {
         self.ready.push_back(answer);
     }
 
-    /// A flush is asked for. It covers the cached changes before `before`.
+    /// Adds a flush. It covers the cached changes before `before`.
     pub(super) fn ask_flush(&mut self, before: IoId, answer: Token) {
         self.flushes.push_back((before, answer));
     }
 
     /// Takes the flushes whose cached changes have all ended or are stable; `first_cached` is the
-    /// oldest that is neither.
+    /// oldest change that is neither.
     pub(super) fn take_covered(&mut self, first_cached: Option<IoId>) -> Vec<Token> {
         let mut covered = Vec::new();
         while let Some(&(before, answer)) = self.flushes.front()
@@ -42,27 +42,27 @@ impl Answers {
         covered
     }
 
-    /// What these flushes cover is on stable storage.
+    /// Makes the answers to these flushes ready: all that they cover is on stable storage.
     pub(super) fn flushed(&mut self, flushes: Vec<Token>) {
         self.ready.extend(flushes);
     }
 
-    /// The next answer, as long as no loss is unrecorded.
+    /// Returns the next ready answer. Call it only while no loss is unrecorded.
     pub(super) fn next(&mut self) -> Option<Token> {
         self.ready.pop_front()
     }
 
-    /// Whether nothing is before an answer that is ready.
+    /// Returns true if no answer is ready.
     pub(super) fn has_none_ready(&self) -> bool {
         self.ready.is_empty()
     }
 
-    /// Whether no client waits, but for flushes that a round of syncs has taken.
+    /// Returns true if no answer and no flush waits here. Flushes of a running round are not here.
     pub(super) fn is_empty(&self) -> bool {
         self.flushes.is_empty() && self.ready.is_empty()
     }
 
-    /// Takes all that are ready.
+    /// Takes all ready answers.
     pub(super) fn take_ready(&mut self) -> Vec<Token> {
         self.ready.drain(..).collect()
     }

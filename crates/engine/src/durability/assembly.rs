@@ -1,7 +1,7 @@
-//! Which of the configured places are the drives of one array, and whether they are enough.
+//! Assembly: which of the configured places hold the drives of one array, and if they are enough.
 //!
-//! A pure decision over what was found. One drive leads: it says how each drive takes part.
-//! [`lineage`](super::lineage) says which, and which others were there in all that it says.
+//! A pure decision over what was found. One drive leads: its superblock says how each drive takes
+//! part. [`lineage`](super::lineage) decides which drive leads, and which others are current.
 
 use super::intent::Intent;
 use super::lineage::{Claim, is_current, leader};
@@ -12,52 +12,53 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// What was found at a configured place.
+/// Content of a configured place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// Nothing: no such file or device, or it does not open.
+    /// The file or device does not exist, or does not open.
     Missing,
-    /// A drive, and its superblock or why it has none.
+    /// A drive: its superblock, or the reason why it has none.
     Drive(Result<Superblock, SuperblockError>),
 }
 
-/// How the array can be started.
+/// Plan of an array's start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Assembly {
     /// The array.
     pub uuid: Uuid,
-    /// How it is laid out.
+    /// Geometry of the array.
     pub geometry: Geometry,
-    /// Bytes of a region of its intent record.
+    /// Bytes of a region of the intent record.
     pub region_bytes: u64,
-    /// When it was made, in seconds since 1970.
+    /// Time of its creation, in seconds since 1970.
     pub created_seconds: u64,
-    /// For each drive of the array, the number of the configured place that has it.
+    /// Number of the configured place of each drive of the array; `None` if the drive was not
+    /// found.
     pub order: Vec<Option<usize>>,
-    /// Drives whose data are not there, as bits: missing, failed, stale and rebuilding ones.
+    /// Drives without usable data, as bits: missing, failed, stale and rebuilding ones.
     pub absent: u64,
-    /// Those of them that are in their place and were being rebuilt, as bits.
+    /// Drives of `absent` that are in their place and were being rebuilt, as bits.
     pub rebuilding: u64,
-    /// Those of `absent` that were serving when the array stopped, as bits.
+    /// Drives of `absent` that served when the array stopped, as bits.
     pub lost: u64,
-    /// How each drive takes part from now on.
+    /// State of each drive from now on.
     pub states: Vec<MemberState>,
     /// The highest generation found; the next one to be written is one more.
     pub generation: u64,
-    /// Whether the array was shut down, and nothing is to be repaired.
+    /// True if the array was shut down, and nothing needs to be repaired.
     pub clean: bool,
-    /// What the drive says that leads, with what the others know of changes before.
+    /// Superblock of the leading drive, with the past changes that other drives know.
     pub leader: Superblock,
-    /// What people should know.
+    /// Notes for the administrator.
     pub notes: Vec<Note>,
-    /// Drives that are taken although they missed changes, as bits, if people force that.
+    /// Outdated drives that a forced start takes, as bits; `None` unless the start is forced.
     pub forced: Option<u64>,
-    /// Bytes of the drives that the start wrote again from the journal.
+    /// Bytes of the drives that the start replayed from the journal.
     pub replayed: Vec<Range<u64>>,
 }
 
 impl Assembly {
-    /// All drives of a new array, of which `leader` says how it is before it runs.
+    /// Assembly of a new array; `leader` is its state before it runs.
     pub(super) fn new(leader: Superblock) -> Self {
         Self {
             uuid: leader.uuid,
@@ -78,19 +79,19 @@ impl Assembly {
         }
     }
 
-    /// The generation that the last clean shutdown wrote last, if it was one.
+    /// Last generation that the last clean shutdown wrote, if it was one.
     #[must_use]
     pub fn end_generation(&self) -> u64 {
         self.leader.committed.saturating_add(1)
     }
 }
 
-/// Decides how the drives found at the configured places, in order, make an array. `asked` is what
-/// the configuration says of it, if it says anything.
+/// Decides how the drives found at the configured places, in order, form an array. `asked` is the
+/// configured geometry, if any.
 ///
 /// # Errors
 ///
-/// If they are not one array, or too few of it.
+/// If they are not one array, or too few of its drives.
 pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, Refusal> {
     let mut notes = Vec::new();
     let Gathered { drives, geometry, order } = gather(found, asked, &mut notes)?;
@@ -155,11 +156,11 @@ pub fn assemble(found: &[Found], asked: Option<&Geometry>) -> Result<Assembly, R
     })
 }
 
-/// Drives that are of one array, each there once.
+/// Drives of one array, each found once.
 pub(super) struct Gathered<'a> {
     pub(super) drives: Vec<Claim<'a>>,
     pub(super) geometry: Geometry,
-    /// The place of each.
+    /// Place of each drive.
     pub(super) order: Vec<Option<usize>>,
 }
 
@@ -177,8 +178,8 @@ pub(super) fn gather<'a>(
             Found::Drive(Err(error @ SuperblockError::Version { .. })) => {
                 return Err(Refusal::Unusable { place, error: error.clone() });
             }
-            // A head that nobody understands is no reason not to serve what the others have: it may
-            // be torn, if the power went while the drive joined. It is not written to.
+            // An unreadable head does not keep the other drives from serving: it may be torn, if
+            // the power failed while the drive joined. It is not written to.
             Found::Drive(Err(error)) => notes.push(Note::Unusable { place, error: error.clone() }),
         }
     }
@@ -189,7 +190,7 @@ pub(super) fn gather<'a>(
         None if drives.is_empty() => return Err(nothing(found)),
         None => return Err(Refusal::BeingCreated),
     };
-    // Where another array was being created is nothing.
+    // A drive of another array whose creation did not finish counts as missing.
     drives.retain(|&(place, drive)| {
         let counts = !drive.is_being_created() || drive.uuid == first.1.uuid;
         if !counts {
@@ -210,14 +211,14 @@ pub(super) fn gather<'a>(
     Ok(Gathered { drives, geometry, order })
 }
 
-/// No place has a superblock.
+/// Refusal of a start at which no place has a superblock.
 fn nothing(found: &[Found]) -> Refusal {
     let missing = found.iter().filter(|found| **found == Found::Missing).count();
     Refusal::Nothing { places: found.len(), missing }
 }
 
-/// What the leader says, with what other drives that take part know to be over: changes that were
-/// prepared on some of them and came to nothing.
+/// Returns the leader's superblock, with past changes from other drives that take part: changes
+/// that were prepared on some of them and then dropped.
 fn with_histories(leader: &Superblock, drives: &[Claim]) -> Superblock {
     let mut known = leader.clone();
     for (_, drive) in drives.iter().filter(|(_, drive)| is_current(drive, leader)) {
@@ -227,7 +228,7 @@ fn with_histories(leader: &Superblock, drives: &[Claim]) -> Superblock {
 }
 
 impl Assembly {
-    /// All drives of an example.
+    /// Assembly of an example with all drives.
     #[cfg(test)]
     pub(crate) fn example(geometry: &Geometry) -> Self {
         let drives = usize::from(geometry.width);
@@ -239,8 +240,9 @@ impl Assembly {
         })
     }
 
-    /// Up to where a drive that is being rebuilt holds its data for certain: before its cursor, and
-    /// before anything that a crash may have left different from the other drives.
+    /// Returns the offset before which a drive that is being rebuilt certainly holds its data. It
+    /// is the cursor, or the start of the first range that a crash may have left different from
+    /// other drives.
     pub(crate) fn rebuilt_up_to(&self, cursor_bytes: u64, intent: &Intent) -> u64 {
         let region_bytes = intent.region_bytes();
         let marked =
@@ -250,7 +252,7 @@ impl Assembly {
     }
 }
 
-/// A drive of the array that most drives belong to.
+/// Returns a drive of the array that most drives belong to.
 fn of_most<'a>(drives: &[Claim<'a>]) -> Option<Claim<'a>> {
     let votes = |uuid: Uuid| drives.iter().filter(|(_, other)| other.uuid == uuid).count();
     // Of equals the first place, so that the answer does not depend on how a maximum is found.
@@ -282,7 +284,7 @@ fn check_agreement(drives: &[Claim], (first, expected): Claim) -> Result<(), Ref
     Ok(())
 }
 
-/// What is committed in one generation is the same on all drives that were there.
+/// Checks that drives that committed the same generation committed the same states.
 fn check_states(drives: &[Claim], leader: &Superblock) -> Result<(), Refusal> {
     let says = |drive: &Superblock| (drive.states.clone(), drive.joined.clone(), drive.clean);
     let first = drives.iter().find(|(_, drive)| drive.member == leader.member);
@@ -315,7 +317,7 @@ fn check_geometry(found: &Geometry, asked: &Geometry) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The place of each drive.
+/// Returns the place of each drive.
 fn order(drives: &[Claim], width: usize) -> Result<Vec<Option<usize>>, Refusal> {
     let mut order: Vec<Option<usize>> = vec![None; width];
     for &(second, drive) in drives {
@@ -328,7 +330,7 @@ fn order(drives: &[Claim], width: usize) -> Result<Vec<Option<usize>>, Refusal> 
     Ok(order)
 }
 
-/// Whether every stripe has enough drives.
+/// Checks that every stripe has enough drives.
 pub(super) fn check_enough(geometry: &Geometry, absent: u64) -> Result<(), Refusal> {
     if !geometry.misses_too_much(absent) {
         return Ok(());
@@ -449,7 +451,7 @@ mod tests {
         assert_eq!((assembly.absent, assembly.generation, assembly.clean), (0, 12, false));
     }
 
-    /// A change that is only prepared goes on; what others prepared before is over.
+    /// A change that is only prepared goes on; what other drives prepared before is dropped.
     #[test]
     fn what_others_know_to_be_over_is_over_for_all() {
         let found = drives(|member, superblock| {
@@ -596,7 +598,7 @@ mod tests {
         assert!(matches!(pairs(&[2, 3]), Err(Refusal::TooFew { .. })));
     }
 
-    /// What a drive of the random test has gone through.
+    /// History of a drive in the random test.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Fate {
         Whole,
@@ -661,7 +663,7 @@ mod tests {
                 };
             }
             let whole = |fate: &&Fate| matches!(fate, Fate::Whole | Fate::Behind);
-            // Somebody must know the newest generation.
+            // A whole drive must have the newest generation.
             prop_assume!(fates.contains(&Fate::Whole));
             let absent = (width - fates.iter().filter(whole).count()) as u32;
             let spare = if raid6 { 2 } else { 1 };

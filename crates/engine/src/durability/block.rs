@@ -1,27 +1,27 @@
-//! Numbers at fixed places of a block, and the checksum that guards it.
+//! Numbers at fixed places of a block, and the checksum that guards the block.
 
 use crc32fast::Hasher;
 
-/// Bytes of a block that a drive is expected to write completely or not at all; a checksum detects
-/// blocks where it did not.
+/// Size of a block. A drive is expected to write a block completely or not at all; the checksum
+/// detects blocks where it did not.
 pub const BLOCK_BYTES: usize = 4096;
 
-/// A block under construction, or one to be read.
+/// A block under construction, or one that was read.
 pub(super) type Block = [u8; BLOCK_BYTES];
 
-/// The number of four bytes at a place that lies in the block.
+/// Little-endian number of four bytes at offset `at`, which must lie within the block.
 #[must_use]
 pub fn get_u32(block: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(array(block, at))
 }
 
-/// The number of eight bytes at a place that lies in the block.
+/// Little-endian number of eight bytes at offset `at`, which must lie within the block.
 #[must_use]
 pub fn get_u64(block: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(array(block, at))
 }
 
-/// The `N` bytes at a place that lies in the block.
+/// `N` bytes at offset `at`, which must lie within the block.
 #[must_use]
 pub fn array<const N: usize>(block: &[u8], at: usize) -> [u8; N] {
     let mut found = [0; N];
@@ -29,12 +29,12 @@ pub fn array<const N: usize>(block: &[u8], at: usize) -> [u8; N] {
     found
 }
 
-/// Copies bytes to a place that lies in the block.
+/// Copies bytes to offset `at`, which must lie within the block.
 pub fn put(block: &mut [u8], at: usize, bytes: &[u8]) {
     block[at..at + bytes.len()].copy_from_slice(bytes);
 }
 
-/// The checksum of everything but its own four bytes at `at`.
+/// Checksum of all bytes except its own four at `at`.
 fn checksum(block: &[u8], at: usize) -> u32 {
     let mut sum = Hasher::new();
     sum.update(&block[..at]);
@@ -48,7 +48,7 @@ pub fn seal(block: &mut [u8], at: usize) {
     put(block, at, &sum.to_le_bytes());
 }
 
-/// Whether the checksum at `at` is right.
+/// Returns true if the checksum at `at` is right.
 #[must_use]
 pub fn is_sealed(block: &[u8], at: usize) -> bool {
     get_u32(block, at) == checksum(block, at)

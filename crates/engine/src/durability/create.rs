@@ -1,12 +1,12 @@
-//! A new array on blank drives.
+//! Creation of an array on blank drives.
 //!
 //! A creation that is cut short leaves an array, or nothing that counts as one:
 //!
-//! 1. All drives get superblocks of generation 0. They hold nothing from then on: opening refuses
-//!    such an array, and creating another one may begin.
+//! 1. All drives get superblocks of generation 0. Drives in this state hold nothing: opening
+//!    refuses such an array, and another creation may begin.
 //! 2. The tables of checksums and the other records are written.
-//! 3. All drives get generation 1. All records are there before the first does, so an array of
-//!    which any drive has it is complete; those at generation 0 are there as well
+//! 3. All drives get generation 1. All records are written before the first drive gets it. So an
+//!    array is complete if any of its drives has generation 1; drives at generation 0 count too
 //!    ([`lineage`](super::lineage)).
 
 use super::HEAD_BYTES;
@@ -26,14 +26,14 @@ use alloc::vec;
 use alloc::vec::Vec;
 use units::DriveId;
 
-/// Makes a new array named `uuid` on `disks`, one for each drive in order. `setup` is how it keeps
-/// its records; a time alone is that of an array that serves. When this returns, the superblocks
-/// say that the array runs.
+/// Creates array `uuid` on `disks`, one for each drive in order. `setup` chooses how it keeps its
+/// records; a [`Duration`](units::Duration) alone stands for an array that serves. On return,
+/// the superblocks say that the array runs.
 ///
 /// # Errors
 ///
-/// If the layout is impossible ([`check_new`]), a drive is not blank, or one says no. Of what will be
-/// data, samples are looked at: all of it has to be zeros.
+/// If the layout is impossible ([`check_new`]), a drive is not blank, or a drive fails an I/O. All
+/// future data has to be zeros, of which samples are read.
 pub fn create<D: Disk>(
     mut disks: Vec<D>,
     geometry: &Geometry,
@@ -62,7 +62,7 @@ pub fn create<D: Disk>(
     };
     let intent = Intent::new(uuid, geometry.drive_bytes, region_bytes, setup);
     let mut journal = Journal::new(uuid, &setup);
-    // The first header; it cannot be busy, because nothing was appended.
+    // The first header; the journal cannot be busy, because nothing was appended.
     let _ = journal.clear();
     let _ = journal.header_written();
 
@@ -96,16 +96,16 @@ pub fn create<D: Disk>(
     Ok(Opened { assembly, disks, records, replayed: 0, mended: 0 })
 }
 
-/// Whether an array of this layout can be made on so many places.
+/// Checks that an array of this geometry can be created on `places` drives.
 ///
 /// # Errors
 ///
-/// Why not.
+/// The reason why it cannot.
 pub fn check_new<E>(geometry: &Geometry, places: usize) -> Result<(), OpenError<E>> {
     check_sized(geometry, places, &Sizes::SERVED)
 }
 
-/// [`check_new`], of an array whose journal has these sizes.
+/// Checks as [`check_new`] does, for an array whose journal has these sizes.
 fn check_sized<E>(geometry: &Geometry, places: usize, sizes: &Sizes) -> Result<(), OpenError<E>> {
     if let Err(SuperblockError::Field { field, value }) = geometry.check() {
         return Err(OpenError::Geometry { field, value });
@@ -119,12 +119,12 @@ fn check_sized<E>(geometry: &Geometry, places: usize, sizes: &Sizes) -> Result<(
     if drives == places { Ok(()) } else { Err(OpenError::Places { drives, places }) }
 }
 
-/// Refuses a drive that anything is on: nothing on it may be known, and its first and last MiB must
-/// be zeros, but for what a creation or a joining left that was cut short.
+/// Refuses a drive that holds anything. No known format may be found on it, and its first and last
+/// MiB must be zeros. Leftovers of a creation or joining that was cut short are allowed.
 ///
 /// # Errors
 ///
-/// What was found on it.
+/// The content that was found.
 pub fn check_blank<D: Disk>(drive: usize, disk: &mut D) -> Result<Vacancy, OpenError<D::Error>> {
     check_vacant(drive, disk, |_| false)
 }

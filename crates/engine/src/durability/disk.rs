@@ -1,5 +1,5 @@
-//! Drives as they are while an array is created, opened or a drive joins: one step after the other,
-//! before anything is served.
+//! Drives during creation, opening and joining: one step after the other, before anything is
+//! served.
 
 use super::block::{BLOCK_BYTES, Block};
 use super::superblock::{
@@ -10,37 +10,38 @@ use core::fmt;
 
 /// The storage of one drive, from its first byte: the head is before the data.
 pub trait Disk {
-    /// What it says when it cannot do something.
+    /// Error of a failed I/O.
     type Error: fmt::Display;
 
-    /// Its size in bytes, from the first byte of the head to the last one that can be read.
+    /// Returns its size in bytes, from the first byte of the head to the last byte that can be
+    /// read.
     ///
     /// # Errors
     ///
-    /// If it cannot say.
+    /// If the size cannot be found out.
     fn size_bytes(&mut self) -> Result<u64, Self::Error>;
 
-    /// Fills `into`, whole blocks, from `offset_bytes`. If the drive ends within the last of them,
-    /// the rest of it is zeros.
+    /// Fills `into`, whole blocks, from `offset_bytes`. If the drive ends within the last block,
+    /// the rest of that block is zeros.
     ///
     /// # Errors
     ///
-    /// If it cannot, or ends before.
+    /// If the read fails, or the drive ends before the last block.
     fn read(&mut self, offset_bytes: u64, into: &mut [u8]) -> Result<(), Self::Error>;
 
     /// Writes whole blocks. They are on stable storage after the next [`Disk::sync`]; until then a
-    /// power cut may leave any sectors of them.
+    /// power cut may leave any subset of their sectors.
     ///
     /// # Errors
     ///
-    /// If it cannot.
+    /// If the write fails.
     fn write(&mut self, offset_bytes: u64, bytes: &[u8]) -> Result<(), Self::Error>;
 
     /// Brings all that was written to stable storage.
     ///
     /// # Errors
     ///
-    /// If it cannot.
+    /// If the sync fails.
     fn sync(&mut self) -> Result<(), Self::Error>;
 }
 
@@ -68,7 +69,7 @@ impl<D: Disk> Disk for &mut D {
 ///
 /// # Errors
 ///
-/// If none can be read; the reason of the copy that says most.
+/// If neither can be read; the error is the more telling one of the two copies.
 pub fn read_superblock(disk: &mut impl Disk) -> Result<Superblock, SuperblockError> {
     newer(read_copies(disk))
 }
@@ -84,8 +85,7 @@ pub(super) fn read_copies(disk: &mut impl Disk) -> Copies {
     })
 }
 
-/// Whether an array was being created on the drive, or it was joining one, and that was cut short:
-/// it holds nothing.
+/// Returns true if a creation on the drive, or its joining, was cut short: it holds nothing.
 pub fn is_unfinished(disk: &mut impl Disk) -> bool {
     match read_superblock(disk) {
         Ok(superblock) => superblock.is_being_created(),
@@ -93,9 +93,9 @@ pub fn is_unfinished(disk: &mut impl Disk) -> bool {
     }
 }
 
-/// Writes a block over both superblocks. At any moment one of them is sound, if one was or the
-/// drive is blank, so that a drive on which this is cut short can be told from one with something
-/// else on it.
+/// Writes a block over both superblocks. One of them is sound at any moment, if one was sound
+/// before or the drive is blank. So a drive on which this is cut short differs from one with
+/// foreign content.
 pub(super) fn overwrite_superblocks<D: Disk>(disk: &mut D, block: &Block) -> Result<(), D::Error> {
     let last = newest_offset_bytes(&read_copies(disk)).unwrap_or(COPIES_AT[1]);
     let first = COPIES_AT.into_iter().filter(|at| *at != last);
@@ -110,7 +110,7 @@ pub(super) fn overwrite_superblocks<D: Disk>(disk: &mut D, block: &Block) -> Res
 ///
 /// # Errors
 ///
-/// If the drive says no.
+/// If the drive fails the write or the sync.
 pub fn write_superblock<D: Disk>(superblock: &Superblock, disk: &mut D) -> Result<(), D::Error> {
     disk.write(superblock.offset_bytes(), &superblock.encode())?;
     disk.sync()

@@ -3,33 +3,33 @@
 use core::fmt;
 use units::DriveId;
 
-/// Some of the at most 64 drives of an array.
+/// A subset of the at most 64 drives of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct DriveSet(u64);
 
 impl DriveSet {
-    /// No drive.
+    /// The empty set.
     pub const EMPTY: Self = Self(0);
 
-    /// The drives whose bits are set.
+    /// The set of drives whose bits are set.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// A bit for each drive.
+    /// The set as a bit for each drive.
     #[must_use]
     pub const fn bits(self) -> u64 {
         self.0
     }
 
-    /// Whether the drive is in it.
+    /// Returns true if the drive is in the set.
     #[must_use]
     pub const fn contains(self, drive: DriveId) -> bool {
         self.0 >> drive.0 & 1 == 1
     }
 
-    /// Whether no drive is in it.
+    /// Returns true if the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -41,12 +41,12 @@ impl DriveSet {
         self.0.count_ones()
     }
 
-    /// Takes a drive in.
+    /// Adds a drive.
     pub const fn insert(&mut self, drive: DriveId) {
         self.0 |= 1 << drive.0;
     }
 
-    /// Takes a drive out. Whether it was in it.
+    /// Removes a drive. Returns true if it was in the set.
     pub const fn remove(&mut self, drive: DriveId) -> bool {
         let found = self.contains(drive);
         self.0 &= !(1 << drive.0);
@@ -65,7 +65,7 @@ impl DriveSet {
         Self(self.0 & other.0)
     }
 
-    /// Whether any drive is in both.
+    /// Returns true if any drive is in both sets.
     #[must_use]
     pub const fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0

@@ -1,23 +1,24 @@
-//! Going on from drives that nobody can vouch for, because people say so.
+//! Forced start: an array is put together of outdated drives, by order of the administrator.
 //!
-//! A start is refused if the drives that were there in all that was ever said of the array are too
-//! few, or if drives went on without each other. All data may be there nevertheless: of four drives
-//! whose cables were pulled one after the other, the last says that the three others have failed.
-//! Then people may have the array put together of drives that missed changes.
+//! A start is refused if too few drives are current, or if drives went on without each other. All
+//! data may still be there: of four drives whose cables were pulled one after the other, the last
+//! says that the three others have failed. Then the administrator may force a start with drives
+//! that missed changes.
 //!
-//! * One drive leads, as it does otherwise: the one with the newest commit that the others lead up
-//!   to. Drives that went on without it are never taken together with it.
-//! * Beside the drives that are current, no more outdated ones are taken than are needed, the
-//!   newest first. Each has old data wherever something was written since, so stripes may be mixed.
-//! * Drives of another array, copies of one drive, heads that cannot be read and drives that
-//!   were being rebuilt are not taken.
+//! * One drive leads, as in any start: the one with the newest commit up to which enough other
+//!   drives lead. Drives that went on without the leader are never taken.
+//! * Beside the current drives, only as many outdated drives are taken as are needed, the newest
+//!   first. An outdated drive has old data wherever something was written since, so stripes may be
+//!   mixed.
+//! * Drives of another array, copies of a drive, drives with unreadable heads and drives that were
+//!   being rebuilt are not taken.
 //!
-//! The drives get superblocks of a new lineage: each joins anew, so none that is left out counts as
-//! current afterwards; and all that the found drives say is listed as past, so none is taken for a
-//! branch either. Each superblock is complete and goes to the place of the older copy. If the power
-//! goes between two of them, those that have the new one make others outdated ones, and the next
-//! start is refused or, forced again, takes the same drives: one that has the new superblock comes
-//! first, and is one of them.
+//! The drives get superblocks of a new lineage. Each joins anew, so drives that are left out do not
+//! count as current later. All branches that the drives found name are listed as past, so no drive
+//! counts as split off either. Each superblock is complete, and goes to the place of the older
+//! copy. If the power fails between two of them, the drives with the new superblock make the others
+//! outdated. The next start is then refused or, if forced again, takes the same drives: the leader
+//! is a drive with the new superblock.
 
 use super::assembly::{Assembly, Found, Gathered, check_enough, gather};
 use super::disk::{Disk, read_copies, write_superblock};
@@ -33,35 +34,35 @@ use core::cmp::Reverse;
 use core::fmt;
 use units::DriveId;
 
-/// What becomes of a drive.
+/// Role of a drive in a forced start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// The array goes on from what it says.
+    /// The array goes on from this drive's superblock.
     Leads,
-    /// It was there in all that the leading one says.
+    /// The drive has taken part in all that the leader records.
     Current,
-    /// It is taken, though it missed changes.
+    /// The drive is taken, though it missed changes.
     Outdated,
-    /// It missed changes, and the array can do without it.
+    /// The drive missed changes, and the array can do without it.
     LeftOut,
-    /// It went on without the leading one: what it has alone is given up.
+    /// The drive went on without the leader: its own changes are lost.
     Apart,
-    /// It was being rebuilt, and holds a part of its data only.
+    /// The drive was being rebuilt, and holds only a part of its data.
     Incomplete,
-    /// It is not there, or no superblock of it can be read.
+    /// The drive is missing, or has no readable superblock.
     Missing,
 }
 
-/// What is going to happen to a drive.
+/// Plan of a forced start for one drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taking {
     /// The drive.
     pub member: usize,
-    /// The place that has it, if any has.
+    /// Place of the drive; `None` if it was not found.
     pub place: Option<usize>,
-    /// What becomes of it.
+    /// Role of the drive.
     pub fate: Fate,
-    /// The generation of its superblock.
+    /// Generation of its superblock; 0 if it was not found.
     pub generation: u64,
 }
 
@@ -96,20 +97,20 @@ impl fmt::Display for Taking {
     }
 }
 
-/// An array that is put together because people say so. Nothing has been written.
+/// Plan of a forced start. Nothing has been written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Forced {
-    /// How.
+    /// The assembly.
     pub assembly: Assembly,
-    /// What becomes of each drive, in order.
+    /// Plan for each drive, in order.
     pub takings: Vec<Taking>,
 }
 
-/// Decides how to go on from what was found, whatever the drives say of each other.
+/// Plans a forced start from what was found, whatever the drives say of each other.
 ///
 /// # Errors
 ///
-/// If they are not one array, or even the outdated ones are too few.
+/// If they are not one array, or too few even with outdated drives.
 pub fn force(found: &[Found], asked: Option<&Geometry>) -> Result<Forced, Refusal> {
     let mut notes = Vec::new();
     let Gathered { drives, geometry, order } = gather(found, asked, &mut notes)?;
@@ -120,7 +121,7 @@ pub fn force(found: &[Found], asked: Option<&Geometry>) -> Result<Forced, Refusa
     let Some((leader, taken)) = chosen else {
         let missing = leaders.iter().fold(all(&geometry), |bits, claim| bits & !bit(claim));
         check_enough(&geometry, missing)?;
-        // Enough of them, but not of one history.
+        // Enough drives hold data, but no history has enough of them.
         let place = |claim: Option<&Claim>| claim.map_or(0, |(place, _)| *place);
         let (first, second) = (place(leaders.first()), place(leaders.get(1)));
         return Err(Refusal::Split { first, second });
@@ -167,22 +168,23 @@ fn all(geometry: &Geometry) -> u64 {
     u64::MAX >> (64 - u32::from(geometry.width))
 }
 
-/// Whether a drive held all its data when it was written to last.
+/// Returns true if a drive held all its data when its superblock was last written.
 fn holds_data((_, drive): &Claim) -> bool {
     drive.states[drive.member.index()] == MemberState::Serving
 }
 
-/// Of equals the first place.
+/// Order of drives: the newest commit is the greatest; of equals the first place.
 fn rank((place, drive): Claim) -> (u64, u64, Reverse<usize>) {
     (drive.committed, drive.generation, Reverse(place))
 }
 
-/// Whether all that a drive ever held is in the history that the leader tells.
+/// Returns true if the history of a drive is contained in the leader's.
 fn leads_up_to((_, drive): &Claim, leader: Claim) -> bool {
     drive.member == leader.1.member || drive.is_contained_in(leader.1)
 }
 
-/// The drives to take with this leader, as bits; none if all that lead up to it are too few.
+/// Returns the drives to take with this leader, as bits; `None` if all that lead up to it are too
+/// few.
 fn take(drives: &[Claim], leader: Claim, geometry: &Geometry) -> Option<u64> {
     let is_enough = |taken: u64| !geometry.misses_too_much(all(geometry) & !taken);
     let of_history = drives.iter().filter(|claim| holds_data(claim) && leads_up_to(claim, leader));
@@ -201,7 +203,7 @@ fn take(drives: &[Claim], leader: Claim, geometry: &Geometry) -> Option<u64> {
     if !is_enough(taken) {
         return None;
     }
-    // Of pairs of mirrors some may have been enough before.
+    // With mirrors, some of the drives may not be needed.
     for claim in added.iter().rev() {
         if is_enough(taken & !bit(claim)) {
             taken &= !bit(claim);
@@ -230,14 +232,14 @@ fn takings(drives: &[Claim], leader: Claim, taken: u64, order: &[Option<usize>])
     order.iter().enumerate().map(taking).collect()
 }
 
-/// Marks all regions, on stable storage, and writes the superblocks of the new lineage. Gives the
-/// one that was written last.
+/// Marks all regions, on stable storage, and writes the superblocks of the new lineage. Returns the
+/// last one written.
 pub(super) fn write_lineage<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
     intent: &mut Intent,
 ) -> Result<Superblock, OpenError<D::Error>> {
-    // A block that nothing is on counts as all marked.
+    // A block of zeros counts as all marked.
     intent.recover(&vec![0; intent.record_bytes()]);
     for (drive, disk) in members(assembly, disks) {
         for block in intent.all_blocks() {
@@ -261,7 +263,7 @@ pub(super) fn write_lineage<D: Disk>(
     Ok(superblock)
 }
 
-/// Writes a superblock of any generation; a torn write leaves what its drive says now.
+/// Writes a superblock of any generation; a torn write leaves the newest one before it.
 fn write_beside<D: Disk>(superblock: &Superblock, disk: &mut D) -> Result<(), D::Error> {
     let copies = read_copies(disk);
     let at = superblock.offset_bytes();
@@ -284,7 +286,7 @@ mod tests {
     use alloc::collections::BTreeMap;
     use core::convert::Infallible;
 
-    /// A drive with two superblocks, and the generations that are written to each place.
+    /// A drive with two superblocks, and the generations written to each place.
     #[derive(Default)]
     struct Written {
         blocks: BTreeMap<u64, Block>,
@@ -324,7 +326,7 @@ mod tests {
     #[test]
     fn a_new_lineage_never_overwrites_the_only_newest_superblock() {
         let [even, odd] = COPIES_AT;
-        // What is there in the even and the odd place, what is written, and the writes until it is
+        // Generations in the even and the odd place, the one to write, and the writes until it is
         // stable.
         let cases = [
             ((10, 11), 12, vec![Some((even, 12)), None]),

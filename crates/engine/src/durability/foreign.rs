@@ -1,9 +1,9 @@
-//! Whether anything is on a drive that is to be formatted.
+//! Search for content on a drive that is to be formatted.
 //!
-//! What is known is named ([`signatures`](super::signatures)). Anything else counts as well: any
-//! byte but zero in the first and the last MiB ([`ENDS_BYTES`]), and in some blocks of what will be
-//! data ([`SAMPLES`]). A new array takes its drives for zeros: parity fits them, and so do the first
-//! checksums.
+//! Known formats are named ([`signatures`](super::signatures)). Unknown content counts too: any
+//! byte but zero in the first and the last MiB ([`ENDS_BYTES`]), and in some blocks of the future
+//! data ([`SAMPLES`]). A new array assumes that its drives hold zeros: its parity and its first
+//! checksums fit zeros.
 
 use super::disk::Disk;
 use super::owner::{Found, OWNER_AT};
@@ -13,25 +13,25 @@ use alloc::vec::Vec;
 use core::fmt;
 use units::Rng;
 
-/// How much of the start and of the end of a drive must be zeros. Partitions begin at 1 MiB, so
-/// what is before belongs to the drive as a whole: tables, labels, boot code, and the first
-/// structures of every format without a table. Those that keep a copy at the end keep it within a
-/// MiB too (the furthest are bcachefs with one MiB and ZFS with 768 KiB at most). To read so much
-/// takes milliseconds, where all of a drive would take hours.
+/// Bytes at the start and at the end of a drive that must be zeros. Partitions begin at 1 MiB, so
+/// the bytes before belong to the drive as a whole: tables, labels, boot code, and the first
+/// structures of every format without a table. Formats with a copy at the end keep it within a MiB
+/// too (the furthest are bcachefs with one MiB and ZFS with 768 KiB at most). Reading these bytes
+/// takes milliseconds; reading all of a drive would take hours.
 const ENDS_BYTES: u64 = 1 << 20;
-/// Blocks of the data of a drive that are looked at. Of a drive in which one block in a hundred is
-/// not zero, as after `wipefs`, all of them are zeros once in 30,000 times. To read them takes less
-/// than a second.
+/// Number of sampled blocks of a drive's data. If one block in a hundred is not zero, as after
+/// `wipefs`, the samples miss all of them once in 30,000 times. Reading the samples takes less than
+/// a second.
 const SAMPLES: u64 = 1_024;
-/// What is read at once.
+/// Bytes of a read.
 const BLOCK_BYTES: u64 = super::block::BLOCK_BYTES as u64;
 
-/// What was recognised on a drive.
+/// A known format that was found on a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Foreign {
-    /// What it is.
+    /// Name of the format.
     pub what: &'static str,
-    /// Where the bytes are by which it was recognised, from the start of the drive.
+    /// Start of the recognised bytes, from the start of the drive.
     pub at_bytes: u64,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Foreign {
     }
 }
 
-/// Looks for everything that is known, on all of a drive.
+/// Searches all of a drive for known formats.
 ///
 /// # Errors
 ///
@@ -50,8 +50,8 @@ pub fn recognise<D: Disk>(disk: &mut D) -> Result<Option<Foreign>, D::Error> {
     first(disk, |_| true)
 }
 
-/// Looks for what is known in the part of a head that no record of clients is in: on a drive that
-/// was of an array, clients may have put anything behind.
+/// Searches for known formats in the part of a head that holds no data of clients. On a drive of an
+/// array, clients may have written anything behind that part.
 ///
 /// # Errors
 ///
@@ -60,7 +60,7 @@ pub fn recognise_in_head<D: Disk>(disk: &mut D) -> Result<Option<Foreign>, D::Er
     first(disk, |at_bytes| at_bytes < ENDS_BYTES)
 }
 
-/// The first byte that is not zero in the first and the last MiB.
+/// Returns the offset of the first byte that is not zero in the first and the last MiB.
 pub(super) fn first_data<D: Disk>(disk: &mut D) -> Result<Option<u64>, D::Error> {
     let size_bytes = disk.size_bytes()?;
     for span in ends(size_bytes) {
@@ -73,7 +73,8 @@ pub(super) fn first_data<D: Disk>(disk: &mut D) -> Result<Option<u64>, D::Error>
     Ok(None)
 }
 
-/// A byte that is not zero in blocks spread over `data`, each at random in its part.
+/// Returns the offset of a byte that is not zero in sampled blocks of `data`: one block at a random
+/// place in each of equal parts.
 pub(super) fn sampled_data<D: Disk>(
     disk: &mut D,
     data: core::ops::Range<u64>,
@@ -92,7 +93,7 @@ pub(super) fn sampled_data<D: Disk>(
     Ok(None)
 }
 
-/// A server that wants to format a drive on the network claims it before.
+/// Clears the block of the owner: a server claims a drive on the network before it formats it.
 fn forget_owner(from_bytes: u64, bytes: &mut [u8]) {
     let at = OWNER_AT.checked_sub(from_bytes).and_then(|at| usize::try_from(at).ok());
     let block = at.and_then(|at| bytes.get_mut(at..at + BLOCK_BYTES as usize));
@@ -103,8 +104,8 @@ fn forget_owner(from_bytes: u64, bytes: &mut [u8]) {
     }
 }
 
-/// Where the first byte is that is not zero. Block by block, because many bytes at once are
-/// compared much faster than one after the other, and most drives are blank.
+/// Returns the index of the first byte that is not zero. Whole blocks are compared first, which is
+/// much faster, and most drives are blank.
 fn first_not_zero(bytes: &[u8]) -> Option<usize> {
     let mut blocks = bytes.chunks(BLOCK_BYTES as usize);
     let block = blocks.position(|block| block.iter().fold(0, |all, &byte| all | byte) != 0)?;
@@ -112,20 +113,20 @@ fn first_not_zero(bytes: &[u8]) -> Option<usize> {
     bytes[from..].iter().position(|&byte| byte != 0).map(|at| from + at)
 }
 
-/// The first and the last MiB of a drive, from block to block.
+/// Returns the first and the last MiB of a drive, extended to whole blocks.
 fn ends(size_bytes: u64) -> [core::ops::Range<u64>; 2] {
     let last = size_bytes.saturating_sub(ENDS_BYTES) / BLOCK_BYTES * BLOCK_BYTES;
     [0..ENDS_BYTES.min(size_bytes), last..size_bytes]
 }
 
-/// Bytes of a drive that were read.
+/// Bytes that were read from a drive.
 struct Span {
     from_bytes: u64,
     bytes: Vec<u8>,
 }
 
 impl Span {
-    /// Reads the blocks that these bytes are in; what is past the end of the drive reads as zeros.
+    /// Reads the blocks that contain these bytes; bytes past the end of the drive read as zeros.
     fn read<D: Disk>(disk: &mut D, range: core::ops::Range<u64>) -> Result<Self, D::Error> {
         let from_bytes = range.start / BLOCK_BYTES * BLOCK_BYTES;
         let to_bytes = range.end.next_multiple_of(BLOCK_BYTES);
@@ -182,11 +183,11 @@ mod tests {
     use core::fmt::Write;
     use proptest::prelude::*;
 
-    /// A drive of any size, zeros but for what was put on it.
+    /// A drive of any size that holds zeros, except for bytes that were put on it.
     struct Sparse {
         size_bytes: u64,
         bytes: BTreeMap<u64, u8>,
-        /// Where each read began.
+        /// Start of each read.
         reads: Vec<u64>,
     }
 
@@ -234,7 +235,7 @@ mod tests {
         recognise(disk).unwrap()
     }
 
-    /// What each rule says, on a drive whose size is no multiple of anything but a sector.
+    /// The places of each rule, on a drive whose size is a multiple of nothing but a sector.
     #[test]
     fn the_rules_are_these() {
         let size_bytes = (1 << 40) + 300 * 4096 + 1536;
@@ -280,14 +281,14 @@ mod tests {
         assert!(found(&mut disk).is_some() && recognise_in_head(&mut disk).unwrap().is_none());
         disk.put(4086, b"SWAPSPACE2");
         assert_eq!(recognise_in_head(&mut disk).unwrap().unwrap().what, "swap space");
-        // The journal begins with the second MiB.
+        // The journal begins at the second MiB.
         let mut disk = Sparse::new(1 << 30);
         disk.put(1 << 20, b"\x0d\xd0\x01\xc0");
         assert_eq!(found(&mut disk).unwrap().what, "VMFS volume");
         assert_eq!(recognise_in_head(&mut disk), Ok(None));
     }
 
-    /// A start looks at every drive: each end is read once, whatever is looked for there.
+    /// A start checks every drive: each end is read once for all formats.
     #[test]
     fn what_is_looked_for_at_an_end_is_read_at_once() {
         let size_bytes = 1 << 30;
@@ -348,7 +349,7 @@ mod tests {
         }
     }
 
-    /// Bytes that cancel each other out are data as well, and the first of all is told.
+    /// Bytes that cancel each other out are data too, and the first byte of all is reported.
     #[test]
     fn the_first_byte_that_is_not_zero_is_found_wherever_it_is() {
         for at in [0, 100, BLOCK_BYTES - 2, BLOCK_BYTES, 5 * BLOCK_BYTES + 17] {

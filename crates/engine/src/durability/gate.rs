@@ -1,17 +1,16 @@
-//! The write gate: changes that wait until they may go to their storage, and those that are in
-//! flight.
+//! The write gate: changes that wait until they may go to their storage, and changes in flight.
 //!
-//! All changes of a stripe operation that come together are one *pending write*. All of it
-//! is released at once, so that a crash never finds a stripe of which a part was held back:
+//! All changes of a stripe operation that come together are one *pending write*. They are released
+//! together, so that a crash never finds a stripe of which the gate held a part back:
 //!
 //! ```text
 //! waiting -> admitted ------------> released -> in flight -> ended
 //!         -> unrecorded -> recorded -^
 //! ```
 //!
-//! It waits while the superblocks are being changed. When it is admitted it is decided whether it
-//! needs to be in the journal. It is released when its regions are marked, its batch, if it needs
-//! one, is stable, and no earlier write of the same bytes is left.
+//! A write waits while the superblocks are being changed. At its admission the gate decides if it
+//! must be in the journal. It is released when its regions are marked, its batch (if it needs one)
+//! is stable, and no earlier write of the same bytes is left.
 
 use super::block::BLOCK_BYTES;
 use super::drive_set::DriveSet;
@@ -26,20 +25,20 @@ use alloc::vec::Vec;
 use core::ops::{Range, RangeInclusive};
 use units::{DriveId, Instant};
 
-/// How far a pending write has come.
+/// State of a pending write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// Until the superblocks say what they should.
+    /// It waits until the superblocks are up to date.
     Waiting,
-    /// It needs not be in the journal.
+    /// It need not be in the journal.
     Admitted,
-    /// It is to be in the journal, and is not yet.
+    /// It must be in the journal, and is in no batch yet.
     Unrecorded,
     /// It is in this batch, which may not be stable yet.
     Recorded(u64),
 }
 
-/// What a change touches.
+/// Bytes and regions of a change.
 #[derive(Clone, Debug)]
 struct Extent {
     drive: DriveId,
@@ -66,7 +65,7 @@ struct Held<C> {
 struct PendingWrite<C> {
     stage: Stage,
     changes: Vec<Held<C>>,
-    /// Blocks of its changes that an earlier write is to change first.
+    /// Number of its blocks that wait for a change of an earlier write.
     behind: usize,
 }
 
@@ -79,29 +78,29 @@ struct InFlight {
 /// A change that leaves the gate, released or cancelled.
 pub(super) type Leaving<C> = (IoId, DriveId, C);
 
-/// See the module.
+/// The pending writes and the changes in flight.
 #[derive(Debug)]
 pub(super) struct WriteGate<C> {
-    /// By their first change.
+    /// Pending writes, by their first change.
     pending: BTreeMap<IoId, PendingWrite<C>>,
-    /// Writes that further changes of their operation still join.
+    /// Writes that further changes of their operation may still join.
     open: BTreeSet<IoId>,
     waiting: BTreeSet<IoId>,
-    /// Admitted or not, those whose regions were not all marked when that was looked at last.
+    /// Writes whose regions were not all marked at the last check, admitted or not.
     unmarked: BTreeSet<IoId>,
     unrecorded: BTreeSet<IoId>,
-    /// Writes whose batches were not stable when that was looked at last, by batch.
+    /// Writes whose batches were not stable at the last check, by batch.
     unstable: VecDeque<(u64, IoId)>,
-    /// Something has changed for these: perhaps they can be released.
+    /// Writes that may be releasable because of a recent event.
     changed: BTreeSet<IoId>,
     in_flight: BTreeMap<IoId, InFlight>,
     /// Changes of each batch that are held or in flight.
     record_left: BTreeMap<u64, u32>,
-    /// Those whose clients may have been answered, and that would not survive a power cut.
+    /// Changes whose clients may have been answered, and that would not survive a power cut.
     cached: BTreeSet<IoId>,
     order: ChangeOrder,
     planted: Planted,
-    /// Batches that were withdrawn.
+    /// Number of batches that were withdrawn.
     withdrawn: u64,
 }
 
@@ -153,9 +152,9 @@ impl<C: Change> WriteGate<C> {
         Handed { id, write }
     }
 
-    /// The write that a change belongs to: the one it joins if that is open, unless a change of the
-    /// same bytes came since, which it would have to wait for while that waits for it. Else it is
-    /// the first of a new write.
+    /// Returns the write of a change: the write that it joins, if that is open, or else a new
+    /// write. It must not join if a newer write changes the same bytes: the two writes could wait
+    /// for each other.
     fn write_for(&mut self, id: IoId, joins: Option<IoId>, extent: &Extent) -> IoId {
         let last = self.order.last(extent.drive, extent.blocks());
         if let Some(write) = joins.filter(|write| self.open.contains(write))
@@ -170,12 +169,12 @@ impl<C: Change> WriteGate<C> {
         id
     }
 
-    /// No more changes come for the operations so far.
+    /// Closes the open writes: no more changes join them.
     pub(super) fn seal(&mut self) {
         self.open.clear();
     }
 
-    /// Lets in all writes that wait; changes of `journalled` drives are to be in the journal.
+    /// Admits all waiting writes; changes of `journalled` drives must be in the journal.
     pub(super) fn admit(&mut self, journalled: DriveSet) {
         for write in core::mem::take(&mut self.waiting) {
             let pending = self.pending.get_mut(&write).expect("what waits is pending");
@@ -192,7 +191,7 @@ impl<C: Change> WriteGate<C> {
         }
     }
 
-    /// Sends back to waiting what was let in and is not recorded: it has changed nothing yet.
+    /// Puts admitted writes without a record back to waiting: they have changed nothing yet.
     pub(super) fn withdraw(&mut self) {
         for (&write, pending) in &mut self.pending {
             if matches!(pending.stage, Stage::Admitted | Stage::Unrecorded) {
@@ -203,18 +202,18 @@ impl<C: Change> WriteGate<C> {
         self.unrecorded.clear();
     }
 
-    /// Whether all that was let in has ended.
+    /// Returns true if all admitted writes have ended.
     pub(super) fn is_drained(&self) -> bool {
         self.in_flight.is_empty() && self.waiting.len() == self.pending.len()
     }
 
-    /// Whether nothing is held or in flight.
+    /// Returns true if nothing is held or in flight.
     pub(super) fn is_empty(&self) -> bool {
         self.in_flight.is_empty() && self.pending.is_empty()
     }
 
-    /// The batch in which these writes are is not to be: they wait as if they had not been let in.
-    /// None of them was released.
+    /// Withdraws a batch: its writes wait as if they had not been admitted. None of them was
+    /// released.
     pub(super) fn withdraw_batch(&mut self, sequence: u64, journal: &mut JournalWriter) {
         let is_of_it = |change: &InFlight| change.record == Some(sequence);
         assert!(
@@ -233,7 +232,7 @@ impl<C: Change> WriteGate<C> {
         journal.finish(sequence);
     }
 
-    /// The first writes to be recorded: those that one batch of `batch_bytes` holds, and at least
+    /// Returns the next writes to record: as many as one batch of `batch_bytes` holds, and at least
     /// one.
     fn next_to_record(&self, batch_bytes: u64) -> Vec<IoId> {
         let (mut writes, mut parts, mut bytes) = (Vec::new(), 0, 0);
@@ -250,11 +249,11 @@ impl<C: Change> WriteGate<C> {
         writes
     }
 
-    /// Has the journal take the next batch, if any write waits for that and it takes one.
+    /// Appends the next batch to the journal, if a write waits for one and the journal takes it.
     ///
     /// # Errors
     ///
-    /// If it never will.
+    /// If the journal can never take the batch.
     pub(super) fn record(
         &mut self,
         journal: &mut JournalWriter,
@@ -284,7 +283,7 @@ impl<C: Change> WriteGate<C> {
         Ok(batch)
     }
 
-    /// A write is in a batch, alone or with others.
+    /// Records that a write is in a batch.
     fn set_record(&mut self, write: IoId, sequence: u64) {
         let pending = self.pending.get_mut(&write).expect("what is recorded is pending");
         let stage = pending.stage;
@@ -298,14 +297,14 @@ impl<C: Change> WriteGate<C> {
         }
     }
 
-    /// Batches up to this one are stable.
+    /// Notes that batches up to `stable` are stable.
     pub(super) fn note_stable(&mut self, stable: u64) {
         while let Some(&(sequence, write)) = self.unstable.front()
             && sequence <= stable
         {
             self.unstable.pop_front();
             self.changed.insert(write);
-            // Its drives may all have failed meanwhile.
+            // Its drives may all have failed since.
             let Some(pending) = self.pending.get(&write) else { continue };
             let stage = pending.stage;
             assert!(
@@ -318,13 +317,13 @@ impl<C: Change> WriteGate<C> {
         }
     }
 
-    /// More regions are marked.
+    /// Notes that more regions are marked.
     pub(super) fn note_marked(&mut self) {
         self.changed.append(&mut self.unmarked);
     }
 
-    /// The next write of those for which something has changed that may go now. Batches up to
-    /// `stable` are.
+    /// Returns the changes of the next write that may be released. Batches up to `stable` are
+    /// stable.
     pub(super) fn release(&mut self, intent: &Intent, stable: u64) -> Option<Vec<Leaving<C>>> {
         while let Some(write) = self.changed.pop_first() {
             let Some(pending) = self.pending.get(&write) else { continue };
@@ -359,7 +358,7 @@ impl<C: Change> WriteGate<C> {
         None
     }
 
-    /// A change that was in flight has ended. Returns its drive, unless that has failed.
+    /// Ends a change in flight. Returns its drive, unless that has failed.
     pub(super) fn end(
         &mut self,
         now: Instant,
@@ -375,7 +374,8 @@ impl<C: Change> WriteGate<C> {
         Some(extent.drive)
     }
 
-    /// A drive has failed: its changes in flight count as ended, those that are held are returned.
+    /// Handles the failure of a drive: its changes in flight count as ended, and its held changes
+    /// are returned.
     pub(super) fn fail(
         &mut self,
         now: Instant,
@@ -410,7 +410,7 @@ impl<C: Change> WriteGate<C> {
         leaving
     }
 
-    /// A change is over: those that were behind it come to the front.
+    /// Removes a change from the order; changes behind it may move to the front.
     fn leave(&mut self, now: Instant, id: IoId, extent: &Extent, intent: &mut Intent) {
         for region in extent.regions.clone() {
             intent.finish(now, region);
@@ -444,7 +444,7 @@ impl<C: Change> WriteGate<C> {
         }
     }
 
-    /// A write all of whose changes were cancelled is over.
+    /// Removes a write whose changes were all cancelled.
     fn forget_if_empty(&mut self, write: IoId) {
         if self.pending.get(&write).is_some_and(|pending| pending.changes.is_empty()) {
             self.pending.remove(&write);
@@ -455,12 +455,12 @@ impl<C: Change> WriteGate<C> {
         }
     }
 
-    /// Batches that were withdrawn so far.
+    /// Number of batches that were withdrawn.
     pub(super) const fn withdrawn(&self) -> u64 {
         self.withdrawn
     }
 
-    /// The oldest change whose client may have been answered already.
+    /// Oldest change whose client may have been answered already.
     pub(super) fn first_cached(&self) -> Option<IoId> {
         self.cached.first().copied()
     }

@@ -1,4 +1,4 @@
-//! Writes into heads and syncs that are under way.
+//! Writes into heads, and syncs, that are under way.
 
 use super::drive_set::DriveSet;
 use super::io_ids::IoIds;
@@ -8,29 +8,29 @@ use alloc::vec::Vec;
 use array::FailReason;
 use units::DriveId;
 
-/// What several drives are doing at once, each its part.
+/// A task that several drives carry out at once, each its part.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Task {
-    /// A block of the write-intent record is written.
+    /// Writing a block of the write-intent record.
     Intent {
-        /// Its number.
+        /// Number of the block.
         block: u32,
     },
-    /// A batch of the journal is written.
+    /// Writing a batch of the journal.
     Batch {
-        /// Its number.
+        /// Number of the batch.
         sequence: u64,
     },
-    /// Superblocks of a new generation are written.
+    /// Writing superblocks of a new generation.
     Superblocks,
-    /// A header of the journal is written: older batches count no longer.
+    /// Writing a header of the journal, after which older batches no longer count.
     JournalHeader,
-    /// Drives are synced.
+    /// Syncing drives.
     Sync,
 }
 
 impl Task {
-    /// What a drive did not do if its part has failed.
+    /// Reason for which a drive fails if it fails its part.
     pub(super) const fn fail_reason(self) -> FailReason {
         match self {
             Self::Intent { .. } => FailReason::Intent,
@@ -41,8 +41,8 @@ impl Task {
     }
 }
 
-/// All tasks that are under way. A task is done when every drive that took part has done its part
-/// or has failed: what a failed drive has stable does not matter any more.
+/// All tasks under way. A task is done when every drive that took part has done its part or has
+/// failed: the content of a failed drive no longer matters.
 #[derive(Debug, Default)]
 pub(super) struct HeadIo {
     parts: BTreeMap<IoId, (DriveId, Task)>,
@@ -51,8 +51,8 @@ pub(super) struct HeadIo {
 }
 
 impl HeadIo {
-    /// Begins a task, which is not under way. Returns the part of each drive; if there is none, the
-    /// task is done.
+    /// Begins a task that is not under way. Returns the part of each drive; without any, the task
+    /// is done.
     pub(super) fn begin(
         &mut self,
         ids: &mut IoIds,
@@ -76,7 +76,7 @@ impl HeadIo {
         self.pending.contains_key(&task)
     }
 
-    /// The batch of the journal of which a drive has yet to do its part.
+    /// Returns the batch of the journal that a drive has yet to write.
     pub(super) fn batch_of(&self, drive: DriveId) -> Option<u64> {
         self.pending.iter().find_map(|(task, drives)| match task {
             Task::Batch { sequence } if drives.contains(drive) => Some(*sequence),
@@ -88,18 +88,18 @@ impl HeadIo {
         self.parts.is_empty()
     }
 
-    /// Drive and task of a part; `None` if it is none, or its drive has failed.
+    /// Returns the drive and the task of a part; `None` for other I/O, or if its drive has failed.
     pub(super) fn part(&self, id: IoId) -> Option<(DriveId, Task)> {
         self.parts.get(&id).copied()
     }
 
-    /// A drive has done its part. Returns the task if it is done.
+    /// Ends a drive's part. Returns the task if all of it is done.
     pub(super) fn end(&mut self, id: IoId) -> Option<Task> {
         let (drive, task) = self.parts.remove(&id)?;
         self.leave(drive, task)
     }
 
-    /// A drive has failed. Returns the tasks that are done without it.
+    /// Drops the parts of a failed drive. Returns the tasks that are done without it.
     pub(super) fn fail(&mut self, drive: DriveId) -> Vec<Task> {
         self.parts.retain(|_, (other, _)| *other != drive);
         let tasks: Vec<Task> = self.pending.keys().copied().collect();

@@ -1,8 +1,9 @@
-//! Which regions of the drives may hold stripes whose parity does not fit their data.
+//! The write-intent record: regions of the drives that may hold stripes whose parity does not fit
+//! their data.
 //!
 //! Before the first write to a region its bit must be on stable storage on all drives that take
-//! part; it is taken back, lazily, when the region has been quiet for a while. After a crash only
-//! the marked regions are resynced. A region is the same range of bytes on all drives.
+//! part; it is cleared, lazily, when the region has been quiet for a while. After a crash only the
+//! marked regions are resynced. A region is the same range of bytes on all drives.
 //!
 //! The record is a bitmap in blocks of 4096 bytes:
 //!
@@ -14,7 +15,8 @@
 //! | 16..32 | the array |
 //! | 32..4096 | one bit per region |
 //!
-//! A block that does not fit its checksum counts as all marked. Pure: the owner does the writing.
+//! A block with a wrong checksum counts as all marked. The module is pure: its owner writes the
+//! blocks.
 
 use super::block::{BLOCK_BYTES, array, get_u32, is_sealed, put, seal};
 use super::missed::{Missed, MissedRegions};
@@ -28,11 +30,11 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 use units::{DriveId, Duration, Instant};
 
-/// Time between two looks at which regions have become quiet.
+/// Time between two searches for quiet regions.
 const TIDY_EVERY: Duration = Duration::from_secs(1);
 /// Most regions of a drive.
 pub const REGIONS_MAX: u64 = 65_536;
-/// Where the record begins in the file of each drive.
+/// Start of the record in the file of each drive.
 pub const INTENT_OFFSET_BYTES: u64 = 64 << 10;
 
 const MAGIC: [u8; 8] = *b"ioda\0int";
@@ -41,42 +43,42 @@ const BITS_AT: usize = 32;
 const REGIONS_PER_BLOCK: usize = (BLOCK_BYTES - BITS_AT) * 8;
 const WORDS_PER_BLOCK: usize = REGIONS_PER_BLOCK / 64;
 
-/// Whether data may be written.
+/// Result of marking a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MarkState {
-    /// Yes.
+    /// Data may be written.
     Ready,
-    /// Once the blocks of [`Intent::blocks_to_write`] are on stable storage: ask
-    /// [`Intent::is_ready`] after [`Intent::written`].
+    /// Data may be written once the blocks of [`Intent::blocks_to_write`] are on stable storage:
+    /// check [`Intent::is_ready`] after [`Intent::written`].
     MustWrite,
 }
 
 /// A block of the record, to be written to all drives that take part.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BlockWrite {
-    /// Its number, for [`Intent::written`].
+    /// Number of the block, for [`Intent::written`].
     pub block: u32,
-    /// Where in the file of each drive.
+    /// Place in the file of each drive.
     pub offset_bytes: u64,
-    /// What.
+    /// Content of the block.
     pub bytes: Box<[u8; 4096]>,
 }
 
-/// Regions that have been quiet, and become clean if they still are when all drives are synced.
+/// Quiet regions. They become clean if they are still quiet when all drives are synced.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Quiet {
-    /// The regions, and how often each had been marked.
+    /// The regions, each with the number of times that it had been marked.
     regions: Vec<(u32, u64)>,
 }
 
 impl Quiet {
-    /// How many.
+    /// Number of regions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.regions.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no regions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.regions.is_empty()
@@ -85,21 +87,21 @@ impl Quiet {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Region {
-    /// Writes under way.
+    /// Number of writes under way.
     writers: u32,
-    /// How often it was marked.
+    /// Number of times that it was marked.
     marks: u64,
-    /// Found marked at the start, and not resynced yet.
+    /// True if it was found marked at the start, and is not resynced yet.
     unsynced: bool,
-    /// When a write to it began or ended last.
+    /// Time at which a write to it last began or ended.
     last_write: Instant,
 }
 
 #[derive(Clone, Debug, Default)]
 struct BlockState {
-    /// The wish differs from what was last handed out.
+    /// True if the desired bits differ from those last handed out.
     changed: bool,
-    /// The bits that are being written.
+    /// Bits that are being written.
     in_flight: Option<Box<[u64]>>,
 }
 
@@ -111,26 +113,27 @@ pub struct Intent {
     quiet_for: Duration,
     regions: Vec<Region>,
     blocks: Vec<BlockState>,
-    /// What the record should say: a bit per region.
+    /// Desired record: a bit per region.
     wished: Vec<u64>,
     /// Bits that are set on stable storage whatever becomes of a write in flight.
     stable: Vec<u64>,
-    /// What absent drives lack.
+    /// Regions that absent drives missed.
     missed: Missed,
-    /// When it is looked next which regions have become quiet.
+    /// Time of the next search for quiet regions.
     tidy_at: Instant,
     planted: Planted,
 }
 
 impl Intent {
-    /// Bytes of a region that suit a drive of `drive_bytes`: some thousands of regions.
+    /// Suitable size of a region for a drive of `drive_bytes`, in bytes: it gives some thousands of
+    /// regions.
     #[must_use]
     pub fn suitable_region_bytes(drive_bytes: u64) -> u64 {
         (drive_bytes / 8192).next_power_of_two().max(REGION_BYTES_MIN)
     }
 
-    /// The record of a new array: nothing is marked. Regions become clean when they have not been
-    /// written for the time of the setup. `region_bytes` is a power of two, large enough for
+    /// Creates the record of a new array, without marks. Regions become clean when they were not
+    /// written for [`Setup::quiet_for`]. `region_bytes` is a power of two, large enough for
     /// [`REGIONS_MAX`].
     #[must_use]
     pub fn new(uuid: Uuid, drive_bytes: u64, region_bytes: u64, setup: impl Into<Setup>) -> Self {
@@ -157,12 +160,12 @@ impl Intent {
         self.blocks.len() * BLOCK_BYTES
     }
 
-    /// Takes in the record as one drive has it; what is marked on any drive is marked. Called once
+    /// Merges the record of one drive: a region that is marked on any drive is marked. Call it once
     /// for each drive that takes part, before anything else.
     ///
     /// # Panics
     ///
-    /// If it is not [`Intent::record_bytes`] long.
+    /// If `record` is not [`Intent::record_bytes`] long.
     pub fn recover(&mut self, record: &[u8]) {
         assert_eq!(record.len(), self.record_bytes());
         for (number, block) in record.chunks_exact(BLOCK_BYTES).enumerate() {
@@ -180,7 +183,7 @@ impl Intent {
             let is_marked = self.wished[place.0] >> place.1 & 1 == 1;
             region.unsynced = is_marked && !self.planted.has(Bug::ResyncForgotten);
         }
-        // Bits of regions past the end, which a block that is unsound would have.
+        // Clears bits of regions past the end, which an unsound block sets.
         let (word, bit) = place(self.regions.len() as u32);
         if let Some(last) = self.wished.get_mut(word) {
             *last &= (1 << bit) - 1;
@@ -189,24 +192,24 @@ impl Intent {
         self.rewrite();
     }
 
-    /// Has all blocks handed out again, because drives may differ in what they say.
+    /// Hands out all blocks again, because the records of drives may differ.
     pub fn rewrite(&mut self) {
         self.blocks.iter_mut().for_each(|block| block.changed = true);
     }
 
-    /// A drive has joined that may lack marks which the others have: no region is ready before its
-    /// block was written again, which is handed out for all drives.
+    /// Handles a drive that has joined and may lack marks of the others. All blocks are handed out
+    /// again, and no region is ready before its block was written to all drives.
     pub fn handle_drive_joined(&mut self) {
         self.stable.fill(0);
         for block in &mut self.blocks {
             block.changed = true;
-            // A write that is under way does not go to the new drive.
+            // A write under way does not go to the new drive.
             block.in_flight.iter_mut().for_each(|bits| bits.fill(0));
         }
     }
 
-    /// A drive is given up whose superblock has one of these generations. It held all that it
-    /// should, or with `again` was getting back what it missed.
+    /// Handles the failure of a drive whose superblock has one of these generations. It held all
+    /// its data, or, with `again`, was being rebuilt after its return.
     pub(super) fn handle_drive_failed(
         &mut self,
         drive: DriveId,
@@ -219,7 +222,7 @@ impl Intent {
         }
     }
 
-    /// A change of an absent drive is dropped.
+    /// Notes a change of an absent drive that is dropped.
     pub(super) fn note_missed(&mut self, offset_bytes: u64, length_bytes: u64) {
         let last = self.region_of(offset_bytes + length_bytes - 1);
         for region in self.region_of(offset_bytes)..=last {
@@ -228,12 +231,14 @@ impl Intent {
         }
     }
 
-    /// A drive holds all that it should, or an empty one is in its place.
+    /// Forgets the missed regions of a drive that holds all its data, or was replaced by an empty
+    /// one.
     pub(super) fn forget_missed(&mut self, drive: DriveId) {
         self.missed.forget(drive);
     }
 
-    /// What a drive misses that was given up since the array runs; none if it may miss anything.
+    /// Regions that a drive missed since it failed during this run; `None` if it may have missed
+    /// any region.
     #[must_use]
     pub fn missed(&self, drive: DriveId) -> Option<&MissedRegions> {
         self.missed.of(drive)
@@ -250,19 +255,19 @@ impl Intent {
         self.regions.len() as u32
     }
 
-    /// The region of a byte of a drive.
+    /// Region of the byte at this offset of a drive.
     #[must_use]
     pub fn region_of(&self, offset_bytes: u64) -> u32 {
         (offset_bytes / self.region_bytes) as u32
     }
 
-    /// Bytes of a region; the last one may be cut short by the end of the drive.
+    /// Bytes of a region; the last region may be shorter, at the end of the drive.
     #[must_use]
     pub fn region_bytes(&self) -> u64 {
         self.region_bytes
     }
 
-    /// A write to the region wants to begin. Every call has its [`Intent::finish`].
+    /// Begins a write to the region. Every call needs one [`Intent::finish`].
     pub fn mark(&mut self, now: Instant, region: u32) -> MarkState {
         let about = &mut self.regions[region as usize];
         about.writers += 1;
@@ -278,29 +283,28 @@ impl Intent {
         if self.is_ready(region) { MarkState::Ready } else { MarkState::MustWrite }
     }
 
-    /// Whether the region is marked on stable storage, so that data may be written.
+    /// Returns true if the region is marked on stable storage, so that data may be written.
     #[must_use]
     pub fn is_ready(&self, region: u32) -> bool {
         let (word, bit) = place(region);
         (self.wished[word] & self.stable[word]) >> bit & 1 == 1
     }
 
-    /// Whether the region is marked, or will be as soon as its block is written.
+    /// Returns true if the region is marked, or will be as soon as its block is written.
     #[must_use]
     pub fn is_marked(&self, region: u32) -> bool {
         let (word, bit) = place(region);
         self.wished[word] >> bit & 1 == 1
     }
 
-    /// Whether any region is marked.
+    /// Returns true if any region is marked.
     #[must_use]
     pub fn has_marks(&self) -> bool {
         self.wished.iter().any(|&bits| bits != 0)
     }
 
-    /// A write that was marked is over: its data and parity are written, or it never began. A write
-    /// that failed halfway and leaves its stripe torn is never finished, and its region stays
-    /// marked.
+    /// Ends a write that was marked: its data and parity are written, or it never began. Do not
+    /// call it for a write that failed halfway and left its stripe torn: its region stays marked.
     pub fn finish(&mut self, now: Instant, region: u32) {
         let about = &mut self.regions[region as usize];
         assert!(about.writers > 0, "a write to region {region} is over, and none was begun");
@@ -308,8 +312,8 @@ impl Intent {
         about.last_write = now;
     }
 
-    /// Blocks to be written to all drives that take part, on stable storage. A block is not handed
-    /// out again before [`Intent::written`] or [`Intent::not_written`].
+    /// Returns blocks to be written to all drives that take part, on stable storage. A block is not
+    /// handed out again before [`Intent::written`] or [`Intent::not_written`].
     pub fn blocks_to_write(&mut self) -> Vec<BlockWrite> {
         let mut writes = Vec::new();
         for number in 0..self.blocks.len() {
@@ -320,7 +324,7 @@ impl Intent {
             }
             block.changed = false;
             block.in_flight = Some(self.wished[words.clone()].into());
-            // A bit that is being cleared may be off the drive from now on.
+            // From now on, a bit that is being cleared may be missing on the drives.
             let bits = self.stable[words.clone()].iter_mut().zip(&self.wished[words]);
             bits.for_each(|(stable, wished)| *stable &= wished);
             writes.push(self.block(number));
@@ -328,13 +332,13 @@ impl Intent {
         writes
     }
 
-    /// All blocks as they should be, for a drive that joins.
+    /// All blocks with their desired content, for a drive that joins.
     #[must_use]
     pub fn all_blocks(&self) -> Vec<BlockWrite> {
         (0..self.blocks.len()).map(|number| self.block(number)).collect()
     }
 
-    /// The block is on stable storage on all drives that take part.
+    /// Notes that the block is on stable storage on all drives that take part.
     pub fn written(&mut self, block: u32) {
         let words = block as usize * WORDS_PER_BLOCK..(block as usize + 1) * WORDS_PER_BLOCK;
         let bits = self.blocks[block as usize].in_flight.take();
@@ -342,7 +346,7 @@ impl Intent {
         self.stable[words].copy_from_slice(&bits);
     }
 
-    /// The block could not be written; it is handed out again.
+    /// Notes that the block could not be written; it is handed out again.
     pub fn not_written(&mut self, block: u32) {
         let state = &mut self.blocks[block as usize];
         assert!(state.in_flight.is_some(), "block {block} of marks was not being written");
@@ -350,19 +354,19 @@ impl Intent {
         state.changed = true;
     }
 
-    /// The array starts: what was found marked is looked at as any other region.
+    /// Starts the array: the search for quiet regions includes those found marked.
     pub(super) fn start(&mut self) {
         let first = Instant::ZERO + TIDY_EVERY;
         self.tidy_at = if self.has_marks() { first } else { Instant::NEVER };
     }
 
-    /// When [`Intent::is_tidy_due`] is to be asked.
+    /// Time at which to call [`Intent::is_tidy_due`].
     pub(super) const fn next_deadline(&self) -> Instant {
         self.tidy_at
     }
 
-    /// Whether it is time to look for quiet regions. The next time is later, or never while nothing
-    /// is marked.
+    /// Returns true if a search for quiet regions is due. The next one is due later, or never while
+    /// nothing is marked.
     pub(super) fn is_tidy_due(&mut self, now: Instant) -> bool {
         let is_due = now >= self.tidy_at;
         if is_due {
@@ -371,8 +375,8 @@ impl Intent {
         is_due
     }
 
-    /// Regions that no write is in, nor was for the chosen time. Once all drives are synced, which
-    /// is asked for after this call, give them to [`Intent::clean`].
+    /// Returns regions without a write now or within [`Setup::quiet_for`]. Sync all drives after
+    /// this call, then pass the regions to [`Intent::clean`].
     #[must_use]
     pub fn quiet(&self, now: Instant) -> Quiet {
         let regions = self.regions.iter().enumerate().filter(|(number, region)| {
@@ -385,7 +389,7 @@ impl Intent {
         Quiet { regions: regions.map(|(number, region)| (number as u32, region.marks)).collect() }
     }
 
-    /// All drives were synced: regions that were not marked since are clean.
+    /// Clears the marks of regions that were not marked again since; all drives were synced.
     pub fn clean(&mut self, quiet: &Quiet) {
         for &(number, marks) in &quiet.regions {
             let region = &self.regions[number as usize];
@@ -409,13 +413,14 @@ impl Intent {
         dirty.map(|(number, _)| number as u32).collect()
     }
 
-    /// Whether regions that were found marked at the start are not resynced yet.
+    /// Returns true if regions that were found marked at the start are not resynced yet.
     #[must_use]
     pub fn is_resyncing(&self) -> bool {
         self.regions.iter().any(|region| region.unsynced)
     }
 
-    /// The parity of every stripe of the region fits its data; it becomes clean as any other.
+    /// Notes that the parity of every stripe of the region fits its data; the region can become
+    /// clean.
     pub fn resynced(&mut self, region: u32) {
         self.regions[region as usize].unsynced = false;
     }
@@ -435,7 +440,7 @@ impl Intent {
     }
 }
 
-/// The word and the bit of a region.
+/// Index of the word, and the bit in it, of a region.
 fn place(region: u32) -> (usize, u32) {
     (region as usize / 64, region % 64)
 }
@@ -475,7 +480,7 @@ mod tests {
         assert_eq!(writes.len(), 1);
         assert_eq!(writes[0].offset_bytes, INTENT_OFFSET_BYTES);
         assert!(!intent.is_ready(7) && intent.blocks_to_write().is_empty());
-        // Another one while the first is being written has to wait for the next.
+        // A mark that comes while the first is being written has to wait for the next write.
         assert_eq!(intent.mark(seconds(0), 8), MarkState::MustWrite);
         intent.written(0);
         assert!(intent.is_ready(7) && !intent.is_ready(8));
@@ -564,7 +569,7 @@ mod tests {
     /// Regions of a block.
     const OF_BLOCK: u32 = REGIONS_PER_BLOCK as u32;
 
-    /// Regions that are marked in what is written.
+    /// Regions that are marked in a block to be written.
     fn marks(write: &BlockWrite) -> Vec<u32> {
         let is_marked = |region: &u32| {
             let bit = region % OF_BLOCK;
@@ -594,7 +599,7 @@ mod tests {
         assert_eq!(marked, regions);
         assert_eq!(intent.all_blocks(), writes);
         assert_eq!(dirty(&intent, &[record(&intent)]), regions);
-        // Each is stable when it is written, and no other with it.
+        // Each region is stable when its block is written, and no other region with it.
         for written in [1, 0, 2] {
             let is_ready = |intent: &Intent| regions.map(|region| intent.is_ready(region));
             let expected =
@@ -604,7 +609,7 @@ mod tests {
         }
         assert_eq!(intent.mark(seconds(0), 63), MarkState::Ready);
         assert!(intent.blocks_to_write().is_empty(), "it is marked already");
-        // What changes has its block written again, and no other.
+        // A changed bit has its own block written again, and no other block.
         for region in [OF_BLOCK, 64] {
             intent.finish(seconds(1), region);
         }
@@ -682,8 +687,8 @@ mod tests {
     proptest! {
         #![proptest_config(testing::cases(256))]
 
-        /// Whenever the power goes, every region whose data may have changed since the last sync is
-        /// found dirty, whether the block in flight has landed or not.
+        /// Whenever the power fails, every region whose data may have changed since the last sync
+        /// is found dirty, whether or not the block in flight was written.
         #[test]
         fn a_crash_finds_every_region_that_was_written(
             steps in proptest::collection::vec(step(), 0..120),
@@ -693,11 +698,12 @@ mod tests {
             let mut in_flight: Option<Vec<u8>> = None;
             let mut quiet: Option<Quiet> = None;
             let mut now = 0;
-            // Marked and not begun, because the mark is not stable.
+            // Regions that are marked, with writes that have not begun because the mark is not
+            // stable.
             let mut waiting: Vec<u32> = Vec::new();
             let mut writing: Vec<u32> = Vec::new();
             let mut unsynced: BTreeSet<u32> = BTreeSet::new();
-            // Of the unsynced, those that were over when the sync began.
+            // The unsynced regions whose writes had ended when the sync began.
             let mut syncing: BTreeSet<u32> = BTreeSet::new();
             for step in steps {
                 match step {

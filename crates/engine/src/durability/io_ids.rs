@@ -1,4 +1,4 @@
-//! The numbers of what the storage does for the machine.
+//! Numbers of the storage I/O of the machine.
 
 use super::output::IoId;
 
@@ -7,7 +7,7 @@ use super::output::IoId;
 pub(super) struct IoIds(u64);
 
 impl IoIds {
-    /// The number that is taken next: all that were taken so far are before it.
+    /// Number that is taken next: all numbers taken so far are below it.
     pub(super) const fn next(&self) -> IoId {
         IoId(self.0)
     }

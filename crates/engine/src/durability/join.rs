@@ -1,4 +1,4 @@
-//! A drive that takes the place of a failed one.
+//! Joining of a drive in the place of a failed one.
 
 use super::HEAD_BYTES;
 use super::block::BLOCK_BYTES;
@@ -13,26 +13,26 @@ use crate::checksums::{TableSeal, format as format_table, table_bytes};
 use alloc::vec;
 use units::DriveId;
 
-/// How much of a table is cleared at once.
+/// Bytes of a table that are cleared at a time.
 const CLEARED_BYTES: u64 = 1 << 20;
 
-/// Why a drive may be formatted.
+/// Reason for which a drive may be formatted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Vacancy {
-    /// Nothing is on it, as far as that can be told.
+    /// No content was found on it.
     Blank,
-    /// A creation or a joining left it that was cut short.
+    /// A creation or a joining was cut short on it.
     Unfinished,
     /// It was this drive of the array before.
     Outdated,
 }
 
-/// Whether a drive may take the place of `drive` in the array of `superblock`: it is blank, or was
-/// this drive before, or was being made a drive of some array.
+/// Checks that a drive may take the place of `drive` in the array of `superblock`: it is blank, was
+/// this drive before, or has an unfinished creation or joining.
 ///
 /// # Errors
 ///
-/// What else is on it.
+/// Any other content that is on it.
 pub fn check_join<D: Disk>(
     disk: &mut D,
     drive: DriveId,
@@ -42,8 +42,8 @@ pub fn check_join<D: Disk>(
     check_vacant(drive.index(), disk, is_ours)
 }
 
-/// Whether a drive is the one that was given up in the place of `drive`, with what it held then: it
-/// lacks only what the intent record says ([`Intent::missed`]).
+/// Returns true if a drive is the failed drive of this place with its old content: it lacks only
+/// the regions that the intent record names ([`Intent::missed`]).
 #[must_use]
 pub fn check_return<D: Disk>(
     disk: &mut D,
@@ -60,7 +60,8 @@ fn is_short<D: Disk>(drive: usize, disk: &mut D) -> Result<bool, OpenError<D::Er
     Ok(disk.size_bytes().map_err(OpenError::io(drive))? < end)
 }
 
-/// Why a drive may be formatted; one whose superblock `is_ours` may be.
+/// Returns the reason for which a drive may be formatted; a drive whose superblock `is_ours` may
+/// be.
 pub(super) fn check_vacant<D: Disk>(
     drive: usize,
     disk: &mut D,
@@ -73,11 +74,11 @@ pub(super) fn check_vacant<D: Disk>(
         Ok(superblock) if is_ours(&superblock) => Vacancy::Outdated,
         Ok(superblock) => return refuse(Contents::Member(superblock.uuid)),
         Err(SuperblockError::Blank | SuperblockError::Foreign) => Vacancy::Blank,
-        // It ends before the superblocks would.
+        // The drive ends before the places of the superblocks.
         Err(SuperblockError::Unreadable(_)) if is_short(drive, disk)? => Vacancy::Blank,
         Err(error) => return refuse(Contents::Other(error)),
     };
-    // Whoever used a drive after the array may have left one of the superblocks.
+    // A user of the drive after the array may have left one of the superblocks.
     let known = match vacancy {
         Vacancy::Blank => recognise(disk),
         Vacancy::Unfinished | Vacancy::Outdated => recognise_in_head(disk),
@@ -93,8 +94,8 @@ pub(super) fn check_vacant<D: Disk>(
     Ok(vacancy)
 }
 
-/// Whether a server may write its name on a drive: it has done so before, or the drive is of an
-/// array, or blank.
+/// Returns true if a server may write its owner block on a drive: it has done so before, or the
+/// drive belongs to an array, or is blank.
 #[must_use]
 pub fn is_claimable<D: Disk>(disk: &mut D) -> bool {
     let mut block = vec![0; BLOCK_BYTES];
@@ -103,15 +104,16 @@ pub fn is_claimable<D: Disk>(disk: &mut D) -> bool {
     is_known || read_superblock(disk).is_ok() || check_vacant(0, disk, |_| false).is_ok()
 }
 
-/// Formats the head of a drive that takes the place of `drive`: no superblock yet, but a mark that
-/// it holds nothing, the intent record as it is, an empty journal. On stable storage when it is
-/// done. Its superblock is written when the array records that the drive is being rebuilt.
+/// Formats the head of a drive that takes the place of `drive`: a mark that the drive holds
+/// nothing, the present intent record and an empty journal, but no superblock. All of it is on
+/// stable storage on return. The superblock follows when the array records that the drive is being
+/// rebuilt.
 ///
-/// A drive on which this is cut short, at whatever write, may join again ([`check_join`]).
+/// A drive on which this is cut short, at any write, may join again ([`check_join`]).
 ///
 /// # Errors
 ///
-/// If the drive says no.
+/// If the drive fails an I/O.
 pub fn prepare<D: Disk>(
     disk: &mut D,
     drive: DriveId,
@@ -129,12 +131,13 @@ pub fn prepare<D: Disk>(
     write_records(disk, intent, journal)
 }
 
-/// As [`prepare`], for a drive that is back ([`check_return`]): it keeps its data and their
-/// checksums.
+/// Formats as [`prepare`] does, for a drive that is back ([`check_return`]): the drive keeps its
+/// data and checksums.
 ///
 /// # Errors
 ///
-/// If the drive says no. It is no longer the one that was given up then, and may join as any other.
+/// If the drive fails an I/O. It no longer counts as the returned drive then, and may join as any
+/// other.
 pub fn prepare_return<D: Disk>(
     disk: &mut D,
     drive: DriveId,
@@ -146,7 +149,7 @@ pub fn prepare_return<D: Disk>(
     write_records(disk, intent, journal)
 }
 
-/// Says on a drive that it holds nothing of the array yet.
+/// Marks a drive as holding nothing of the array yet.
 fn begin_joining<D: Disk>(
     disk: &mut D,
     drive: DriveId,
@@ -156,8 +159,8 @@ fn begin_joining<D: Disk>(
     overwrite_superblocks(disk, &superblock.encode_joining())
 }
 
-/// Makes the checksums of a drive those of nothing. A device that was this drive before has those
-/// of its old data, which would be believed.
+/// Clears the checksums of a drive. A device that was this drive before has checksums that fit its
+/// old data, which would be trusted.
 fn clear_table<D: Disk>(disk: &mut D, drive_bytes: u64) -> Result<(), D::Error> {
     let (start, length) = (HEAD_BYTES + drive_bytes, table_bytes(drive_bytes));
     let mut bytes = vec![0; length.min(CLEARED_BYTES) as usize];
@@ -165,7 +168,7 @@ fn clear_table<D: Disk>(disk: &mut D, drive_bytes: u64) -> Result<(), D::Error> 
     while done < length {
         let part = &mut bytes[..(length - done).min(CLEARED_BYTES) as usize];
         disk.read(start + done, part)?;
-        // What was never written stays so: files have holes there.
+        // Blocks that were never written stay so: files have holes there.
         if part.iter().any(|&byte| byte != 0) {
             part.fill(0);
             disk.write(start + done, part)?;
@@ -175,7 +178,7 @@ fn clear_table<D: Disk>(disk: &mut D, drive_bytes: u64) -> Result<(), D::Error> 
     Ok(())
 }
 
-/// Writes what is in a head beside superblocks.
+/// Writes the records of a head other than the superblocks.
 pub(super) fn write_records<D: Disk>(
     disk: &mut D,
     intent: &Intent,

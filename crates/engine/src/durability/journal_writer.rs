@@ -1,15 +1,15 @@
-//! Whose changes are journalled, and whether another batch may be written.
+//! State of the journal writer: the drives whose changes are journalled, and the room for batches.
 
 use super::drive_set::DriveSet;
 use super::journal::{Batch, HeadWrite, HeaderUse, Journal, JournalError, Part};
 
-/// See the module.
+/// The journal of a running array, with the drives that it covers.
 #[derive(Debug)]
 pub(super) struct JournalWriter {
     journal: Journal,
     /// Drives whose changes are journalled; none while the journal is off.
     drives: DriveSet,
-    /// There is no room for the next batch before a header is written.
+    /// True if there is no room for the next batch before a header is written.
     full: bool,
 }
 
@@ -28,13 +28,13 @@ impl JournalWriter {
         self.drives
     }
 
-    /// From now on the changes of these drives are journalled.
+    /// Sets the drives whose changes are journalled.
     pub(super) const fn set_drives(&mut self, drives: DriveSet) {
         self.drives = drives;
     }
 
-    /// Whether the next batch may be written: the last is stable, and there may be room. Writes
-    /// that come while a batch is being written share the next one.
+    /// Returns true if the next batch may be written: the last is stable, and there may be room.
+    /// Writes that come while a batch is being written share the next one.
     pub(super) fn takes_batch(&self) -> bool {
         !self.full && self.journal.is_stable()
     }
@@ -44,11 +44,11 @@ impl JournalWriter {
         self.journal.batch_bytes()
     }
 
-    /// Takes a batch; `None` if there is no room for it now.
+    /// Appends a batch; `None` if there is no room for it now.
     ///
     /// # Errors
     ///
-    /// If there never will be.
+    /// If there never will be room.
     pub(super) fn append(&mut self, parts: &[Part<'_>]) -> Result<Option<Batch>, JournalError> {
         match self.journal.append(parts) {
             Ok(batch) => Ok(Some(batch)),
@@ -60,58 +60,58 @@ impl JournalWriter {
         }
     }
 
-    /// The batch is on stable storage on all drives that take part.
+    /// Notes that the batch is on stable storage on all drives that take part.
     pub(super) fn written(&mut self, sequence: u64) {
         self.journal.written(sequence);
     }
 
-    /// Batches up to this number are stable.
+    /// Number of the last stable batch.
     pub(super) fn stable(&self) -> u64 {
         self.journal.stable()
     }
 
-    /// Whether no batch is being written.
+    /// Returns true if no batch is being written.
     pub(super) fn is_stable(&self) -> bool {
         self.journal.is_stable()
     }
 
-    /// All writes of the batch are done, or will never begin.
+    /// Notes that all writes of the batch have ended, or will never begin.
     pub(super) fn finish(&mut self, sequence: u64) {
         self.journal.finish(sequence);
     }
 
-    /// The first batch of a half that may be filled again once all drives are synced.
+    /// First batch of a half that may be filled again once all drives are synced.
     pub(super) fn half_to_sync(&self) -> Option<u64> {
         self.journal.to_sync()
     }
 
-    /// All drives were synced since this half was named: the header that says that its batches
-    /// count no longer.
+    /// Retires the half with this first batch, after a sync of all drives. Returns the header after
+    /// which its batches no longer count.
     pub(super) fn retire(&mut self, first: u64) -> Option<HeadWrite> {
         self.journal.retire(first)
     }
 
-    /// Whether no header need be written so that no record counts, and none will be.
+    /// Returns true if no header is needed to make records not count: none count, and none will.
     pub(super) fn is_unused(&self) -> bool {
         self.journal.is_empty() && self.drives.is_empty()
     }
 
-    /// Whether a header is being written. Two must not be torn at once.
+    /// Returns true if a header is being written. Two headers must not be torn at once.
     pub(super) const fn is_header_in_flight(&self) -> bool {
         self.journal.is_header_in_flight()
     }
 
-    /// From now on no record counts: the header that says so.
+    /// Clears the journal. Returns the header after which no record counts.
     ///
     /// # Errors
     ///
-    /// If batches are not done.
+    /// If batches have not ended.
     pub(super) fn clear(&mut self) -> Result<HeadWrite, JournalError> {
         self.full = false;
         self.journal.clear()
     }
 
-    /// The header is on stable storage: there is room again. Returns what it was for.
+    /// Notes that the header is on stable storage: there is room again. Returns its use.
     pub(super) fn header_written(&mut self) -> Option<HeaderUse> {
         self.full = false;
         self.journal.header_written()

@@ -1,95 +1,96 @@
-//! Which drives hold the data of the array as it was last, which were left behind, and which went
-//! on without each other.
+//! Lineage: the drives with the present data of the array, outdated drives, and drives that went on
+//! without each other.
 //!
 //! # How superblocks change
 //!
-//! What drives say of the array changes at every start, when one fails, is replaced or rebuilt, and
-//! at a clean shutdown. Each change takes two steps, on all drives that take part in the array from
-//! then on:
+//! The superblocks change at every start, when a drive fails, is replaced or rebuilt, and at a
+//! clean shutdown. Each change takes two steps, on all drives that take part in the array after the
+//! change:
 //!
-//! 1. *Prepare*: each gets the next generation, *g*. It says of the array what it said before. A
-//!    drive that joins gets nothing yet.
-//! 2. *Commit*, when all have that: each gets generation *g* + 1 with what is new, and *g* as the
-//!    generation that is committed.
+//! 1. *Prepare*: each drive gets the next generation, *g*, with the old state of the array. A drive
+//!    that joins gets nothing yet.
+//! 2. *Commit*, when all are prepared: each drive gets generation *g* + 1 with the new state, and
+//!    *g* as the committed generation.
 //!
-//! Data are written in accordance with the change when all have committed it. A superblock goes to
-//! the slot that does not hold the newest one of its drive, so a torn write leaves what was there
-//! before.
+//! Data is written in accordance with the change when all drives have committed it. A superblock
+//! goes to the slot that does not hold the newest one of its drive, so a torn write leaves the
+//! newest one intact.
 //!
 //! # What a cut can leave
 //!
-//! Let the change prepared in *g* follow one prepared in *f*. For each drive that takes part in it:
+//! Let the change prepared in *g* follow one prepared in *f*. The drives that take part in it have,
+//! after a cut:
 //!
-//! * cut while preparing: committed *f*, at a generation below *g* or at *g*;
-//! * cut while committing: at *g*, with *f* committed, or at *g* + 1, with *g* committed.
+//! * while preparing: *f* committed, at a generation below *g* or at *g*;
+//! * while committing: *f* committed at *g*, or *g* committed at *g* + 1;
 //!
-//! * a drive that joins by it: no superblock, or *g* + 1 with *g* committed.
+//! * if they join by this change: no superblock, or *g* committed at *g* + 1.
 //!
-//! If any has *g* committed, all have at least generation *g*, but for drives that join, which hold
-//! no data. So a drive that takes part according to the newest commit that is found, and is below
-//! its generation, missed it: an old copy, or a drive that was thought to be replaced. A drive at
-//! or above it was there, and is only behind because of a cut: as it has not committed *g*, nothing
-//! was written since that it lacks. However many starts were cut before they could commit, they
-//! raise generations and nothing else.
+//! If any drive has committed *g*, all have at least generation *g*, except joining drives, which
+//! hold no data. Consider a drive that takes part according to the newest commit found, *g*. If its
+//! generation is below *g*, it missed the change: it is an old copy, or a drive that was thought to
+//! be replaced. If its generation is at least *g*, it was prepared, and a cut kept it from the
+//! commit. It lacks no data, because nothing is written under *g* before all drives have committed
+//! it. Starts that are cut before their commit raise generations and change nothing else.
 //!
-//! If all that have *g* committed are missing at the next start, it goes on from *f*, which is
-//! sound for the same reason: the drives that it finds had not committed *g*, so nothing was
-//! written under it. It prepares a generation above all that it finds, hence above *g*, and its
-//! commit calls the missing ones failed. When they come back they are not taken.
+//! If all drives that committed *g* are missing at the next start, the start continues from *f*.
+//! This is sound for the same reason: the drives found had not committed *g*, so nothing was
+//! written under it. The start prepares a generation above all that it finds, hence above *g*, and
+//! commits the missing drives as failed. When they come back, they are left out.
 //!
 //! # Branches
 //!
-//! A *branch* begins with each change by which a drive that took part no longer does. Within a
-//! branch no drive can go on without the others, so the name of the branch and the generation say
-//! enough about a drive. Each superblock lists the branches that its array has left behind
+//! A *branch* begins with each change that removes a drive which took part. Within a branch no
+//! drive can go on without the others, so the branch and the generation of a drive identify its
+//! history. Each superblock lists the branches that its array has left behind
 //! ([`Past`](super::superblock::Past)).
 //!
-//! A prepared change names its branch. A start that finds it prepared and goes on without it lists
-//! that branch as a past one: a drive that is only prepared shows that no write was answered under
-//! the change. Without that entry a drive that alone had committed would count as split off as soon
-//! as all drives that it knew were replaced.
+//! A prepared change names its branch. A start that finds a change prepared, and goes on without
+//! it, lists that branch as past. It may, because a drive that is only prepared shows that no write
+//! was answered under the change. Without that entry, a drive that alone had committed the change
+//! would count as split off once all drives that it knew were replaced.
 //!
-//! # Who went on without whom
+//! # Drives that went on without each other
 //!
-//! Generations of drives that were not started together say nothing about each other, so they do
-//! not decide. A drive *knows* another if it says that this very drive takes part: the states name
-//! members, and a number drawn when a drive joins tells it from others in its place. If A knows B,
-//! then B has prepared what A says, or joined by it: all data that was ever written under it, or
-//! under what came before it on A, is in the history of B. The same holds if B is in the branch of
-//! A and was prepared for what A says, or if B lists the branch of A as a past one. The relation
-//! carries over: if the history of B is in that of C, so is that of A.
+//! Generations of drives that were not started together cannot be compared, so they do not decide.
+//! Drive A *knows* drive B if the superblock of A says that this very B takes part. Its states name
+//! members, and the number drawn when B joined tells B from other drives in its place. If A knows
+//! B, then B has prepared the commit of A, or joined by it. So all data written under that commit,
+//! or under earlier ones of A, is in the history of B. The same holds if B is in the branch of A
+//! and was prepared for its commit, or if B lists the branch of A as past. The relation is
+//! transitive: if the history of B is in that of C, so is that of A.
 //!
-//! * The array goes on from a drive whose history contains that of every other found drive. If
-//!   there is none, two drives went on without each other, and people have to choose
-//!   ([`super::Refusal::Split`]). Drives that call each other failed are no split if one is only
-//!   older: some drive that it knows went on without it.
-//! * Of several such drives (each contains the others) the one with the newest commit leads, if it
-//!   serves.
-//! * A drive that is being rebuilt counts here as well: it holds no data of its own, and is a
-//!   witness of those which serve beside it.
-//! * Another drive is used if both know each other and it is not below the leader's commit. One
-//!   that knows the leader, but is not known by it, was left behind. One that is known by the
-//!   leader, but does not know it, went on without it, and has led then, or is a copy from
-//!   elsewhere.
+//! * The array goes on from a drive whose history contains the histories of all other drives found.
+//!   Without such a drive, two drives went on without each other, and the administrator has to
+//!   choose ([`super::Refusal::Split`]). Drives that call each other failed are no split if one is
+//!   merely older: some drive that it knows went on without it.
+//! * If several drives qualify (each contains the others), a serving one with the newest commit
+//!   leads.
+//! * A drive that is being rebuilt counts here too: it holds no data of its own, but it knows the
+//!   drives that serve beside it.
+//! * Another drive is used if it and the leader know each other, and its generation is at least the
+//!   commit of the leader. A drive that knows the leader, but is not known by it, was left behind.
+//!   If the leader knows a drive that does not know the leader, that drive led the array without
+//!   it, or is a copy from elsewhere.
 //!
-//! A drive that is being rebuilt leads only if no other can: it has no data to go on from, but it
-//! knows that those which are found are too old.
+//! A drive that is being rebuilt leads only if no other drive can. It has no data to go on from,
+//! but it shows that the other drives found are too old.
 
 use super::superblock::{MemberState, Superblock};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-/// The place of a drive, and what it says.
+/// A drive found: its place and its superblock.
 pub(super) type Claim<'a> = (usize, &'a Superblock);
 
-/// Whether a drive was there in all that the leader says.
+/// Returns true if a drive took part in all that the leader records.
 pub(super) fn is_current(drive: &Superblock, leader: &Superblock) -> bool {
     leader.knows(drive) && drive.knows(leader) && drive.generation >= leader.committed
 }
 
-/// The drive to go on from. Of drives that are one array, each there once; none if there are no
-/// drives.
+/// Returns the drive to go on from; `None` without drives. All drives are of one array, each found
+/// once.
 ///
 /// # Errors
 ///
@@ -111,7 +112,7 @@ pub(super) fn leader<'a>(drives: &[Claim<'a>]) -> Result<Option<Claim<'a>>, (usi
     Err((*first, apart.map_or(*first, |apart| drives[apart].0)))
 }
 
-/// For each drive, in which others its history is contained.
+/// Returns, for each drive, the drives whose histories contain its own.
 fn contained(drives: &[Claim]) -> Vec<Vec<bool>> {
     let count = drives.len();
     let mut within = vec![vec![false; count]; count];
@@ -137,7 +138,7 @@ mod tests {
     use array::Level;
     use units::{DriveId, Rng};
 
-    /// What some drive says, of a past that may or may not be that of others.
+    /// A superblock of a drive, with a past that others may or may not share.
     fn said(rng: &mut Rng, member: u8, width: u8) -> Superblock {
         let states = (0..width).map(|drive| match rng.below(4) {
             _ if drive == member && rng.below(8) > 0 => MemberState::Serving,
@@ -173,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Whether a history is in another, by way of any drives.
+    /// Returns true if a history is contained in another, directly or through other drives.
     fn leads_to(drives: &[Claim], from: usize, to: usize) -> bool {
         let (mut seen, mut next) = (vec![from], vec![from]);
         while let Some(at) = next.pop() {

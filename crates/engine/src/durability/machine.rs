@@ -1,4 +1,4 @@
-//! The machine that knows what must be on stable storage before what.
+//! The durability machine: the order of writes and syncs.
 
 use super::answers::Answers;
 use super::drive_set::DriveSet;
@@ -28,62 +28,63 @@ use units::{DriveId, Instant};
 /// The records of an array that was created or opened.
 #[derive(Clone, Debug)]
 pub struct Records {
-    /// What the superblocks say, as they were written last.
+    /// Newest superblock of the array.
     pub superblock: Superblock,
     /// The write-intent record.
     pub intent: Intent,
     /// The journal, empty.
     pub journal: Journal,
-    /// Where the checksums of data are, if they have any.
+    /// Checksums of the data; `None` without checksums.
     pub checksums: Option<ChecksumSetup>,
-    /// How they are kept.
+    /// Times and sizes of the records.
     pub setup: Setup,
 }
 
-/// What must be on stable storage before what, in an array that outlives its process.
+/// The order in which writes reach stable storage, in an array that outlives its process.
 ///
-/// Inputs are `handle_*`. [`Durability::advance`] is called after them, and
-/// [`Durability::poll_output`] says what is to be done until it is empty. Nothing blocks. These rules hold whenever the power goes:
+/// Inputs are `handle_*`. Call [`Durability::advance`] after them, then [`Durability::poll_output`]
+/// until it returns `None`. Nothing blocks. These rules hold whenever the power fails:
 ///
 /// * A change is released when its regions are marked on stable storage on all present drives:
 ///   after a crash parity is resynced there.
-/// * While the journal is on, a change is released when the batch with all that its operation
-///   changes is on stable storage, on each drive its part.
-/// * A mark is taken back, and room in the journal used again, when what they stand for has ended
+/// * While the journal is on, a change is released when the batch with all changes of its operation
+///   is on stable storage on all its drives.
+/// * A mark is cleared, or room in the journal reused, when the writes that it covers have ended
 ///   and all present drives were synced after that.
-/// * A flush is answered when all that had been answered before is synced on all present drives;
-///   while the journal is on, at once, because it has all that was answered.
-/// * Nothing is answered while the superblocks of the others call a drive serving that has failed.
-/// * How drives take part is changed only while nothing is half written (see the recorder's steps).
+/// * A flush is answered when all that was answered before it is synced on all present drives.
+///   While the journal is on, it is answered when all of that is in the journal.
+/// * Nothing is answered while the superblocks of the other drives call a failed drive serving.
+/// * The states of drives are changed only while nothing is half written (see the recorder's
+///   steps).
 ///
-/// It is a router between parts that own their state. Each answers one question, and none knows
-/// the others' fields.
+/// The machine is a router between parts that own their state. Each part answers one question, and
+/// none has access to another part's fields.
 #[derive(Debug)]
 pub struct Durability<C> {
     now: Instant,
-    /// Something has happened since all was looked at last.
+    /// True if an input came since the last advance.
     changed: bool,
-    /// The numbers of what the storage does.
+    /// Numbers of storage I/O.
     ids: IoIds,
-    /// Which changes wait, and which of them may go.
+    /// Changes that wait, and changes in flight.
     gate: WriteGate<C>,
-    /// Which regions are marked, and which marks may be taken back.
+    /// Marked regions, and the marks that may be cleared.
     intent: Intent,
-    /// Whose changes are journalled, and whether another batch may be written.
+    /// Drives whose changes are journalled, and the room for the next batch.
     journal: JournalWriter,
-    /// What the superblocks say and should say, and in which step that is changed.
+    /// Present and desired superblocks, and the step of a change between them.
     recorder: Recorder,
-    /// For what drives are synced, and what that allows.
+    /// Rounds of syncs, and their consequences.
     syncs: SyncRounds,
-    /// Which clients may be answered.
+    /// Answers that wait.
     answers: Answers,
-    /// What is to be done next, and which writes into heads and syncs of that are under way.
+    /// Outputs, and the writes into heads and syncs under way.
     outbox: Outbox<C>,
 }
 
 impl<C: Change> Durability<C> {
-    /// The machine of an array whose superblocks say that it runs. Drives that they do not call
-    /// failed are present.
+    /// Creates the machine of an array whose superblocks say that it runs. Drives that they do not
+    /// call failed are present.
     #[must_use]
     pub fn new(records: Records) -> Self {
         let Records { superblock, mut intent, journal, setup, .. } = records;
@@ -103,8 +104,8 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// A drive is to be changed. The change comes back with [`Output::Release`], or with
-    /// [`Output::Cancel`] if its drive fails before.
+    /// Takes a change of a drive. The change comes back with [`Output::Release`], or with
+    /// [`Output::Cancel`] if its drive fails before that.
     pub fn handle_change(&mut self, now: Instant, wanted: WantedChange<C>) -> Handed {
         self.note(now);
         let id = self.ids.take();
@@ -117,12 +118,12 @@ impl<C: Change> Durability<C> {
         self.gate.hold(self.now, id, wanted, &mut self.intent)
     }
 
-    /// A change that was released, a write into a head, or a sync has ended. If it has failed, so
-    /// has its drive. Nothing need be said any more about drives that have failed.
+    /// Ends a released change, a write into a head, or a sync. If it has failed, so has its drive.
+    /// The ends of I/O of failed drives need not be reported.
     ///
     /// # Panics
     ///
-    /// If there never was such an I/O.
+    /// If there never was an I/O of this number.
     pub fn handle_io_ended(&mut self, now: Instant, id: IoId, result: IoResult) {
         self.note(now);
         assert!(id < self.ids.next(), "{id:?} has ended, and never began");
@@ -155,8 +156,8 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// A write of checksums, or a sync that the machine did not ask for, has not succeeded: its
-    /// drive has failed for this reason, or there is no room.
+    /// Handles a failed write of checksums, or a failed sync that the machine did not ask for. The
+    /// drive has failed for `reason`, or the storage has no room.
     pub fn handle_io_failed(
         &mut self,
         now: Instant,
@@ -172,13 +173,14 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// The array has given a drive up. If that is known already nothing happens.
+    /// Handles the failure of a drive that the array reports. A known failure has no effect.
     pub fn handle_drive_failed(&mut self, now: Instant, drive: DriveId) {
         self.note(now);
         self.fail(drive, None);
     }
 
-    /// An empty drive is in the place of a failed one, its head formatted, without a superblock.
+    /// Handles an empty drive in the place of a failed one, with a formatted head and no
+    /// superblock.
     pub fn handle_drive_replaced(&mut self, now: Instant, drive: DriveId) {
         self.note(now);
         self.fail(drive, None);
@@ -187,16 +189,17 @@ impl<C: Change> Durability<C> {
         self.intent.handle_drive_joined();
     }
 
-    /// A drive that failed is back with what it held ([`check_return`](super::check_return)), its
-    /// head formatted, without a superblock. For the records it is a new one, because a later start
-    /// does not know what it missed.
+    /// Handles the return of a failed drive with its old data
+    /// ([`check_return`](super::check_return)), with a formatted head and no superblock. The
+    /// records treat it as a new drive, because a later start does not know which regions it
+    /// missed.
     pub fn handle_drive_returned(&mut self, now: Instant, drive: DriveId) {
         self.note(now);
         self.recorder.replace(drive);
         self.intent.handle_drive_joined();
     }
 
-    /// The array has written all data of a drive that was being rebuilt.
+    /// Handles the end of a rebuild: the array has written all data of the drive.
     pub fn handle_drive_rebuilt(&mut self, now: Instant, drive: DriveId) {
         self.note(now);
         if self.recorder.present().contains(drive) {
@@ -204,9 +207,9 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// The array has written all data of the stripes before this one, of a drive that is being
-    /// rebuilt. The next start goes on from there once the superblocks say so, which they do when
-    /// the drive is synced.
+    /// Handles progress of a rebuild: the array has written all data of the stripes before
+    /// `stripe`. The next start resumes there once the superblocks record it, which happens after a
+    /// sync of the drive.
     pub fn handle_rebuilt_before(&mut self, now: Instant, drive: DriveId, stripe: u64) {
         self.note(now);
         let stripe = stripe + u64::from(self.has(Bug::CursorAhead));
@@ -214,8 +217,8 @@ impl<C: Change> Durability<C> {
         self.recorder.rebuilt_before(drive, cursor_bytes, self.ids.next());
     }
 
-    /// The parity of all stripes that were found marked at the start fits their data, or was left
-    /// as it is.
+    /// Notes that the resync has ended: the parity of all stripes that were found marked at the
+    /// start fits their data, or was left as it is.
     pub fn handle_parity_resynced(&mut self, now: Instant) {
         self.note(now);
         for region in self.intent.dirty_regions() {
@@ -223,8 +226,8 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// A write has ended whose client did not ask for stable storage. Its answer waits only while
-    /// the loss of a drive is not recorded on the others.
+    /// Takes the answer to a write without forced unit access. The answer waits only while the loss
+    /// of a drive is not recorded on the others.
     pub fn handle_answer(&mut self, answer: Token) {
         if self.outbox.is_over() {
             return self.outbox.refuse(answer);
@@ -233,8 +236,8 @@ impl<C: Change> Durability<C> {
         self.changed = true;
     }
 
-    /// Whether changes of this drive go through the journal, so that they may count as done as soon
-    /// as they are handed over ([`WantedChange::cached`]).
+    /// Returns true if changes of this drive go through the journal. Such changes may count as done
+    /// as soon as they are handed over ([`WantedChange::cached`]).
     #[must_use]
     pub fn is_journalled(&self, drive: DriveId) -> bool {
         !self.outbox.is_over()
@@ -242,7 +245,7 @@ impl<C: Change> Durability<C> {
             && self.recorder.present().contains(drive)
     }
 
-    /// Whether [`Durability::handle_answer`] would allow the answer at once.
+    /// Returns true if [`Durability::handle_answer`] would give the answer at once.
     #[must_use]
     pub fn answers_at_once(&self) -> bool {
         !self.outbox.is_over()
@@ -250,7 +253,7 @@ impl<C: Change> Durability<C> {
             && !self.recorder.has_unrecorded_loss()
     }
 
-    /// A client asks that all that was answered before is on stable storage.
+    /// Takes a flush: all that was answered before must reach stable storage.
     pub fn handle_flush(&mut self, now: Instant, answer: Token) {
         self.note(now);
         if self.outbox.is_over() {
@@ -259,20 +262,20 @@ impl<C: Change> Durability<C> {
         self.answers.ask_flush(self.ids.next(), answer);
     }
 
-    /// Nothing is to be changed any more: the superblocks are to say that the array has ended.
+    /// Ends all changes: the superblocks are to record that the array has ended.
     pub fn handle_end(&mut self, now: Instant) {
         self.note(now);
         self.recorder.end();
     }
 
-    /// The deadline has come.
+    /// Handles the deadline.
     pub fn handle_deadline(&mut self, now: Instant) {
         self.note(now);
         if !self.intent.is_tidy_due(self.now) {
             return;
         }
-        // What was quiet before a drive failed needs its mark until the failure is recorded: a
-        // start that finds the drive again has to resync there.
+        // Regions that were quiet before a drive failed need their marks until the failure is
+        // recorded: a start that finds the drive again has to resync them.
         if self.recorder.has_unrecorded_loss() {
             return;
         }
@@ -287,14 +290,14 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// When [`Durability::handle_deadline`] is to be called.
+    /// Time at which to call [`Durability::handle_deadline`].
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         self.intent.next_deadline()
     }
 
-    /// Goes on as far as the inputs so far allow: called after them, before
-    /// [`Durability::poll_output`]. Changes of an operation that come later are another write.
+    /// Advances as far as the inputs allow. Call it after them, before [`Durability::poll_output`].
+    /// Later changes of an operation belong to another write.
     pub fn advance(&mut self) {
         self.gate.seal();
         while core::mem::take(&mut self.changed) && !self.outbox.is_over() {
@@ -302,13 +305,13 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// Whether all that was released has to end before the superblocks can be changed.
+    /// Returns true if all released changes have to end before the superblocks can be changed.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.recorder.step() == Recording::Draining && !self.outbox.is_over()
     }
 
-    /// The next thing to do that came of [`Durability::advance`].
+    /// Returns the next output of [`Durability::advance`].
     pub fn poll_output(&mut self) -> Option<Output<C>> {
         let output = self.outbox.poll();
         debug_assert!(
@@ -318,7 +321,8 @@ impl<C: Change> Durability<C> {
         output
     }
 
-    /// Whether no change is held or in flight, no record is being written and no flush waits.
+    /// Returns true if no change is held or in flight, no record is being written and no flush
+    /// waits.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.gate.is_empty()
@@ -328,27 +332,27 @@ impl<C: Change> Durability<C> {
             && self.recorder.is_settled()
     }
 
-    /// Whether the superblocks of the others say that a drive has failed. Before that it must stay
-    /// in its place: a start after a power cut may need what it holds.
+    /// Returns true if the superblocks of the others record the failure of a drive. Before that the
+    /// drive must stay in its place: a start after a power cut may need its data.
     #[must_use]
     pub fn is_failure_recorded(&self, drive: DriveId) -> bool {
         self.recorder.is_failure_recorded(drive)
     }
 
-    /// The array.
+    /// UUID of the array.
     #[must_use]
     pub fn uuid(&self) -> Uuid {
         self.recorder.superblock().uuid
     }
 
-    /// What the superblocks say, or will in a moment; of the drive that was written last.
+    /// Newest superblock, written or about to be; its member is the drive that was written last.
     #[must_use]
     pub fn superblock(&self) -> &Superblock {
         self.recorder.superblock()
     }
 
-    /// The generation of the superblocks that say that the array has ended, if it is idle, no drive
-    /// fails and [`Durability::handle_end`] comes next.
+    /// Generation of the superblocks of a clean end, if the machine is idle, no drive fails and
+    /// [`Durability::handle_end`] comes next.
     #[must_use]
     pub fn end_generation(&self) -> u64 {
         self.recorder.superblock().generation + 2
@@ -373,11 +377,11 @@ impl<C: Change> Durability<C> {
         Transitions { batches_withdrawn: self.gate.withdrawn(), ..journal }
     }
 
-    /// Checks what is true between any two calls.
+    /// Checks the invariants that hold between any two calls.
     ///
     /// # Panics
     ///
-    /// If it is not.
+    /// If an invariant does not hold.
     pub fn check_invariants(&self) {
         let present = self.recorder.present();
         self.recorder.check_invariants();
@@ -413,7 +417,7 @@ impl<C: Change> Durability<C> {
     }
 }
 
-/// What happens as soon as it may.
+/// Steps that follow from inputs as soon as they are allowed.
 impl<C: Change> Durability<C> {
     fn go_on(&mut self) {
         self.advance_recording();
@@ -448,7 +452,7 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// Syncs drives, if that is wanted.
+    /// Begins a round of syncs, if one is wanted.
     fn begin_round(&mut self, half: Option<u64>) {
         let flushes = self.answers.take_covered(self.gate.first_cached());
         if flushes.is_empty() && !self.syncs.is_wanted() {
@@ -462,7 +466,8 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// The steps that need no wait. Each of the others ends in [`Durability::end_task`].
+    /// Advances through the steps that need no wait. The other steps end in
+    /// [`Durability::end_task`].
     fn advance_recording(&mut self) {
         for drive in self.recorder.take_rebuilt(self.gate.first_cached()).iter() {
             self.intent.forget_missed(drive);
@@ -471,7 +476,7 @@ impl<C: Change> Durability<C> {
             self.recorder.begin_step(Recording::Draining);
             self.gate.withdraw();
         }
-        // What was journalled or released before goes on to its end.
+        // Changes that were journalled or released before go on to their end.
         let is_drained = self.gate.is_drained() && self.journal.is_stable();
         if self.recorder.step() == Recording::Draining && is_drained {
             if self.has(Bug::SuperblocksUnsynced) {
@@ -482,7 +487,7 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// The drives of a round of syncs.
+    /// Returns the drives of a round of syncs.
     fn to_sync(&self) -> DriveSet {
         let present = self.recorder.present();
         let rebuilding = present.intersection(self.recorder.recorded_absent());
@@ -550,7 +555,7 @@ impl<C: Change> Durability<C> {
     fn write_clear(&mut self) {
         match self.journal.clear() {
             Ok(header) => self.write_header(header),
-            // Nothing is in flight, so no batch is of a write that has not ended.
+            // Nothing is in flight, so all writes of all batches have ended.
             Err(error) => self.stop(StopReason::Journal(error)),
         }
     }
@@ -587,14 +592,14 @@ impl<C: Change> Durability<C> {
         }
     }
 
-    /// Writes the same into the heads of several drives.
+    /// Writes the same block into the heads of several drives.
     fn write_heads(&mut self, task: Task, drives: DriveSet, offset_bytes: u64, bytes: Vec<u8>) {
         let bytes = Arc::new(bytes);
         let writes = drives.iter().map(|drive| (drive, offset_bytes, Arc::clone(&bytes)));
         self.write_each(task, writes.collect());
     }
 
-    /// Writes into the head of each drive what is its own. Without any drive the task is done.
+    /// Writes its own block into the head of each drive. Without any drive the task is done.
     fn write_each(&mut self, task: Task, writes: Vec<DriveWrite>) {
         if !self.outbox.write_heads(&mut self.ids, task, writes) {
             self.end_task(task);
@@ -602,7 +607,7 @@ impl<C: Change> Durability<C> {
     }
 }
 
-/// What follows when something is done on all drives.
+/// Consequences of a task that is done on all drives.
 impl<C: Change> Durability<C> {
     fn end_task(&mut self, task: Task) {
         self.changed = true;
@@ -641,7 +646,7 @@ impl<C: Change> Durability<C> {
             let waiting = self.answers.take_flushes();
             self.answers.flushed(waiting);
         }
-        // A drive that has failed meanwhile was not synced: if a start finds it again, marks and
+        // A drive that has failed since was not synced: if a start finds it again, marks and
         // records are needed for it.
         if !self.recorder.has_unrecorded_loss() || self.has(Bug::LossForgottenAfterSync) {
             if let Some(quiet) = quiet {

@@ -1,20 +1,21 @@
-//! Gaps of the journal, filled from what the other drives hold.
+//! Gaps of the journal, filled with content that is reconstructed from the other drives.
 //!
 //! A drive that lacks its record of a batch may have lost it to a flipped bit after a flush was
-//! answered. So the batch counts if what the drive was to hold can be reconstructed:
+//! answered. So the batch counts if the drive's part of it can be reconstructed:
 //!
-//! 1. Rows that the batch touches on any drive may have changed on the one with the gap as well.
-//!    Its blocks there are unknown, whatever they hold.
-//! 2. The newest content of all others is that of their records, or the one in place if its sum
-//!    fits. It is the content of the row behind the last batch, so parity fits.
-//! 3. What follows for the blocks of step 1 becomes the record that lacks. It is stable before any
-//!    batch is written again: a start that is cut short, and the next one that lacks another drive,
-//!    then find a whole batch.
+//! 1. On each row that the batch touches on any drive, the drive with the gap may have changed too.
+//!    Its blocks on those rows are unknown, whatever they hold.
+//! 2. The newest content of a block of another drive is that of its last record. Without a record,
+//!    it is the block in place, if its sum fits. Together these are the rows behind the last batch,
+//!    so parity fits.
+//! 3. The blocks of step 1 are reconstructed from those of step 2, and become the missing record.
+//!    It is stable before any batch is replayed: a start that is cut short, and a next start that
+//!    lacks another drive, then find a complete batch.
 //!
 //! A block with a lost or wrong checksum in place is reconstructed by every read, whatever the
 //! record says. Such blocks are left out of a record that has no room for them.
 //!
-//! Only arrays that always write the journal have parity that fits everywhere after a crash
+//! Parity fits everywhere after a crash only in arrays that always write the journal
 //! ([`Journalled::Always`](super::superblock::Journalled::Always)).
 
 use super::block::BLOCK_BYTES;
@@ -34,20 +35,19 @@ use units::DriveId;
 /// A block of a drive.
 type Place = (DriveId, u64);
 
-/// What the records say of blocks; `None` stands for zeros.
+/// Newest content of blocks by the records; `None` stands for zeros.
 type Newest<'a> = BTreeMap<Place, Option<&'a [u8]>>;
 
 /// Records that fill the gaps of a journal.
 #[derive(Debug, Default)]
 pub(super) struct Filled {
-    /// Writes that put them where they lack. They have to be stable before any record is written
-    /// again.
+    /// Writes of the missing records. They must be stable before any record is replayed.
     pub(super) writes: Vec<(DriveId, HeadWrite)>,
-    /// What they say.
+    /// The missing records.
     pub(super) records: Vec<Record>,
 }
 
-/// The records that fill all gaps; `None` if too much is missing for that.
+/// Returns the records that fill all gaps; `None` if too much is missing for that.
 pub(super) fn fill<D: Disk>(
     rows: &mut Rows<'_, D>,
     replay: &Replay,
@@ -92,8 +92,7 @@ pub(super) fn fill<D: Disk>(
     Some(filled)
 }
 
-/// What a block holds when the records that are there are written again; `None` if that is not
-/// known.
+/// Returns the content of a block after the replay of the records found; `None` if it is unknown.
 fn written_again<D: Disk>(
     rows: &mut Rows<'_, D>,
     newest: &Newest<'_>,
@@ -106,8 +105,8 @@ fn written_again<D: Disk>(
     }
 }
 
-/// The newest content of blocks, and those that a gap leaves unknown, with their row and the number
-/// of the gap.
+/// Returns the newest content of blocks, and the blocks that a gap leaves unknown, with their row
+/// and the number of the gap.
 fn newest<'a, D: Disk>(
     rows: &Rows<'_, D>,
     replay: &'a Replay,
@@ -140,7 +139,7 @@ fn newest<'a, D: Disk>(
     (newest, unknown)
 }
 
-/// The blocks of a part; `None` stands for zeros.
+/// Returns the blocks of a part; `None` stands for zeros.
 fn blocks(part: &FoundPart) -> impl Iterator<Item = (u64, Option<&[u8]>)> {
     let first = part.offset_bytes / BLOCK_BYTES as u64;
     let count = part.length_bytes() / BLOCK_BYTES as u64;
@@ -154,16 +153,16 @@ fn blocks(part: &FoundPart) -> impl Iterator<Item = (u64, Option<&[u8]>)> {
     })
 }
 
-/// How blocks of zeros are written down.
+/// Encoding of blocks of zeros in a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Zeros {
-    /// As parts of their own, by their number.
+    /// As parts of their own, which give their length only.
     Apart,
-    /// As bytes among those of others.
+    /// As bytes among those of other blocks.
     Joined,
 }
 
-/// Blocks as parts of a record: one for each run.
+/// Returns blocks as parts of a record: one part for each run.
 fn parts(blocks: &BTreeMap<u64, Content>, zeros: Zeros) -> Vec<FoundPart> {
     let mut parts: Vec<FoundPart> = Vec::new();
     for (&block, content) in blocks {

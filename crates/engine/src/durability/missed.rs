@@ -1,12 +1,12 @@
-//! What drives miss that the array goes on without.
+//! Regions that absent drives missed.
 //!
-//! A drive that is given up holds what it held. A region whose mark was taken back before that is
-//! synced on it: it can differ only where a region was marked when it was given up, or has been
-//! since. So a drive that comes back is rebuilt there and nowhere else.
+//! A failed drive keeps its old content. A region whose mark was cleared before the failure is
+//! synced on it. So the drive can differ only in regions that were marked when it failed, or were
+//! marked since. If it comes back, only these are rebuilt.
 //!
-//! This is known as long as the array runs. A later start cannot know it, because marks are taken
-//! back while a drive is away; the superblocks say that a drive which comes back is rebuilt from
-//! its start, and so does a start that finds it before it serves.
+//! This is known while the array runs. A later start cannot know it, because marks are cleared
+//! while a drive is away. The superblocks therefore record a returned drive as rebuilt from its
+//! start. A start that finds the drive before it serves rebuilds all of it.
 
 use super::superblock::Superblock;
 use crate::planted::{Bug, Planted};
@@ -15,19 +15,19 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 use units::DriveId;
 
-/// What one drive misses.
+/// Regions that one drive missed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MissedRegions {
     drive: DriveId,
-    /// What the generation of its superblock can be.
+    /// Generations that its superblock can have.
     generations: RangeInclusive<u64>,
-    /// A bit per region.
+    /// Bitmap: a bit per region.
     regions: Vec<u64>,
 }
 
 impl MissedRegions {
-    /// Whether `found` is what the drive said when it was given up: nobody has used it since, and
-    /// nothing was put in its place.
+    /// Returns true if `found` is the superblock that the drive had when it failed: it was not used
+    /// since, and not replaced.
     #[must_use]
     pub fn is_of(&self, found: &Superblock, array: &Superblock) -> bool {
         let place = self.drive.index();
@@ -37,7 +37,7 @@ impl MissedRegions {
             && self.generations.contains(&found.generation)
     }
 
-    /// The regions, in order.
+    /// The missed regions, in order.
     pub fn regions(&self) -> impl Iterator<Item = u32> + '_ {
         let bits = (0..).zip(&self.regions);
         bits.flat_map(|(word, bits): (u32, _)| {
@@ -46,7 +46,7 @@ impl MissedRegions {
     }
 }
 
-/// See the module.
+/// Missed regions of all absent drives.
 #[derive(Clone, Debug)]
 pub(super) struct Missed {
     drives: Vec<MissedRegions>,
@@ -58,7 +58,7 @@ impl Missed {
         Self { drives: Vec::new(), planted }
     }
 
-    /// A drive that held all that it should is given up; these regions are marked.
+    /// Notes the failure of a drive that held all its data; these regions are marked.
     pub(super) fn handle_failed(
         &mut self,
         drive: DriveId,
@@ -73,7 +73,7 @@ impl Missed {
         self.drives.push(MissedRegions { drive, generations, regions });
     }
 
-    /// A drive that was getting back what it missed is given up again.
+    /// Notes another failure of a drive that was being rebuilt after its return.
     pub(super) fn handle_failed_again(
         &mut self,
         drive: DriveId,
@@ -85,12 +85,12 @@ impl Missed {
         own.regions.iter_mut().zip(marked).for_each(|(missed, marked)| *missed |= marked);
     }
 
-    /// What a drive missed is of no use any more: it has it, or another is in its place.
+    /// Forgets a drive that holds all its data, or was replaced.
     pub(super) fn forget(&mut self, drive: DriveId) {
         self.drives.retain(|missed| missed.drive != drive);
     }
 
-    /// The region of this bit of this word was marked.
+    /// Notes that the region of this bit of this word was marked.
     #[inline]
     pub(super) fn note(&mut self, word: usize, bit: u32) {
         for missed in &mut self.drives {

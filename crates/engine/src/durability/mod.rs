@@ -13,14 +13,14 @@
 //! All numbers are little endian; every block of 4096 bytes is guarded by a CRC-32.
 //!
 //! After a crash the parity of the stripes that were being written may not match their data. The
-//! intent record says which those may be, and they are resynced: their parity is computed again
-//! from their data. With a drive missing that would invent data for it, so a degraded array writes
-//! what it is about to change into the journal first, and writes it again at the next start (the
-//! "write hole").
+//! intent record names the regions of these stripes, and they are resynced: their parity is
+//! recomputed from their data. With a drive missing, that would change the data that is
+//! reconstructed for it (the "write hole"). So a degraded array writes its changes into the journal
+//! first, and replays them at the next start.
 //!
 //! [`Durability`] is the machine that orders these writes and syncs while an array runs.
-//! [`create`], [`open`] and [`prepare`] do what comes before, on a [`Disk`] each. An array whose
-//! drives are all in memory has none of this.
+//! [`create`], [`open`] and [`prepare`] do the work before that, each on a [`Disk`]. An array in
+//! memory has no records.
 
 mod alone;
 mod answers;

@@ -1,17 +1,15 @@
-//! Opening an array.
+//! Opening of an array.
 //!
-//! 1. The superblocks are read, and the drives put together.
-//! 2. The journals of all drives are read, and the write-intent record, which says what may be
-//!    torn.
-//! 3. All drives that take part are prepared for the next generation, then that the array runs is
-//!    committed ([`lineage`](super::lineage)). From then on drives that are missing are not
-//!    taken any more.
-//! 4. What the journals hold is written again, and synced. Whoever does it again does no harm, as
-//!    long as nothing else was written. Not before the superblocks: a batch that counts because a
-//!    drive was not found would not if the next start found it.
-//! 5. The records of the journals count no longer.
+//! 1. The superblocks are read, and the drives assembled.
+//! 2. The journals of all drives and the write-intent record are read.
+//! 3. All drives that take part are prepared for the next generation, then the running array is
+//!    committed ([`lineage`](super::lineage)). Missing drives are not taken any more after that.
+//! 4. The journals are replayed, and the drives synced. A repeated replay does no harm, as long as
+//!    nothing else was written. The replay must follow the superblocks: some batch may count only
+//!    because a drive was not found. It would not count if the next start found that drive.
+//! 5. The records of the journals are cleared.
 //!
-//! If it is cut short anywhere, the next start does it all again.
+//! If this is cut short anywhere, the next start repeats all of it.
 
 use super::HEAD_BYTES;
 use super::assembly::{Assembly, Found, assemble};
@@ -34,18 +32,17 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use units::DriveId;
 
-/// Most zeros that are written at once.
+/// Most zeros that are written at a time.
 const ZEROS_BYTES: u64 = 1 << 20;
 
-/// Opens the array on `disks`, in whatever order its drives are; `None` where none was found.
-/// `asked` is what the configuration says of it, if it says anything. `setup` is how it keeps its
-/// records, as when it was created. When this returns, the journal was replayed and the superblocks
-/// say that the array runs.
+/// Opens the array on `disks`, which may be in any order; `None` stands for a place without a
+/// drive. `asked` is the configured geometry, if any. `setup` must be the one of the creation. On
+/// return, the journal was replayed and the superblocks say that the array runs.
 ///
 /// # Errors
 ///
-/// For any reason of [`OpenError`]; nothing has been written unless the drives were found to be
-/// one array and enough of it.
+/// For any reason of [`OpenError`]; nothing has been written unless the drives form one array with
+/// enough drives.
 pub fn open<D: Disk>(
     disks: Vec<Option<D>>,
     asked: Option<&Geometry>,
@@ -54,21 +51,20 @@ pub fn open<D: Disk>(
     find(disks, asked)?.start(setup)
 }
 
-/// An array whose drives were found. Nothing has been written.
+/// An assembled array. Nothing has been written.
 #[derive(Debug)]
 pub struct Opening<D> {
-    /// How it is put together.
+    /// The assembly.
     pub assembly: Assembly,
     /// The drives by their position; `None` where one is missing.
     pub disks: Vec<Option<D>>,
 }
 
-/// The first half of [`open`], for those who have something to do with the drives once it is known
-/// which is which.
+/// First half of [`open`], for callers that use the drives by their position before the start.
 ///
 /// # Errors
 ///
-/// If they are not one array, or too few of it.
+/// If they are not one array, or too few of its drives.
 pub fn find<D: Disk>(
     mut disks: Vec<Option<D>>,
     asked: Option<&Geometry>,
@@ -79,11 +75,12 @@ pub fn find<D: Disk>(
     Ok(opening)
 }
 
-/// As [`find`], whatever the drives say of each other ([`force`]): also says what becomes of each.
+/// Assembles outdated drives too, by order of the administrator ([`force`]). Also returns the plan
+/// for each drive.
 ///
 /// # Errors
 ///
-/// If they are not one array, or even the outdated ones are too few.
+/// If they are not one array, or too few even with outdated drives.
 pub fn find_forced<D: Disk>(
     mut disks: Vec<Option<D>>,
     asked: Option<&Geometry>,
@@ -107,11 +104,11 @@ impl<D: Disk> Opening<D> {
         Self { assembly, disks }
     }
 
-    /// The second half of [`open`].
+    /// Second half of [`open`].
     ///
     /// # Errors
     ///
-    /// If a drive says no, or the journal cannot be replayed.
+    /// If a drive fails an I/O, or the journal cannot be replayed.
     pub fn start(self, setup: impl Into<Setup>) -> Result<Opened<D>, OpenError<D::Error>> {
         let Self { mut assembly, mut disks } = self;
         let setup = setup.into();
@@ -146,9 +143,9 @@ impl<D: Disk> Opening<D> {
     }
 }
 
-/// Prepares all drives that take part for the next generation, and commits that the array runs.
-/// What a rebuild has to do again behind its cursor is not marked any more afterwards, so until
-/// that is done the cursor is before it.
+/// Prepares all drives that take part for the next generation, and commits the running array.
+/// Marked regions before a rebuild's cursor have to be rebuilt again. Their marks do not outlast
+/// this start, so the recorded cursor is set back before them.
 fn write_superblocks<D: Disk>(
     assembly: &Assembly,
     intent: &Intent,
@@ -167,7 +164,7 @@ fn write_superblocks<D: Disk>(
         superblock.member = DriveId(drive as u8);
         let newest = newest_offset_bytes(&read_copies(disk));
         if newest == Some(superblock.offset_bytes()) {
-            // What it says last must outlive a torn write.
+            // The newest superblock must outlast a torn write.
             let before = Superblock { generation: assembly.generation, ..superblock.clone() };
             write_superblock(&before, disk).map_err(OpenError::io(drive))?;
         }
@@ -181,8 +178,9 @@ fn write_superblocks<D: Disk>(
     Ok(superblock)
 }
 
-/// Reads the journals of all drives that hold data. After a clean end, or when all drives are there
-/// in an array that journals only without, all that they say is stable in its place.
+/// Reads the journals of all drives that hold data. Reads only the headers if all records are
+/// stable in their place: after a clean end, or if the array journals only while degraded and no
+/// drive is missing.
 fn read_journals<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
@@ -199,7 +197,7 @@ fn read_journals<D: Disk>(
         };
         journals.push((id, image.map_err(OpenError::io(drive))?));
     }
-    // One that missed changes may have records that were written over since.
+    // An outdated drive may have records of data that was overwritten since.
     let outdated = assembly.forced.unwrap_or(0);
     let bytes = journals.iter().map(|(drive, image)| (*drive, &image[..]));
     let current = bytes.clone().filter(|(drive, _)| outdated >> drive.0 & 1 == 0);
@@ -232,7 +230,7 @@ fn read_journals<D: Disk>(
     Ok(replay)
 }
 
-/// Fills the gaps of the journal, or leaves out the last batch if that has one which cannot be
+/// Fills the gaps of the journal, or leaves out the last batch if it has a gap that cannot be
 /// filled. Writes nothing.
 fn mend<D: Disk>(
     assembly: &Assembly,
@@ -262,8 +260,8 @@ fn mend<D: Disk>(
     }
 }
 
-/// The records that fill all gaps of a journal; `None` if too much is missing, or parity may not
-/// fit its data.
+/// Returns the records that fill all gaps of a journal; `None` if too much is missing, or parity
+/// may not fit its data.
 fn try_to_fill<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
@@ -282,7 +280,7 @@ fn try_to_fill<D: Disk>(
     fill(&mut rows, replay, assembly.uuid, setup)
 }
 
-/// Puts records into the gaps of the journal, on stable storage.
+/// Writes records into the gaps of the journal, on stable storage.
 fn write_filled<D: Disk>(
     disks: &mut [Option<D>],
     writes: &[(DriveId, HeadWrite)],
@@ -296,19 +294,19 @@ fn write_filled<D: Disk>(
     Ok(())
 }
 
-/// Where the checksum tables are, and how.
+/// Place and format of the checksum tables.
 fn tables(assembly: &Assembly) -> TablePlace {
     let (uuid, seal) = (assembly.uuid, assembly.leader.table_seal());
     TablePlace { uuid, seal, drive_bytes: assembly.geometry.drive_bytes }
 }
 
-/// Has the records of the journals count no longer.
+/// Clears the records of the journals.
 fn clear_journal<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
     replay: &mut Replay,
 ) -> Result<(), OpenError<D::Error>> {
-    // It cannot be busy: nothing was appended to it.
+    // The journal cannot be busy: nothing was appended to it.
     let header = replay.journal.clear().ok();
     let _ = replay.journal.header_written();
     // A drive without any sound header gets both.
@@ -321,7 +319,7 @@ fn clear_journal<D: Disk>(
     Ok(())
 }
 
-/// Writes to each drive what its journal says, on stable storage.
+/// Replays the journal on each drive, on stable storage.
 fn write_again<D: Disk>(
     assembly: &Assembly,
     disks: &mut [Option<D>],
@@ -350,7 +348,7 @@ fn write_again<D: Disk>(
     Ok(())
 }
 
-/// What a part of a record has changed, for the checksums.
+/// Returns the write of a part of a record, for the checksums.
 fn written(part: &FoundPart) -> Written<'_> {
     Written {
         offset_bytes: part.offset_bytes,
@@ -362,15 +360,14 @@ fn written(part: &FoundPart) -> Written<'_> {
     }
 }
 
-/// Whether the checksums of marked regions may not fit: unless all that was being written was in
+/// Returns true if the checksums of marked regions may be wrong, because some writes were not in
 /// the journal.
 fn has_doubts(assembly: &Assembly) -> bool {
-    // A drive that was not to be taken holds checksums as it was left, beside data as they were
-    // left.
+    // A drive that was forced in may hold data and checksums of different times.
     !Journal::is_needed(&assembly.geometry, 0) || assembly.forced.is_some()
 }
 
-/// Bytes of each drive in marked regions.
+/// Returns the bytes of each drive in marked regions.
 fn marked(geometry: &Geometry, intent: &Intent) -> Vec<Range<u64>> {
     let bytes = |region: u32| {
         let start = u64::from(region) * intent.region_bytes();
@@ -404,7 +401,7 @@ pub(super) fn recover_intent<D: Disk>(
     let drive_bytes = assembly.geometry.drive_bytes;
     let mut intent = Intent::new(assembly.uuid, drive_bytes, assembly.region_bytes, setup);
     if assembly.clean {
-        // What is still marked was only not taken back yet; it is, with the first block written.
+        // These marks are merely not cleared yet; they are, with the first block written.
         intent.rewrite();
         return Ok(intent);
     }
@@ -416,7 +413,7 @@ pub(super) fn recover_intent<D: Disk>(
     Ok(intent)
 }
 
-/// The drives that get superblocks.
+/// Returns the drives that get superblocks.
 fn taking_part<'a, D>(
     states: &'a [MemberState],
     disks: &'a mut [Option<D>],
@@ -427,7 +424,7 @@ fn taking_part<'a, D>(
     })
 }
 
-/// The drives that hold data.
+/// Returns the drives that hold data.
 pub(super) fn members<'a, D>(
     assembly: &Assembly,
     disks: &'a mut [Option<D>],
@@ -454,7 +451,7 @@ mod tests {
     use super::*;
     use core::convert::Infallible;
 
-    /// Where something was written, and how much.
+    /// Offset and length of each write.
     struct Writes(Vec<(u64, usize)>);
 
     impl Disk for Writes {

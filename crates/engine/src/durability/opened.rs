@@ -1,4 +1,4 @@
-//! What comes of creating or opening an array, and why it may not.
+//! Results and errors of creating and opening an array.
 
 use super::assembly::Assembly;
 use super::foreign::Foreign;
@@ -13,26 +13,25 @@ use core::fmt;
 /// An array that is open: its superblocks say that it runs.
 #[derive(Debug)]
 pub struct Opened<D> {
-    /// How it was put together.
+    /// The assembly.
     pub assembly: Assembly,
-    /// The drives by their position; `None` where one is missing. Those of `assembly.absent` hold
-    /// no usable data.
+    /// Drives by their position; `None` where one is missing. Drives of `assembly.absent` hold no
+    /// usable data.
     pub disks: Vec<Option<D>>,
-    /// Its superblock as it was written last, its write-intent record with what may be torn in
-    /// [`Intent::dirty_regions`](super::Intent::dirty_regions) (nothing after a clean shutdown),
-    /// and its journal, empty.
+    /// Records: the last superblock written, the write-intent record and the empty journal. Regions
+    /// that may be torn are in [`Intent::dirty_regions`](super::Intent::dirty_regions); there are
+    /// none after a clean shutdown.
     pub records: Records,
-    /// Records of the journal that were written again.
+    /// Number of journal records that were replayed.
     pub replayed: usize,
-    /// Records of the journal that were reconstructed first, because the drives that were to have
-    /// them lacked them.
+    /// Number of journal records that were reconstructed first, because their drives lacked them.
     pub mended: usize,
 }
 
 impl<D> Opened<D> {
-    /// Regions in which data of a missing drive may be rebuilt wrong, and cannot be told from right
-    /// ones: those that were being written when the array stopped, if it lost a drive by that.
-    /// While it was optimal it had no journal.
+    /// Regions in which data of a missing drive may be reconstructed wrong without notice. They
+    /// were being written when the array stopped, and it has lost a drive since. While it was
+    /// optimal it had no journal.
     #[must_use]
     pub fn doubtful_regions(&self) -> Vec<u32> {
         if has_write_hole(&self.assembly.geometry) && self.assembly.lost != 0 {
@@ -43,26 +42,26 @@ impl<D> Opened<D> {
     }
 }
 
-/// Whether a drive that is lost in the moment of a crash cannot be reconstructed in stripes that
-/// were being written.
+/// Returns true if a drive that is lost in a crash cannot be reconstructed in stripes that were
+/// being written.
 pub(super) fn has_write_hole(geometry: &Geometry) -> bool {
     let Geometry { level, journalled, .. } = *geometry;
     level.is_redundant() && !level.is_mirrored() && journalled != Journalled::Always
 }
 
-/// What is on a drive that was to be formatted.
+/// Content of a drive that was to be formatted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Contents {
     /// A drive of an array.
     Member(Uuid),
-    /// Data that were recognised.
+    /// Data of a known format.
     Foreign(Foreign),
-    /// Data of which nobody knows what they are.
+    /// Data of unknown format.
     Data {
-        /// The first byte of them that is not zero, from the start of the drive.
+        /// First byte that is not zero, from the start of the drive.
         at_bytes: u64,
     },
-    /// Something else.
+    /// A head that cannot be read as a superblock.
     Other(SuperblockError),
 }
 
@@ -77,55 +76,55 @@ impl fmt::Display for Contents {
     }
 }
 
-/// Why an array was not created or opened, or a drive did not join. Drives are named by number
-/// only: who opened them knows where they are.
+/// Reason for which an array was not created or opened, or a drive did not join. Drives are named
+/// by number only: the caller knows their paths.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum OpenError<E> {
-    /// Something is on a drive that was to be formatted.
+    /// A drive that was to be formatted has content.
     NotBlank {
         /// Number of the drive.
         drive: usize,
-        /// What is on it.
+        /// Content of the drive.
         found: Contents,
     },
     /// The drives are not one array, or too few of it.
     Refused(Refusal),
     /// The layout is impossible.
     Geometry {
-        /// What.
+        /// Field of the geometry.
         field: &'static str,
         /// Its value.
         value: u64,
     },
-    /// A chunk that the journal could not hold.
+    /// The journal could not hold a chunk of this size.
     Chunk {
         /// Bytes of a chunk.
         chunk_bytes: u64,
-        /// Largest chunk that would do.
+        /// Largest chunk that it could hold.
         most_bytes: u64,
     },
-    /// Another number of places than of drives.
+    /// The number of places is not the number of drives.
     Places {
         /// Drives of the array.
         drives: usize,
-        /// Places.
+        /// Number of places.
         places: usize,
     },
     /// A drive failed a read, a write or a sync.
     Io {
         /// Number of the drive.
         drive: usize,
-        /// What it says.
+        /// Error of the drive.
         error: E,
     },
-    /// The journal says something that cannot be done.
+    /// A record of the journal lies outside of its drive.
     Record {
         /// Number of the drive.
         drive: u8,
-        /// Where on it.
+        /// First byte on the drive.
         offset_bytes: u64,
-        /// How many bytes.
+        /// Number of bytes.
         length_bytes: u64,
     },
     /// The journal of a drive cannot be relied on, and the array did not end cleanly.
@@ -133,7 +132,7 @@ pub enum OpenError<E> {
 }
 
 impl<E> OpenError<E> {
-    /// What a drive says.
+    /// Returns a conversion for errors of this drive.
     pub(super) fn io(drive: usize) -> impl FnOnce(E) -> Self {
         move |error| Self::Io { drive, error }
     }

@@ -1,4 +1,4 @@
-//! Which changes of the same bytes are before which.
+//! Order of changes of the same bytes.
 
 use super::output::IoId;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -6,22 +6,22 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use units::DriveId;
 
-/// Changes of each block in the order in which they came. Stripe operations never overlap, but pages
-/// of the write cache are drained while newer versions are written or older ones are in flight.
+/// Changes of each block in the order of their arrival. Stripe operations never overlap, but pages
+/// of the write cache may be drained while newer versions are written or older ones are in flight.
 #[derive(Debug, Default)]
 pub(super) struct ChangeOrder {
-    /// Each change with the pending write that it is a part of.
+    /// Each change with its pending write.
     blocks: BTreeMap<(DriveId, u64), VecDeque<(IoId, IoId)>>,
 }
 
 impl ChangeOrder {
-    /// The newest write that has a change in these blocks.
+    /// Newest write that has a change in these blocks.
     pub(super) fn last(&self, drive: DriveId, blocks: Range<u64>) -> Option<IoId> {
         let queues = self.blocks.range((drive, blocks.start)..(drive, blocks.end));
         queues.filter_map(|(_, queue)| queue.back()).map(|&(_, write)| write).max()
     }
 
-    /// A change comes. Returns in how many of its blocks others are before it.
+    /// Adds a change. Returns the number of its blocks in which other changes are before it.
     pub(super) fn enter(
         &mut self,
         drive: DriveId,
@@ -38,10 +38,9 @@ impl ChangeOrder {
         behind
     }
 
-    /// A change has ended, or was cancelled: nothing of its drive is before it, because a write
-    /// joins only the end of a queue, and a drive that fails takes its changes with it in the order
-    /// of their writes. Returns the writes that come to the front of a block by that, once for each
-    /// block.
+    /// Removes a change that has ended or was cancelled. No change is before it in its blocks:
+    /// writes join only the end of a queue, and the changes of a failed drive are cancelled in
+    /// order. Returns the writes that move to the front of a block, once for each block.
     pub(super) fn leave(&mut self, drive: DriveId, blocks: Range<u64>, id: IoId) -> Vec<IoId> {
         let mut first = Vec::new();
         for block in blocks {

@@ -1,4 +1,4 @@
-//! What is to be done next, and which writes into heads and syncs of that are under way.
+//! Outputs to hand out, and the writes into heads and syncs under way.
 
 use super::drive_set::DriveSet;
 use super::gate::Leaving;
@@ -12,15 +12,15 @@ use alloc::vec::Vec;
 use array::FailReason;
 use units::DriveId;
 
-/// What is to be written into the head of a drive, and where.
+/// A write into the head of a drive: drive, offset and bytes.
 pub(super) type DriveWrite = (DriveId, u64, Arc<Vec<u8>>);
 
-/// See the module.
+/// Outputs, and the tasks that they belong to.
 #[derive(Debug)]
 pub(super) struct Outbox<C> {
     io: HeadIo,
     outputs: VecDeque<Output<C>>,
-    /// The array has ended or stopped: nothing is begun any more.
+    /// True if the array has ended or stopped: nothing is begun any more.
     over: bool,
 }
 
@@ -29,23 +29,23 @@ impl<C> Outbox<C> {
         Self { io: HeadIo::default(), outputs: VecDeque::new(), over: false }
     }
 
-    /// Whether the array has ended or stopped.
+    /// Returns true if the array has ended or stopped.
     pub(super) const fn is_over(&self) -> bool {
         self.over
     }
 
-    /// Whether nothing is left to hand out, and nothing under way in heads.
+    /// Returns true if no output is left and no task is under way.
     pub(super) fn is_empty(&self) -> bool {
         self.io.is_empty() && self.outputs.is_empty()
     }
 
-    /// The next output.
+    /// Returns the next output.
     pub(super) fn poll(&mut self) -> Option<Output<C>> {
         self.outputs.pop_front()
     }
 
-    /// Writes into the head of each drive what is its own, in the order of the drives. Returns
-    /// whether that is under way: without any drive it is done.
+    /// Writes its own bytes into the head of each drive, in the order of the drives. Returns true
+    /// if the task is under way; without any drive it is done.
     pub(super) fn write_heads(
         &mut self,
         ids: &mut IoIds,
@@ -61,7 +61,7 @@ impl<C> Outbox<C> {
         is_under_way
     }
 
-    /// Syncs drives. Returns whether that is under way: without any drive it is done.
+    /// Syncs drives. Returns true if the task is under way; without any drive it is done.
     pub(super) fn sync(&mut self, ids: &mut IoIds, drives: DriveSet, settles: bool) -> bool {
         let parts = self.io.begin(ids, Task::Sync, drives);
         let is_under_way = !parts.is_empty();
@@ -70,62 +70,62 @@ impl<C> Outbox<C> {
         is_under_way
     }
 
-    /// The drive and the task of a write or sync; `None` if the drive has failed.
+    /// Returns the drive and the task of a write or sync; `None` if the drive has failed.
     pub(super) fn part(&self, id: IoId) -> Option<(DriveId, Task)> {
         self.io.part(id)
     }
 
-    /// A drive has done its part. Returns the task if it is done.
+    /// Ends a drive's part. Returns the task if all of it is done.
     pub(super) fn end_part(&mut self, id: IoId) -> Option<Task> {
         self.io.end(id)
     }
 
-    /// The batch of the journal of which a drive has yet to do its part.
+    /// Returns the batch of the journal that a drive has yet to write.
     pub(super) fn batch_of(&self, drive: DriveId) -> Option<u64> {
         self.io.batch_of(drive)
     }
 
-    /// A drive has failed. Returns the tasks that are done without it.
+    /// Drops the parts of a failed drive. Returns the tasks that are done without it.
     pub(super) fn end_parts_of(&mut self, drive: DriveId) -> Vec<Task> {
         self.io.fail(drive)
     }
 
-    /// Changes may go to their storage.
+    /// Releases changes to their storage.
     pub(super) fn release(&mut self, changes: Vec<Leaving<C>>) {
         let released = changes.into_iter();
         let released = released.map(|(id, drive, change)| Output::Release { id, drive, change });
         self.outputs.extend(released);
     }
 
-    /// Changes never go there: their drive has failed.
+    /// Cancels changes whose drive has failed.
     pub(super) fn cancel(&mut self, changes: Vec<Leaving<C>>) {
         let cancelled = changes.into_iter();
         let cancelled = cancelled.map(|(id, drive, change)| Output::Cancel { id, drive, change });
         self.outputs.extend(cancelled);
     }
 
-    /// A client may be answered.
+    /// Answers a client.
     pub(super) fn answer(&mut self, answer: Token) {
         self.outputs.push_back(Output::Answer { answer });
     }
 
-    /// A client waits in vain.
+    /// Refuses a client.
     pub(super) fn refuse(&mut self, answer: Token) {
         self.outputs.push_back(Output::Refuse { answer });
     }
 
-    /// The array has to give a drive up.
+    /// Has the array fail a drive.
     pub(super) fn fail_drive(&mut self, drive: DriveId, reason: FailReason) {
         self.outputs.push_back(Output::FailDrive { drive, reason });
     }
 
-    /// The array stops.
+    /// Stops the array.
     pub(super) fn stop(&mut self, reason: StopReason) {
         self.over = true;
         self.outputs.push_back(Output::Stop { reason });
     }
 
-    /// The array has ended.
+    /// Ends the array.
     pub(super) fn finish(&mut self, end: End) {
         self.over = true;
         self.outputs.push_back(Output::Ended { end });

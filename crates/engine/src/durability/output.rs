@@ -1,4 +1,4 @@
-//! What goes into the durability machine and what comes out of it.
+//! Inputs and outputs of the durability machine.
 
 use super::journal::JournalError;
 use crate::token::Token;
@@ -8,141 +8,142 @@ use array::FailReason;
 use core::fmt;
 use units::DriveId;
 
-/// The bytes that a change brings. The machine only reads them, for records of the journal.
+/// Content of a change. The machine only reads it, for records of the journal.
 pub trait Change {
-    /// What the range is to hold; `None` for zeros, as after a discard.
+    /// New content of the range; `None` for zeros, as after a discard.
     fn data(&self) -> Option<&[u8]>;
 }
 
-/// One I/O of the storage that the machine knows: a change that was handed over, a write into a
-/// head, or a sync. Numbers ascend, and none is used twice.
+/// Number of a storage I/O of the machine: a change that was handed over, a write into a head, or a
+/// sync. Numbers ascend and are never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct IoId(pub(super) u64);
 
-/// A change that was handed over.
+/// Numbers of a change that was handed over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Handed {
     /// The change.
     pub id: IoId,
-    /// The write that it is a part of, by its first change: the next change of the same operation
+    /// Its write, named by the first change of it: the next change of the same operation
     /// [joins](WantedChange::joins) it.
     pub write: IoId,
 }
 
-/// What is to be changed on a drive.
+/// A change of a drive that is handed over.
 #[derive(Clone, Debug)]
 pub struct WantedChange<C> {
     /// The drive.
     pub drive: DriveId,
-    /// First byte on the drive (its head does not count); a multiple of 4096.
+    /// First byte on the drive, without its head; a multiple of 4096.
     pub offset_bytes: u64,
     /// Number of bytes: a multiple of 4096, not zero.
     pub length_bytes: u64,
-    /// The write of the stripe operation so far, if other changes of it were handed over. The
-    /// stripe is torn if only some of them happen, so all that are handed over before the next
-    /// [`Durability::poll_output`] get one record in the journal and are released together.
+    /// Write of the stripe operation, if other changes of it were handed over before. The stripe is
+    /// torn if only some of its changes are made. So changes handed over before the next
+    /// [`Durability::poll_output`] share a batch of the journal and are released together.
     ///
     /// [`Durability::poll_output`]: super::Durability::poll_output
     pub joins: Option<IoId>,
-    /// Whether the client is answered before this ends, because the data are in memory. Flushes
-    /// that are asked for later wait until the journal has it, or it has ended.
+    /// True if the client is answered before the change ends, because the data is in memory. Later
+    /// flushes wait until the journal has the change, or it has ended.
     pub cached: bool,
-    /// What the range is to hold.
+    /// The new content.
     pub change: C,
 }
 
-/// How something has ended at the storage.
+/// Result of a storage I/O.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IoResult {
-    /// It is done.
+    /// It was done.
     Done,
-    /// It is not, or not wholly.
+    /// It was not done, or only in part.
     Failed,
-    /// It is not, or not wholly, because the storage has no room. The drive is as good as before.
+    /// It was not done, or only in part, because the storage has no room. The drive itself is
+    /// sound.
     NoRoom,
 }
 
-/// What the machine wants done.
+/// An output of the machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Output<C> {
     /// Write into the head of a drive. It ends when it is on stable storage, as a write with forced
     /// unit access does.
     WriteHead {
-        /// For [`Durability::handle_io_ended`](super::Durability::handle_io_ended).
+        /// Number for [`Durability::handle_io_ended`](super::Durability::handle_io_ended).
         id: IoId,
         /// The drive.
         drive: DriveId,
-        /// From the start of the file of the drive, in bytes.
+        /// First byte, from the start of the file of the drive.
         offset_bytes: u64,
-        /// Whole blocks of 4096 bytes. Drives that get the same share them.
+        /// Whole blocks of 4096 bytes. Drives that get the same bytes share them.
         bytes: Arc<Vec<u8>>,
     },
-    /// Bring all that has ended on a drive so far to stable storage.
+    /// Bring all that has ended on a drive to stable storage.
     Sync {
-        /// For [`Durability::handle_io_ended`](super::Durability::handle_io_ended).
+        /// Number for [`Durability::handle_io_ended`](super::Durability::handle_io_ended).
         id: IoId,
         /// The drive.
         drive: DriveId,
-        /// Whether the checksums of all that has ended on the drive must be covered as well: it is
-        /// not written again after a crash from now on.
+        /// True if the checksums of all that has ended on the drive must be stable too: a crash
+        /// after this sync does not replay it.
         settles: bool,
     },
     /// A change may go to its storage.
     Release {
-        /// For [`Durability::handle_io_ended`](super::Durability::handle_io_ended).
+        /// Number for [`Durability::handle_io_ended`](super::Durability::handle_io_ended).
         id: IoId,
         /// The drive.
         drive: DriveId,
-        /// What was handed over.
+        /// The content that was handed over.
         change: C,
     },
-    /// The drive of a change has failed before it was released: it is not written.
+    /// Cancel a change: its drive has failed before the release.
     Cancel {
-        /// Its number; nothing more is to be said about it.
+        /// Its number; its end need not be reported.
         id: IoId,
         /// The drive.
         drive: DriveId,
-        /// What was handed over.
+        /// The content that was handed over.
         change: C,
     },
-    /// A client may be answered.
+    /// Answer a client.
     Answer {
-        /// What was asked for.
+        /// The client's request.
         answer: Token,
     },
-    /// What a client waits for does not come any more: the array has stopped.
+    /// Refuse a client: the array has stopped.
     Refuse {
-        /// What was asked for.
+        /// The client's request.
         answer: Token,
     },
-    /// A drive does not keep what it is given: the array has to give it up. The machine has
-    /// already.
+    /// Fail a drive that does not store its data. The machine has done so already.
     FailDrive {
         /// The drive.
         drive: DriveId,
-        /// What it did not do.
+        /// The I/O that it failed.
         reason: FailReason,
     },
-    /// The array must take no requests any more. Nothing is released or answered from now on.
+    /// Take no more requests. Nothing is released or answered from now on.
     Stop {
-        /// Why.
+        /// Reason of the stop.
         reason: StopReason,
     },
-    /// All is written down that can be: the array has ended.
+    /// The array has ended, and all records that can be written are.
     Ended {
-        /// How.
+        /// Kind of the end.
         end: End,
     },
 }
 
-/// Why an array cannot go on.
+/// Reason for which an array cannot go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StopReason {
-    /// More drives have failed than the array can miss, and one more cannot write that down.
+    /// More drives have failed than the array can miss, and the failure of the last cannot be
+    /// recorded.
     TooFewDrives,
     /// A stripe operation does not fit into the journal.
     Journal(JournalError),
-    /// The storage of a drive has no room left for what is to be written.
+    /// The storage of a drive has no room left for a write.
     NoRoom {
         /// The drive.
         drive: DriveId,
@@ -165,13 +166,13 @@ impl fmt::Display for StopReason {
     }
 }
 
-/// How an array has ended.
+/// Result of ending an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// The superblocks say that nothing is to be repaired.
+    /// The superblocks record that nothing is to be repaired.
     Clean,
-    /// Parity is not yet resynced everywhere: the next start goes on with it.
+    /// Parity is not yet resynced everywhere: the next start resumes the resync.
     ParityNotResynced,
-    /// Changes were handed over that nobody could release any more: the next start resyncs parity.
+    /// Some changes could not be released any more: the next start resyncs parity.
     ChangesHeld,
 }

@@ -1,9 +1,9 @@
-//! Drives that hold something else behind their head: the array starts without them.
+//! Drives whose data behind the head was overwritten: the array starts without them.
 //!
-//! A head tells that a drive belongs to an array, and not that its data are still there. A
-//! partition tool, a discard of the device or a copy to the wrong place leave the head. So blocks
-//! of the checksum table are sampled from the whole drive. Each read of an overwritten drive would
-//! have to be reconstructed; the drive counts as failed instead.
+//! A head shows that a drive belongs to an array, but not that its data is still there. A partition
+//! tool, a discard of the device or a copy to the wrong place leave the head. So blocks of the
+//! checksum table are sampled across the whole drive. Each read of an overwritten drive would need
+//! a reconstruction, so the drive counts as failed instead.
 
 use super::assembly::Assembly;
 use super::block::BLOCK_BYTES;
@@ -14,12 +14,12 @@ use crate::checksums::{Key, LOST, TablePlace, TableSeal, decode, table_bytes};
 use alloc::vec;
 use units::DriveId;
 
-/// Blocks of the table that are looked at.
+/// Number of sampled blocks of the table.
 const SAMPLES: u64 = 16;
-/// Fewest blocks of a table that tell: a few damaged ones may be no more than that.
+/// Fewest blocks of a table that allow a decision: a few damaged blocks may be mere damage.
 const SAMPLES_MIN: u64 = 4;
 
-/// Leaves out serving drives whose tables are damaged all over, as far as the array can miss them.
+/// Leaves out serving drives with damage all over their tables, as far as the array can miss them.
 pub(super) fn leave_out<D: Disk>(assembly: &mut Assembly, disks: &mut [Option<D>]) {
     let seal = assembly.leader.table_seal();
     let geometry = assembly.geometry;
@@ -42,7 +42,7 @@ pub(super) fn leave_out<D: Disk>(assembly: &mut Assembly, disks: &mut [Option<D>
     }
 }
 
-/// Whether at least three quarters of the sampled blocks of the table decode to nothing.
+/// Returns true if at least three quarters of the sampled blocks of the table have no sound seal.
 fn is_overwritten<D: Disk>(disk: &mut D, tables: TablePlace, drive: DriveId) -> bool {
     let blocks = table_bytes(tables.drive_bytes) / BLOCK_BYTES as u64;
     let samples = blocks.min(SAMPLES);

@@ -1,25 +1,25 @@
-//! The superblocks, and the steps in which they are changed.
+//! The recorder: the superblocks, and the steps in which they are changed.
 //!
-//! Every change of how drives take part goes through the same steps, one after the other:
+//! Every change of the drives' states goes through the same steps, one after the other:
 //!
-//! 1. *Draining*: no write begins, writes in flight end. Once a drive is recorded as failed, a
-//!    stripe that was written in part cannot be repaired any more, because parity is not resynced
-//!    while data is missing. So no stripe may be half written when the superblocks are.
-//! 2. *Syncing*: all drives are synced. Writes that have ended must survive a power loss as well,
-//!    and a rebuilt drive must hold its data before it is recorded as serving.
-//! 3. *Preparing*: all present drives but those that join now get the next generation, so that they
-//!    can be told from one that misses what comes ([`lineage`](super::lineage)).
-//! 4. *Committing*: all present drives get the new superblocks. Nothing that the failed drive lacks
-//!    has been answered until all have them.
-//! 5. *Clearing the journal*: its records count no longer, because all they name is stable. Not
-//!    before the superblocks: as long as they call a drive serving that has failed, a start that
-//!    finds it must write the records again to it. And not later: drives that hold records from now
-//!    on need not hold the old ones.
+//! 1. *Draining*: no write begins, and writes in flight end. Once a drive is recorded as failed, a
+//!    half-written stripe cannot be repaired any more, because parity is not resynced while data is
+//!    missing. So no stripe may be half written when the superblocks are.
+//! 2. *Syncing*: all drives are synced. Writes that have ended must survive a power cut too, and a
+//!    rebuilt drive must hold its data before it is recorded as serving.
+//! 3. *Preparing*: all present drives except those that join now get the next generation. This
+//!    tells them from a drive that misses the change ([`lineage`](super::lineage)).
+//! 4. *Committing*: all present drives get the new superblocks. No write that a failed drive lacks
+//!    is answered until all have them.
+//! 5. *Clearing the journal*: its records no longer count, because all their writes are stable.
+//!    This must follow the superblocks: while they call a failed drive serving, a start that finds
+//!    it must replay the records to it. It must precede further writes: drives that hold later
+//!    records need not hold the old ones.
 //!
-//! Then writes go on, journalled as the new superblocks demand. What changes meanwhile is recorded
-//! by another round: what is committed is what was to be said when it was prepared, on the drives
-//! that were prepared and have not failed since. A drive that was put in the place of one of them
-//! is not among those.
+//! Then writes go on, journalled as the new superblocks demand. Changes of states during the steps
+//! are recorded by another round. A commit contains the states of its preparation, and goes to
+//! drives that were prepared and have not failed since. A drive that replaced one of them waits for
+//! the next round.
 
 use super::drive_set::DriveSet;
 use super::journal::Journal;
@@ -30,25 +30,25 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use units::DriveId;
 
-/// Which step is under way.
+/// Step that is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Recording {
-    /// The superblocks say what they should.
+    /// No step: the superblocks are up to date.
     Idle,
-    /// Until no write is in flight.
+    /// Waiting until no write is in flight.
     Draining,
-    /// Until all drives are synced.
+    /// Waiting until all drives are synced.
     Syncing,
-    /// Until the superblocks of the next generation are stable.
+    /// Waiting until the superblocks of the next generation are stable.
     PreparingSuperblocks,
-    /// Until those that say what is new are.
+    /// Waiting until the superblocks with the new states are stable.
     CommittingSuperblocks,
-    /// Until the journal's header is stable.
+    /// Waiting until the journal's header is stable.
     ClearingJournal,
 }
 
 impl Recording {
-    /// Whether a step may come right after another.
+    /// Returns true if this step may follow another.
     fn may_follow(self, before: Self, planted: Planted) -> bool {
         match (before, self) {
             (Self::Idle, Self::Draining)
@@ -63,10 +63,10 @@ impl Recording {
     }
 }
 
-/// A superblock for a drive: where it goes, and its bytes.
+/// A superblock for a drive: drive, offset and bytes.
 pub(super) type SuperblockWrite = (DriveId, u64, Vec<u8>);
 
-/// What the superblocks are going to say, and on which drives.
+/// Content of the next superblocks, and their drives.
 #[derive(Debug)]
 struct Prepared {
     states: Vec<MemberState>,
@@ -75,34 +75,34 @@ struct Prepared {
     drives: DriveSet,
 }
 
-/// Data that a drive which is being rebuilt has been given.
+/// Progress of a rebuild.
 #[derive(Clone, Copy, Debug)]
 enum Rebuilt {
-    /// All before this byte.
+    /// All data before this byte is written.
     Before(u64),
-    /// All.
+    /// All data is written.
     Wholly,
 }
 
-/// See the module.
+/// The superblocks, and the step of their change.
 #[derive(Debug)]
 pub(super) struct Recorder {
     step: Recording,
-    /// What was written last, or is being written; the member is that of the last drive.
+    /// Last superblock, written or about to be; its member is the drive that was written last.
     superblock: Superblock,
-    /// What is to be committed.
+    /// States to be committed; `None` unless prepared.
     prepared: Option<Prepared>,
-    /// Drives that were put into their place since that was decided.
+    /// Drives that have joined since the last preparation.
     joining: DriveSet,
-    /// What all present drives have on stable storage.
+    /// States that all present drives have on stable storage.
     recorded: Vec<MemberState>,
-    /// What they should say.
+    /// States that they should have.
     wanted: Vec<MemberState>,
-    /// What drives that are being rebuilt have been given, each with the first change that was not
-    /// handed over by then. A rebuild computes from what was answered. As long as that is in memory
-    /// alone, a drive that has it does not fit the others after a crash.
+    /// Progress of rebuilds, each with the number of the first change that was handed over later. A
+    /// rebuild uses data that was answered. While that data is only in memory, the rebuilt drive
+    /// would not fit the others after a crash.
     rebuilt: VecDeque<(IoId, DriveId, Rebuilt)>,
-    /// The array is to end.
+    /// True if the array is to end.
     ending: bool,
     planted: Planted,
 }
@@ -124,12 +124,12 @@ impl Recorder {
         }
     }
 
-    /// The step that is under way.
+    /// Step that is under way.
     pub(super) const fn step(&self) -> Recording {
         self.step
     }
 
-    /// The next step begins.
+    /// Begins the next step.
     ///
     /// # Panics
     ///
@@ -144,7 +144,7 @@ impl Recorder {
         &self.superblock
     }
 
-    /// The drives that have not failed; those that are being rebuilt are there.
+    /// Drives that have not failed, including those that are being rebuilt.
     pub(super) fn present(&self) -> DriveSet {
         self.those(|state| state != MemberState::Failed)
     }
@@ -154,7 +154,7 @@ impl Recorder {
         states.filter(|(_, state)| is(**state)).map(|(drive, _)| DriveId(drive as u8)).collect()
     }
 
-    /// What the superblocks of the others should say of a drive.
+    /// State of a drive that the superblocks of the others should have.
     pub(super) fn wanted(&self, drive: DriveId) -> Option<MemberState> {
         self.wanted.get(drive.index()).copied()
     }
@@ -166,7 +166,7 @@ impl Recorder {
         absent.map(|(drive, _)| DriveId(drive as u8)).collect()
     }
 
-    /// Drives whose changes are journalled, by what the superblocks say.
+    /// Drives whose changes are journalled, according to the superblocks.
     pub(super) fn to_journal(&self) -> DriveSet {
         let geometry = &self.superblock.geometry;
         let absent = self.recorded_absent();
@@ -176,8 +176,8 @@ impl Recorder {
         }
     }
 
-    /// Whether the superblocks still call a drive serving that has failed since: a start that finds
-    /// it would take its old data for good.
+    /// Returns true if the superblocks still call a drive serving that has failed since: a start
+    /// that finds it would trust its old data.
     pub(super) fn has_unrecorded_loss(&self) -> bool {
         let mut both = self.recorded.iter().zip(&self.wanted);
         both.any(|(recorded, wanted)| {
@@ -185,13 +185,13 @@ impl Recorder {
         })
     }
 
-    /// Whether the superblocks say that a drive has failed, and nothing is being recorded.
+    /// Returns true if the superblocks record the failure of a drive, and no step is under way.
     pub(super) fn is_failure_recorded(&self, drive: DriveId) -> bool {
         self.step == Recording::Idle
             && self.recorded.get(drive.index()) == Some(&MemberState::Failed)
     }
 
-    /// A drive has failed: it gets no superblocks any more.
+    /// Notes the failure of a drive: it gets no superblocks any more.
     pub(super) fn fail(&mut self, drive: DriveId) {
         self.want(drive, MemberState::Failed);
         self.rebuilt.retain(|(_, other, _)| *other != drive);
@@ -201,7 +201,7 @@ impl Recorder {
         }
     }
 
-    /// Another drive is in the place of one that has failed.
+    /// Notes a drive in the place of a failed one.
     pub(super) fn replace(&mut self, drive: DriveId) {
         let state = match self.planted.has(Bug::ReplacedDriveServes) {
             true => MemberState::Serving,
@@ -211,23 +211,23 @@ impl Recorder {
         self.joining.insert(drive);
     }
 
-    /// A drive that was being rebuilt holds all its data: that is recorded once the changes before
-    /// `before` are stable or have ended.
+    /// Notes the end of a rebuild. It is recorded once the changes before `before` are stable or
+    /// have ended.
     pub(super) fn rebuilt(&mut self, drive: DriveId, before: IoId) {
         self.rebuilt.push_back((before, drive, Rebuilt::Wholly));
     }
 
-    /// A drive that is being rebuilt holds its data up to here, or will when it is synced and the
-    /// changes before `before` are stable or have ended. That is recorded in all steps, though it
-    /// is no change of who takes part: the writes before it are over and synced by them, and it
-    /// happens a few times in a rebuild. Not more often, because each change also takes a place in
-    /// the list of those before.
+    /// Notes progress of a rebuild: the drive holds its data before `cursor_bytes` once it is
+    /// synced and the changes before `before` are stable or have ended. The record takes all steps,
+    /// though no drive's part in the array changes: the steps end and sync the writes before it. It
+    /// is made only a few times in a rebuild, because each change also takes a place in the list of
+    /// past changes.
     pub(super) fn rebuilt_before(&mut self, drive: DriveId, cursor_bytes: u64, before: IoId) {
         self.rebuilt.push_back((before, drive, Rebuilt::Before(cursor_bytes)));
     }
 
-    /// `first_cached` is the oldest change that was answered and is neither stable nor has ended.
-    /// Gives the drives of which it is to be recorded from now on that they hold all their data.
+    /// Takes the progress that may be recorded. `first_cached` is the oldest answered change that
+    /// is neither stable nor ended. Returns the drives whose rebuild has ended.
     pub(super) fn take_rebuilt(&mut self, first_cached: Option<IoId>) -> DriveSet {
         let mut whole = DriveSet::EMPTY;
         while let Some(&(before, drive, rebuilt)) = self.rebuilt.front()
@@ -261,12 +261,12 @@ impl Recorder {
         self.ending = true;
     }
 
-    /// Whether all present drives say what they should.
+    /// Returns true if the superblocks of all present drives are up to date.
     pub(super) fn is_recorded(&self) -> bool {
         self.recorded == self.wanted && self.joining.is_empty()
     }
 
-    /// Whether there is anything to record, and nothing is being recorded.
+    /// Returns true if there is something to record, and no step is under way.
     pub(super) fn must_begin(&self) -> bool {
         self.step == Recording::Idle && (self.ending || !self.is_recorded())
     }
@@ -275,13 +275,14 @@ impl Recorder {
         self.step == Recording::Idle && self.is_recorded() && self.rebuilt.is_empty()
     }
 
-    /// Whether the end can do without another generation, which would have to be unclean.
+    /// Returns true if the array ends without a clean shutdown and needs no further generation for
+    /// it.
     pub(super) fn ends_unclean(&self, end: End) -> bool {
         self.ending && end != End::Clean && self.is_recorded()
     }
 
-    /// Decides what is to be said, and gives the superblocks that prepare all present drives for
-    /// it.
+    /// Decides the next states, and returns the superblocks that prepare all present drives for
+    /// them.
     pub(super) fn prepare(&mut self, end: End) -> Vec<SuperblockWrite> {
         assert!(self.prepared.is_none(), "superblocks are prepared before the last were committed");
         let step = self.step;
@@ -300,11 +301,11 @@ impl Recorder {
             clean: self.ending && end == End::Clean,
             drives,
         });
-        // What was said so far may call the one serving in whose place a joining drive is.
+        // The old states may call a drive serving whose place a joining drive has taken.
         self.superblocks(drives.without(joining))
     }
 
-    /// All drives are prepared: gives the superblocks that commit it.
+    /// Returns the superblocks that commit the prepared states; all drives are prepared.
     pub(super) fn commit(&mut self) -> Vec<SuperblockWrite> {
         assert!(self.prepared.is_some(), "superblocks are committed that were not prepared");
         let step = self.step;
@@ -328,7 +329,7 @@ impl Recorder {
         blocks
     }
 
-    /// The superblocks are committed on all drives. Whether the array has ended by that.
+    /// Notes that the superblocks are committed on all drives. Returns true if the array has ended.
     pub(super) fn committed(&mut self) -> bool {
         let step = self.step;
         assert!(step == Recording::CommittingSuperblocks, "superblocks are stable in {step:?}");

@@ -1,4 +1,4 @@
-//! What people should know of an array that starts, and why one does not.
+//! Notes on an array that starts, and reasons why an array does not.
 
 use super::superblock::SuperblockError;
 use super::uuid::Uuid;
@@ -7,17 +7,17 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Something to know about an array that starts.
+/// A note for the administrator on an array that starts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Note {
-    /// A drive was not where the configuration has it.
+    /// A drive was not in its configured place.
     Moved {
         /// The drive.
         member: usize,
         /// The place that has it.
         place: usize,
     },
-    /// A drive is not there.
+    /// A drive is missing.
     Missing {
         /// The drive.
         member: usize,
@@ -35,29 +35,29 @@ pub enum Note {
         member: usize,
         /// The place that has it.
         place: usize,
-        /// Its generation.
+        /// Generation of the drive.
         generation: u64,
-        /// That of the array.
+        /// Generation of the array.
         newest: u64,
     },
-    /// A drive holds something else behind its head.
+    /// The data of a drive was overwritten behind its head.
     Overwritten {
         /// The drive.
         member: usize,
         /// The place that has it.
         place: usize,
     },
-    /// A place that no drive can be started from.
+    /// A place has no usable superblock.
     Unusable {
         /// The place.
         place: usize,
-        /// Why.
+        /// Reason.
         error: SuperblockError,
     },
 }
 
 impl Note {
-    /// The drive that the array starts without, of a note that says why.
+    /// The drive that the array starts without; `None` for other notes.
     #[must_use]
     pub fn left_out(&self) -> Option<usize> {
         match *self {
@@ -69,7 +69,7 @@ impl Note {
         }
     }
 
-    /// Why a drive is left out, with the drive as its subject; empty of other notes.
+    /// Reason for leaving a drive out, with the drive as its subject; empty for other notes.
     #[must_use]
     pub fn why_left_out(&self) -> String {
         match self {
@@ -114,35 +114,35 @@ impl fmt::Display for Note {
     }
 }
 
-/// Why an array does not start. Nothing has been written.
+/// Reason for which an array does not start. Nothing has been written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// No superblock anywhere.
+    /// No place has a superblock.
     Nothing {
         /// Number of places.
         places: usize,
-        /// Number of places that are not there.
+        /// Number of places that do not exist.
         missing: usize,
     },
-    /// An array that was not created to its end.
+    /// The creation of the array was cut short.
     BeingCreated,
-    /// Drives of two arrays.
+    /// The drives belong to two arrays.
     ForeignArray {
         /// The place.
         place: usize,
-        /// Its array.
+        /// Array of that place.
         found: Uuid,
-        /// The array of most.
+        /// Array of most drives.
         expected: Uuid,
     },
-    /// A place that must not be touched.
+    /// A place holds something that must not be overwritten.
     Unusable {
         /// The place.
         place: usize,
-        /// Why.
+        /// Reason.
         error: SuperblockError,
     },
-    /// One drive twice.
+    /// A drive is in two places.
     Twice {
         /// The drive.
         member: usize,
@@ -151,52 +151,52 @@ pub enum Refusal {
         /// The other.
         second: usize,
     },
-    /// Drives of one array that do not agree.
+    /// Drives of one array do not agree.
     Disagree {
         /// One place.
         first: usize,
         /// The other.
         second: usize,
-        /// About what.
+        /// Field in which they differ.
         what: &'static str,
     },
-    /// Another number of places than of drives.
+    /// The number of places is not the number of drives.
     Width {
         /// Drives of the array.
         drives: usize,
         /// Places configured.
         places: usize,
     },
-    /// The configuration asks for another array.
+    /// The configured geometry is another one.
     Geometry {
-        /// What differs.
+        /// Field that differs.
         what: &'static str,
-        /// On the drives.
+        /// Value on the drives.
         found: u64,
-        /// In the configuration.
+        /// Value in the configuration.
         asked: u64,
     },
-    /// Another level.
+    /// The configured level is another one.
     Level {
-        /// On the drives.
+        /// Level on the drives.
         found: &'static str,
-        /// In the configuration.
+        /// Level in the configuration.
         asked: &'static str,
     },
-    /// Drives that each went on without the other.
+    /// Two drives went on without each other.
     Split {
         /// One place.
         first: usize,
         /// The other.
         second: usize,
     },
-    /// Too few drives.
+    /// Too few drives are usable.
     TooFew {
-        /// How many.
+        /// Number of absent drives.
         absent: u32,
-        /// Which, as bits.
+        /// The absent drives, as bits.
         members: u64,
-        /// How many a stripe can miss.
+        /// Number of drives that a stripe can miss.
         spare: u32,
     },
 }

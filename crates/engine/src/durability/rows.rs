@@ -1,4 +1,4 @@
-//! Rows of blocks while an array is opened: which members are known, and what the others hold.
+//! Rows of blocks while an array is opened, and the reconstruction of a member from the others.
 
 use super::HEAD_BYTES;
 use super::block::BLOCK_BYTES;
@@ -24,9 +24,9 @@ pub(super) struct Row {
 /// The rows of an array in blocks of 4096 bytes, and its drives.
 pub(super) struct Rows<'a, D> {
     layout: Layout,
-    /// `None` without checksums: what can be read is believed.
+    /// `None` without checksums: every readable block is trusted.
     tables: Option<TablePlace>,
-    /// By drive; `None` where none is found that holds data.
+    /// Drives by position; `None` where no drive with data was found.
     disks: Vec<Option<&'a mut D>>,
     /// Blocks of tables that were read.
     sums: BTreeMap<Key, Sums>,
@@ -34,7 +34,7 @@ pub(super) struct Rows<'a, D> {
 }
 
 impl<'a, D: Disk> Rows<'a, D> {
-    /// The rows of an array; `None` for a layout that cannot be.
+    /// Creates the rows of an array; `None` if its layout is impossible.
     pub(super) fn new(
         geometry: &Geometry,
         tables: TablePlace,
@@ -57,7 +57,7 @@ impl<'a, D: Disk> Rows<'a, D> {
         })
     }
 
-    /// The row of a block of a drive; `None` behind the last stripe.
+    /// Row of a block of a drive; `None` behind the last stripe.
     pub(super) fn row_of(&self, drive: DriveId, block: u64) -> Option<Row> {
         let (stripe, row) = self.layout.row_of(drive, Lba(block))?;
         Some(Row { stripe, row })
@@ -67,12 +67,12 @@ impl<'a, D: Disk> Rows<'a, D> {
         self.layout.members(row.stripe) >> drive.0 & 1 == 1
     }
 
-    /// The block of a member of the row.
+    /// Block of a member of the row.
     pub(super) fn block_of(&self, row: Row, drive: DriveId) -> u64 {
         self.layout.lba(row.stripe, row.row, drive).0
     }
 
-    /// What a block holds in its place; `None` if it cannot be read, or its sum does not fit.
+    /// Reads a block in its place; `None` if it cannot be read, or its sum does not fit.
     pub(super) fn in_place(&mut self, drive: DriveId, block: u64) -> Option<Content> {
         let disk = self.disks.get_mut(drive.index())?.as_mut()?;
         let mut content = vec![0; BLOCK_BYTES];
@@ -94,8 +94,8 @@ impl<'a, D: Disk> Rows<'a, D> {
         (sums[at] != LOST && sums[at] == sum).then_some(content)
     }
 
-    /// What `wanted` is to hold in the row. `known` gives the content of other members, `None`
-    /// where that is not known. The result is `None` if too little is.
+    /// Reconstructs the block of drive `wanted` in the row. `known` returns the content of another
+    /// member, or `None` if it is unknown. Returns `None` if too few members are known.
     pub(super) fn reconstruct(
         &mut self,
         row: Row,

@@ -1,26 +1,26 @@
-//! By what other people's data are recognised: which bytes, and where.
+//! Signatures of known formats: magic bytes and their places.
 //!
-//! A table of facts, as every tool that names file systems has it. Whatever is found here is
-//! reported as "something is on it", so a rule may be too broad, but must not be missing: names
-//! come first, and a rule that also fits what others have (a boot sector) comes last.
+//! Every tool that names file systems has such a table. Any match only refuses the drive, so a rule
+//! may be too broad, but must not be missing. Specific rules come first; rules that match other
+//! formats too (a boot sector) come last.
 
-/// Where the magic bytes of a format are.
+/// Place of the magic bytes of a format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Spot {
-    /// So many bytes from the start.
+    /// Offset from the start, in bytes.
     Start(u64),
-    /// Near the end: the size is rounded down to `granule_bytes`, and the magic is so many bytes
-    /// before that.
+    /// Near the end: `back_bytes` before the size, rounded down to `granule_bytes`.
     End {
-        /// What the size is rounded down to.
+        /// Granule to which the size is rounded down.
         granule_bytes: u64,
-        /// Bytes from there back to the magic.
+        /// Distance from there back to the magic.
         back_bytes: u64,
     },
 }
 
 impl Spot {
-    /// Where that is on a drive of so many bytes, if `length_bytes` are there.
+    /// Offset of `length_bytes` bytes at this place of a drive of `size_bytes`; `None` if they do
+    /// not fit.
     pub(super) fn on(self, size_bytes: u64, length_bytes: u64) -> Option<u64> {
         let at_bytes = match self {
             Self::Start(at_bytes) => at_bytes,
@@ -33,7 +33,7 @@ impl Spot {
     }
 }
 
-/// A format, its magic bytes (any of them) and the places where they may be (any of them).
+/// A format: its magic bytes (any of them) and their places (any of them).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     pub(super) name: &'static str,
@@ -61,7 +61,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 /// Bytes of a ZFS label: two are at the start and two at the end, with their names 16 KiB inside.
 const ZFS_LABEL: u64 = 256 * KIB;
-/// Where UFS has its magic within a superblock.
+/// Offset of the magic of UFS within a superblock.
 const UFS_MAGIC: u64 = 1372;
 const BCACHE: &[u8] = &[
     0xc6, 0x85, 0x73, 0xf6, 0x4e, 0x1a, 0x45, 0xca, 0x82, 0x65, 0xf5, 0x7f, 0x48, 0xba, 0x6d, 0x81,
@@ -70,10 +70,10 @@ const BCACHEFS: &[u8] = &[
     0xc6, 0x85, 0x73, 0xf6, 0x66, 0xce, 0x90, 0xa9, 0xd9, 0x6a, 0x60, 0xcf, 0x80, 0x3d, 0xf7, 0xef,
 ];
 
-/// All formats that are known, in the order in which they are looked for.
+/// All known formats, in the order of the search.
 pub(super) const RULES: &[Rule] = &[
-    // Parts of arrays, volumes and encrypted data: what is within them has signatures of its own,
-    // which say less.
+    // Parts of arrays, volumes and encrypted data: their content has signatures of its own, which
+    // say less.
     rule("LUKS encrypted data", &[b"LUKS\xba\xbe"], &[at(0)]),
     rule(
         "second header of LUKS encrypted data",

@@ -39,8 +39,8 @@
 //! and of joining drives differ from zeros in their first 512 bytes only. So the first superblock
 //! of a blank drive is written as a whole or not at all.
 //!
-//! Version 1 had single generations, each written to all drives before data were, and did not say
-//! with what drives joined, nor what was before. It is read as if the generation before were
+//! Version 1 had single generations, each written to all drives before data was. It did not record
+//! with which numbers drives joined, nor past changes. It is read as if the generation before were
 //! committed.
 //!
 //! Versions 2 to 4 listed past changes, 8 bytes each, instead of branches: a change counts as a
@@ -78,14 +78,14 @@ const JOINED_BYTES: usize = 8;
 const PAST_AT: usize = JOINED_AT + WIDTH_MAX * JOINED_BYTES;
 /// Most drives of an array.
 const WIDTH_MAX: usize = 64;
-/// Where the two copies are, in bytes from the start of the file of a drive.
+/// Places of the two copies, in bytes from the start of the file of a drive.
 pub const COPIES_AT: [u64; 2] = [0, BLOCK_BYTES as u64];
 /// Largest drive: 2^62 bytes.
 const DRIVE_BYTES_MAX: u64 = 1 << 62;
 /// Smallest region.
 pub const REGION_BYTES_MIN: u64 = 1 << 20;
 
-/// How an array is laid out.
+/// Layout of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// RAID level.
@@ -100,26 +100,26 @@ pub struct Geometry {
     pub page_bytes: u32,
     /// Bytes of a drive: a multiple of `page_bytes`, at most 2^62.
     pub drive_bytes: u64,
-    /// When changes are journalled.
+    /// Choice of the changes that are journalled.
     pub journalled: Journalled,
-    /// Whether every block of data has a checksum in a table behind the data of its drive.
+    /// True if every block of data has a checksum in a table behind the data of its drive.
     pub checksums: bool,
 }
 
-/// When an array with parity writes what it is about to change into its journal first. Mirrors
+/// Conditions under which an array with parity writes its changes into its journal first. Mirrors
 /// never do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Journalled {
-    /// While drives are missing. A drive that is lost in the moment of a crash, beside stripes that
-    /// were being written, may be reconstructed wrong (the write hole).
+    /// While drives are missing. If a drive is lost in a crash, stripes that were being written may
+    /// be reconstructed wrong (the write hole).
     Degraded,
-    /// Always: as many drives as there are parities may be lost in the moment of a crash.
+    /// Always: up to as many drives as there are parities may be lost in a crash.
     #[default]
     Always,
 }
 
 impl Journalled {
-    /// As people write it.
+    /// Name in settings.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -130,11 +130,11 @@ impl Journalled {
 }
 
 impl Geometry {
-    /// Whether all fields are possible together.
+    /// Checks that all fields are possible together.
     ///
     /// # Errors
     ///
-    /// The field that is not.
+    /// The field that is impossible.
     pub fn check(&self) -> Result<(), SuperblockError> {
         let width = usize::from(self.width);
         let page = u64::from(self.page_bytes);
@@ -161,7 +161,7 @@ impl Geometry {
 }
 
 impl Geometry {
-    /// Bytes of a drive behind its head: its data, and their checksums if there are any.
+    /// Bytes of a drive behind its head: its data, and their checksums if it has any.
     #[must_use]
     pub const fn stored_bytes(&self) -> u64 {
         match self.checksums {
@@ -170,7 +170,7 @@ impl Geometry {
         }
     }
 
-    /// Bytes of each drive before the first chunk of a stripe, or of any behind it.
+    /// Bytes of each drive before the first chunk of this stripe or of any later one.
     #[must_use]
     pub fn bytes_before(&self, stripe: u64) -> u64 {
         let chunks = u128::from(stripe) * u128::from(self.stripe_width) / u128::from(self.width);
@@ -178,9 +178,9 @@ impl Geometry {
             .map_or(self.drive_bytes, |bytes| bytes.min(self.drive_bytes))
     }
 
-    /// Whether some stripe misses more than it can without these drives, as bits. Stripes narrower
-    /// than the array lie on neighbouring drives and are dealt in turn, so their places repeat
-    /// after as many stripes as there are drives.
+    /// Returns true if the drives of `absent` (as bits) leave some stripe with too few members.
+    /// Stripes narrower than the array lie on neighbouring drives in turn, so their places repeat
+    /// after `width` stripes.
     #[must_use]
     pub fn misses_too_much(&self, absent: u64) -> bool {
         let (width, members) = (u64::from(self.width), u64::from(self.stripe_width));
@@ -193,7 +193,7 @@ impl Geometry {
     }
 }
 
-/// How a drive takes part.
+/// Role of a drive in the array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MemberState {
     /// It holds all its data.
@@ -201,76 +201,76 @@ pub enum MemberState {
     Serving,
     /// It does not take part.
     Failed,
-    /// It is being filled.
+    /// It is being rebuilt.
     Rebuilding {
         /// Bytes from its start that hold their data; 0 if that is not known.
         cursor_bytes: u64,
     },
 }
 
-/// What a drive of an array says about the array.
+/// State of an array as a drive records it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Superblock {
     /// The array.
     pub uuid: Uuid,
-    /// Which drive this is, below the geometry's width.
+    /// Index of this drive, below the geometry's width.
     pub member: DriveId,
-    /// How the array is laid out.
+    /// Geometry of the array.
     pub geometry: Geometry,
     /// Bytes of a region of the intent record: a power of two.
     pub region_bytes: u64,
     /// Grows with every superblock: once when a change is prepared, once when it is committed.
     pub generation: u64,
-    /// The generation in which what the superblock says was prepared: all drives that it says take
-    /// part have at least this one. At most `generation`.
+    /// Generation in which this state was prepared: all drives that take part by it have at least
+    /// this generation. At most `generation`.
     pub committed: u64,
-    /// How each drive takes part; as many as drives.
+    /// State of each drive, `width` entries.
     pub states: Vec<MemberState>,
-    /// With what each drive joined: a number that no other drive had in its place, 0 for those that
-    /// the array was created with. As many as drives.
+    /// Number with which each drive joined, `width` entries: unique for its place, and 0 for drives
+    /// of the creation.
     pub joined: Vec<u64>,
     /// The branch of the committed change: number of the change with which it began. 0 in
     /// superblocks before version 5, where [`Superblock::branch`] is the number of the committed
     /// change.
     pub began: u64,
-    /// Branches that have ended, and those that were prepared and came to nothing.
+    /// Branches that have ended, and branches that were prepared and dropped.
     pub past: Past,
-    /// The branch of the change that is prepared; 0 without one.
+    /// Branch of the prepared change; 0 without one.
     pub proposed: u64,
-    /// Whether the sectors of checksum tables are sealed one by one, and were written when their
+    /// True if the sectors of checksum tables are sealed one by one, and were written when their
     /// drive was formatted.
     pub seals_sectors: bool,
-    /// The array was shut down, and nothing needs to be repaired.
+    /// True if the array was shut down, and nothing needs to be repaired.
     pub clean: bool,
-    /// When the array was made, in seconds since 1970.
+    /// Time of the array's creation, in seconds since 1970.
     pub created_seconds: u64,
 }
 
-/// Why a block is not the superblock of a drive.
+/// Reason for which a block is not the superblock of a drive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum SuperblockError {
-    /// All zeros.
+    /// The block is all zeros.
     Blank,
-    /// Something else's data.
+    /// The block holds other data.
     Foreign,
-    /// Torn or damaged.
+    /// The block is torn or damaged.
     Checksum,
-    /// Of a later program.
+    /// A later program wrote it.
     Version {
         /// The version.
         version: u32,
     },
-    /// A field that no program of this version writes.
+    /// A field has a value that no program of this version writes.
     Field {
-        /// What.
+        /// Name of the field.
         field: &'static str,
         /// Its value.
         value: u64,
     },
     /// The drive was being made part of an array, and holds nothing.
     Unfinished,
-    /// It cannot be read at all.
+    /// The block cannot be read.
     Unreadable(String),
 }
 
@@ -298,7 +298,7 @@ impl fmt::Display for SuperblockError {
 impl core::error::Error for SuperblockError {}
 
 impl Superblock {
-    /// The block that says so.
+    /// Encodes the superblock.
     #[must_use]
     pub fn encode(&self) -> [u8; 4096] {
         let mut block: Block = [0; BLOCK_BYTES];
@@ -340,7 +340,7 @@ impl Superblock {
         block
     }
 
-    /// What a drive says of which an array is being made, or with which one is being joined.
+    /// Superblock of a drive whose creation or joining is not finished.
     pub(super) fn unfinished(&self) -> Self {
         let drives = self.states.len();
         Self {
@@ -356,7 +356,7 @@ impl Superblock {
         }
     }
 
-    /// The block that says that a drive is joining, and holds nothing.
+    /// Block of a drive that is joining, and holds nothing.
     pub(super) fn encode_joining(&self) -> [u8; 4096] {
         let mut block = self.unfinished().encode();
         block[JOINS_AT] = 1;
@@ -364,17 +364,17 @@ impl Superblock {
         block
     }
 
-    /// Whether the array was being created, and no drive of it was served.
+    /// Returns true if the array was being created, and no drive of it was served.
     #[must_use]
     pub fn is_being_created(&self) -> bool {
         self.generation == 0
     }
 
-    /// What a block says.
+    /// Decodes a block.
     ///
     /// # Errors
     ///
-    /// If it is not a superblock that this program can have written.
+    /// If this program cannot have written the block as a superblock.
     pub fn decode(block: &[u8; 4096]) -> Result<Self, SuperblockError> {
         if block[..8] != MAGIC {
             let blank = block.iter().all(|&byte| byte == 0);
@@ -478,7 +478,8 @@ impl Superblock {
         })
     }
 
-    /// Whether it says that a drive takes part: that very drive, not another one in its place.
+    /// Returns true if this superblock says that the other's drive takes part: that very drive, not
+    /// another one in its place.
     #[must_use]
     pub fn knows(&self, other: &Self) -> bool {
         let index = other.member.index();
@@ -486,8 +487,8 @@ impl Superblock {
             && self.joined.get(index) == other.joined.get(index)
     }
 
-    /// Whether all that its drive ever held is in the history of another: that one takes part in
-    /// what is committed here, was prepared for it, or went through it.
+    /// Returns true if all that this drive ever held is in the history of `other`. That drive takes
+    /// part in the commit of this one, was prepared for it, or went through it.
     #[must_use]
     pub fn is_contained_in(&self, other: &Self) -> bool {
         let branch = self.branch();
@@ -496,7 +497,7 @@ impl Superblock {
             || other.past.covers(branch, self.committed)
     }
 
-    /// The branch of the committed change. Arrays that went on apart are in different ones.
+    /// Branch of the committed change. Arrays that went on apart are in different branches.
     #[must_use]
     pub fn branch(&self) -> u64 {
         match self.began {
@@ -505,24 +506,24 @@ impl Superblock {
         }
     }
 
-    /// How the checksum tables of the array are sealed.
+    /// Seal of the array's checksum tables.
     #[must_use]
     pub const fn table_seal(&self) -> TableSeal {
         if self.seals_sectors { TableSeal::Sectors } else { TableSeal::Block }
     }
 
-    /// The number of the committed change. Those of arrays that went on apart differ.
+    /// Number of the committed change. Arrays that went on apart have different numbers.
     #[must_use]
     pub fn change(&self) -> u64 {
         self.number(self.committed, u64::MAX)
     }
 
-    /// What a drive joins with in `generation`: a number that no other drive joins with.
+    /// Number with which a drive joins in `generation`; no other drive joins with it.
     pub(super) fn joining(&self, generation: u64, drive: DriveId) -> u64 {
         self.number(generation, u64::from(drive.0))
     }
 
-    /// A number that depends on how all drives take part, which differs wherever drives went on
+    /// Number that depends on the states of all drives, which differ wherever drives went on
     /// without each other.
     fn number(&self, generation: u64, about: u64) -> u64 {
         let states = self.states.iter().map(|state| match state {
@@ -531,7 +532,7 @@ impl Superblock {
             MemberState::Rebuilding { .. } => 3,
         });
         let words = [generation, about].into_iter().chain(states);
-        // The step is that of splitmix64; 0 stands for none.
+        // The mixing step is that of splitmix64; 0 stands for none.
         let mixed = words.chain(self.joined.iter().copied()).fold(0, |sum: u64, word| {
             let sum = (sum ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
             let sum = (sum ^ sum >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -541,7 +542,7 @@ impl Superblock {
         mixed.max(1)
     }
 
-    /// Whether a drive that takes part would not after this change.
+    /// Returns true if this change removes a drive that takes part.
     fn loses_drive(&self, states: &[MemberState], joined: &[u64]) -> bool {
         let before = self.states.iter().zip(&self.joined);
         let mut both = before.zip(states.iter().zip(joined));
@@ -551,8 +552,8 @@ impl Superblock {
         })
     }
 
-    /// Says that something new is about to be said, in `generation`: a drive that says it, when the
-    /// others went on without it because it alone had come so far, is known by that.
+    /// Names the branch of the change that is being prepared in `generation`. If the array then
+    /// goes on without the change, this entry identifies a drive that alone had committed it.
     pub(super) fn propose(&mut self, states: &[MemberState], joined: &[u64]) {
         self.drop_proposed();
         self.proposed = match self.loses_drive(states, joined) {
@@ -564,8 +565,8 @@ impl Superblock {
         };
     }
 
-    /// Lists the prepared change as past: the array goes on without the change, in a later
-    /// generation.
+    /// Lists the branch of the prepared change as past: the array goes on without the change, in a
+    /// later generation.
     fn drop_proposed(&mut self) {
         let branch = core::mem::take(&mut self.proposed);
         if branch != self.branch() {
@@ -573,19 +574,19 @@ impl Superblock {
         }
     }
 
-    /// Lists what a drive that takes part knows to be over, with the branch of its prepared change
-    /// if the array goes on without that.
+    /// Adds the past branches of a drive that takes part, and the branch of its prepared change if
+    /// the array goes on without that.
     pub(super) fn add_past_of(&mut self, drive: &Self) {
         let own = self.branch();
         self.past.merge(&drive.past, own);
-        // Under the one that this drive has come to, or is prepared for, it goes on.
+        // The array goes on in a branch that this drive has reached or is prepared for.
         if drive.proposed != self.proposed && drive.proposed != own {
             let until = drive.generation.saturating_add(1);
             self.past.add([PastBranch { branch: drive.proposed, until }]);
         }
     }
 
-    /// Lists all that a drive says, its own branch included: the array goes on in a new lineage.
+    /// Adds all branches of a drive, its own included: the array goes on in a new lineage.
     pub(super) fn add_forced_past(&mut self, drive: &Self) {
         self.past.merge(&drive.past, 0);
         let until = drive.generation.saturating_add(1);
@@ -593,7 +594,7 @@ impl Superblock {
         self.past.add(said.map(|branch| PastBranch { branch, until }));
     }
 
-    /// Says something new of the array: all drives that take part are prepared for `generation`.
+    /// Commits new states: all drives that take part are prepared for `generation`.
     pub(super) fn commit(&mut self, states: Vec<MemberState>, joined: Vec<u64>, clean: bool) {
         let branch = self.branch();
         let ends = self.loses_drive(&states, &joined);
@@ -610,7 +611,7 @@ impl Superblock {
         }
     }
 
-    /// Where in the file the copy of this generation goes; that of the one before stays.
+    /// Offset in the file of the copy of this generation; the copy of the generation before stays.
     #[must_use]
     pub fn offset_bytes(&self) -> u64 {
         COPIES_AT[(self.generation % 2) as usize]
@@ -620,7 +621,7 @@ impl Superblock {
 /// The two copies of a drive, at [`COPIES_AT`].
 pub type Copies = [Result<Superblock, SuperblockError>; 2];
 
-/// Where the superblock of a drive is that counts; none if neither says anything.
+/// Offset of the superblock that counts on a drive; `None` if neither copy counts.
 pub(super) fn newest_offset_bytes(copies: &Copies) -> Option<u64> {
     let counts = |copy: &Result<Superblock, SuperblockError>| match copy {
         Ok(found) => Some(found.generation.saturating_add(1)),
@@ -632,8 +633,8 @@ pub(super) fn newest_offset_bytes(copies: &Copies) -> Option<u64> {
     counting.max_by_key(|(generation, _)| *generation).map(|(_, offset_bytes)| offset_bytes)
 }
 
-/// Of the two copies of a drive the one that counts: a newer program's before all, because it may
-/// say more than ours; then the one of the later generation; then the reason that says most.
+/// Returns the copy that counts of the two on a drive. A copy of a newer program comes first,
+/// because it may hold more; then the later generation; then the more telling error.
 ///
 /// # Errors
 ///
@@ -641,7 +642,7 @@ pub(super) fn newest_offset_bytes(copies: &Copies) -> Option<u64> {
 pub fn newer(copies: Copies) -> Result<Superblock, SuperblockError> {
     let telling = |error: &SuperblockError| match error {
         SuperblockError::Version { .. } => 6,
-        // The other one was torn then.
+        // The other copy was torn.
         SuperblockError::Unfinished => 5,
         SuperblockError::Field { .. } => 4,
         SuperblockError::Checksum => 3,

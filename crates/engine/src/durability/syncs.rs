@@ -1,28 +1,28 @@
-//! Rounds of syncs of all drives, and what each of them allows.
+//! Rounds of syncs of all drives, and their consequences.
 //!
-//! A sync covers what has ended before it was asked for. What is asked for during a round is
-//! therefore covered by the next round, with all else that came meanwhile.
+//! A sync covers I/O that ended before it was asked for. So a request for a sync during a round is
+//! served by the next round, with all others that came since.
 
 use super::intent::Quiet;
 use crate::token::Token;
 use alloc::vec::Vec;
 
-/// What a round allows when it is over.
+/// Consequences of a round when it is over.
 #[derive(Debug)]
 pub(super) struct Round {
-    /// Flushes that may be answered.
+    /// Flushes to answer.
     pub(super) flushes: Vec<Token>,
-    /// Regions that are clean if they were not marked meanwhile.
+    /// Regions that become clean if they were not marked since.
     pub(super) quiet: Option<Quiet>,
-    /// The first batch of the half of the journal that may then be filled again.
+    /// First batch of the half of the journal that may then be filled again.
     pub(super) half: Option<u64>,
-    /// The superblocks may be written.
+    /// True if the superblocks may be written.
     pub(super) recording: bool,
-    /// Nothing was left to be resynced when it began: it covers all that did that.
+    /// True if nothing was left to resync when the round began: it covers all writes of the resync.
     pub(super) covers_resync: bool,
 }
 
-/// What the next round is wanted for, beside flushes.
+/// Reasons for the next round, beside flushes.
 #[derive(Debug, Default)]
 struct Wanted {
     quiet: Option<Quiet>,
@@ -30,7 +30,7 @@ struct Wanted {
     recording: bool,
 }
 
-/// See the module.
+/// The running round, and the reasons for the next one.
 #[derive(Debug, Default)]
 pub(super) struct SyncRounds {
     running: Option<Round>,
@@ -55,32 +55,32 @@ impl SyncRounds {
         self.next.recording = true;
     }
 
-    /// Whether a round was asked for since the last began.
+    /// Returns true if a round was asked for since the last began.
     pub(super) fn is_wanted(&self) -> bool {
         let Wanted { quiet, half, recording } = &self.next;
         quiet.is_some() || *half || *recording
     }
 
     /// Begins a round for these flushes and all that was asked for. `half` is the first batch of a
-    /// half of the journal all of whose writes have ended. None is under way.
+    /// half of the journal all of whose writes have ended. No round is under way.
     pub(super) fn begin(&mut self, flushes: Vec<Token>, half: Option<u64>, covers_resync: bool) {
         assert!(self.running.is_none(), "a round of syncs begins beside another");
         let Wanted { quiet, recording, .. } = core::mem::take(&mut self.next);
         self.running = Some(Round { flushes, quiet, half, recording, covers_resync });
     }
 
-    /// All drives are synced.
+    /// Ends the round: all drives are synced.
     pub(super) fn end(&mut self) -> Round {
         self.running.take().expect("a round of syncs has ended that was under way")
     }
 
-    /// The flushes that the round would answer.
+    /// Takes the flushes that the round would answer.
     pub(super) fn take_flushes(&mut self) -> Vec<Token> {
         let running = self.running.as_mut();
         running.map_or(Vec::new(), |round| core::mem::take(&mut round.flushes))
     }
 
-    /// Whether the round that is running allows more than answers to flushes.
+    /// Returns true if the running round allows more than answers to flushes.
     pub(super) fn settles(&self) -> bool {
         self.running
             .as_ref()
@@ -108,7 +108,7 @@ mod tests {
         intent.quiet(Instant::ZERO)
     }
 
-    /// A wish, and whether it is for room in the journal.
+    /// A request for a round, and true if it is for room in the journal.
     type Wish = (fn(&mut SyncRounds), bool);
 
     const WISHES: [Wish; 3] = [

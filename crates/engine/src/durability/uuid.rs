@@ -1,10 +1,10 @@
-//! The name of an array.
+//! The identity of an array.
 
 use alloc::string::{String, ToString};
 use core::fmt;
 use core::str::FromStr;
 
-/// An array's name for itself: 16 random bytes.
+/// Identity of an array: 16 random bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Uuid(pub [u8; 16]);
 
@@ -30,7 +30,7 @@ impl fmt::Display for Uuid {
     }
 }
 
-/// A text that is no UUID.
+/// Error: a text that is no UUID.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NoUuid(String);
 
@@ -49,7 +49,7 @@ impl core::error::Error for NoUuid {}
 impl FromStr for Uuid {
     type Err = NoUuid;
 
-    /// Hyphens stand where [`Display`](fmt::Display) writes them, or nowhere.
+    /// Parses a UUID. Hyphens stand where [`Display`](fmt::Display) writes them, or nowhere.
     fn from_str(text: &str) -> Result<Self, NoUuid> {
         let no_uuid = || NoUuid(text.to_string());
         let hyphens = text.char_indices().filter(|(_, char)| *char == '-').map(|(at, _)| at);

@@ -1,4 +1,4 @@
-//! What each bug is.
+//! Descriptions of the bugs.
 
 use super::{About, Bug, Kind};
 

@@ -11,14 +11,14 @@ use array::{CannotSwitch, Coordination};
 use core::fmt;
 use units::{DriveId, Instant};
 
-/// How a shutdown went.
+/// Result of a shutdown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ShutdownEnd {
-    /// Nothing is to be repaired at the next start.
+    /// The next start has nothing to repair.
     Clean,
-    /// Parity is not yet resynced everywhere: the next start goes on with it.
+    /// Parity is not yet resynced everywhere: the next start resumes the resync.
     ParityNotResynced,
-    /// Changes were handed over that nobody could release any more: the next start resyncs parity.
+    /// Some changes could not be released any more: the next start resyncs parity.
     ChangesHeld,
     /// Requests did not end in time: the next start resyncs parity.
     RequestsUnderWay,
@@ -26,14 +26,14 @@ pub enum ShutdownEnd {
     Stopped(StopReason),
 }
 
-/// Why the policy was not changed.
+/// Reason for which the policy was not changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SwitchRefusal {
     /// Another change is under way.
     Switching,
     /// The array is being shut down.
     ShuttingDown,
-    /// The array cannot.
+    /// The array refuses the change.
     Array(CannotSwitch),
 }
 
@@ -57,20 +57,20 @@ pub(super) struct Switching {
     pub(super) coordination: Coordination,
 }
 
-/// How far a shutdown is.
+/// Progress of a shutdown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Shutdown {
-    /// None was ordered.
+    /// No shutdown was ordered.
     No,
-    /// Requests that are under way end first, but not later than this.
+    /// Requests under way end first, but not later than this.
     Draining(Instant),
     /// The records are being closed.
     Recording,
-    /// It is over.
+    /// The shutdown is over.
     Ended,
 }
 
-/// What an order wants done next.
+/// Next step of an order.
 pub(super) enum Step {
     /// Nothing can be done yet.
     Wait,
@@ -82,18 +82,18 @@ pub(super) enum Step {
     GiveUp(ShutdownEnd),
 }
 
-/// See the module.
+/// Orders under way.
 #[derive(Debug)]
 pub(super) struct Administration<B> {
     switching: Option<Box<Switching>>,
-    /// Requests that came while the policy is being switched.
+    /// Requests that arrived during a change of policy.
     aside: VecDeque<(Token, Asked, ByteRequest<B>)>,
-    /// Drives that were ordered to fail, until the others say so.
+    /// Drives that were ordered to fail, until the superblocks of the others record it.
     failing: DriveSet,
-    /// Drives that are to be replaced as soon as nobody needs what they hold.
+    /// Drives to be replaced as soon as their data is no longer needed.
     replacing: DriveSet,
     shutdown: Shutdown,
-    /// Why the array takes no requests any more.
+    /// Reason for which the array takes no requests any more.
     stopped: Option<StopReason>,
 }
 
@@ -115,12 +115,12 @@ impl<B> Administration<B> {
         self.stopped.is_some() || self.shutdown != Shutdown::No
     }
 
-    /// Whether the policy is being changed.
+    /// Returns true if the policy is being changed.
     pub(super) fn is_switching(&self) -> bool {
         self.switching.is_some()
     }
 
-    /// Whether an order is under way.
+    /// Returns true if an order is under way.
     pub(super) fn is_active(&self) -> bool {
         self.switching.is_some()
             || !self.failing.is_empty()
@@ -128,7 +128,7 @@ impl<B> Administration<B> {
             || matches!(self.shutdown, Shutdown::Draining(_))
     }
 
-    /// Keeps a request for later if none may begin now; gives it back otherwise.
+    /// Keeps a request for later while the policy is being changed; gives it back otherwise.
     pub(super) fn set_aside(
         &mut self,
         token: Token,
@@ -150,7 +150,7 @@ impl<B> Administration<B> {
         self.failing.insert(drive);
     }
 
-    /// A drive whose failure was ordered and `is_recorded`.
+    /// Takes a drive whose ordered failure `is_recorded`.
     pub(super) fn take_failed(&mut self, is_recorded: impl Fn(DriveId) -> bool) -> Option<DriveId> {
         let drive = self.failing.iter().find(|drive| is_recorded(*drive))?;
         self.failing.remove(drive);
@@ -161,7 +161,7 @@ impl<B> Administration<B> {
         self.replacing.insert(drive);
     }
 
-    /// A drive that can be replaced now, by `is_free`.
+    /// Takes a drive that can be replaced now, by `is_free`.
     pub(super) fn take_replacement(
         &mut self,
         is_free: impl Fn(DriveId) -> bool,
@@ -193,7 +193,7 @@ impl<B> Administration<B> {
         }
     }
 
-    /// The array takes no requests any more. Gives the end of the shutdown if that was being
+    /// The array takes no requests any more. Returns the result of a shutdown that was being
     /// recorded.
     pub(super) fn stop(&mut self, reason: StopReason) -> Option<ShutdownEnd> {
         self.stopped.get_or_insert(reason);
@@ -204,7 +204,7 @@ impl<B> Administration<B> {
         })
     }
 
-    /// The records are closed.
+    /// Ends the shutdown: the records are closed.
     pub(super) fn ended(&mut self, end: End) -> ShutdownEnd {
         self.shutdown = Shutdown::Ended;
         end.into()
@@ -217,8 +217,8 @@ impl<B> Administration<B> {
         }
     }
 
-    /// What to do next. `idle`: no request, operation or command is under way; `drained`: no
-    /// request waits for another part, and nothing has to be written down either.
+    /// Returns the next step of an order. `idle`: no request, operation or command is under way.
+    /// `drained`: in addition, no request waits for another part and no record has to be written.
     pub(super) fn next_step(&mut self, now: Instant, idle: bool, drained: bool) -> Step {
         if idle && let Some(switching) = self.switching.take() {
             return Step::Switch(switching);

@@ -1,20 +1,20 @@
-//! An array as one block device: what its clients ask for, and what administrators order.
+//! An array as one block device: requests of its clients and orders of its administrators.
 //!
-//! Knows: the parts of requests and their order, the turns of clients, and the data that must be
-//! stable before a client is answered. Also knows: the steps of a policy change and of a shutdown.
-//! Does not know: who the clients are; the driver names each request with a [`Token`], and tells
-//! clients apart by an [`Origin`].
+//! Knows: the parts of requests and their order, the turns of clients, and which answers wait for
+//! stable storage. Also knows: the steps of a policy change and of a shutdown. Does not know: who
+//! the clients are; the driver names each request with a [`Token`], and tells clients apart by an
+//! [`Origin`].
 //!
 //! After every `handle_*` and every order, call [`Volume::poll_output`] and [`Volume::poll_work`]
-//! with the same time until both return `None`. Then call [`Volume::handle_deadline`] when
-//! [`Volume::next_deadline`] has come, which may be at once: pages are reconstructed in
-//! `reconstruct_compute`, also where that is no time.
+//! with the same time until both return `None`. Then call [`Volume::handle_deadline`] at
+//! [`Volume::next_deadline`], which may be at once: a reconstruction takes `reconstruct_compute`
+//! and ends by deadline even if that is 0.
 //!
-//! **Turns.** A request goes through the array in parts. A driver that has other things to look at
-//! gives each of its turns a budget ([`Volume::begin_turn`]) and lets requests go on in it
-//! ([`Volume::continue_requests`]), as long as there is something to begin ([`Volume::has_parts`]).
-//! Clients take turns by bytes, requests up to 128 KiB come before parts of longer ones, and of
-//! each kind at most 16 MiB and a part are under way in the array.
+//! **Turns.** A request goes through the array in parts. A driver with other work gives each of its
+//! turns a budget ([`Volume::begin_turn`]) and begins parts within it
+//! ([`Volume::continue_requests`]), as long as [`Volume::has_parts`]. Clients take turns by bytes,
+//! requests up to 128 KiB come before parts of longer ones, and at most 16 MiB plus one part of
+//! each kind are under way.
 
 mod administration;
 mod opening;
@@ -38,35 +38,35 @@ use core::ops::Range;
 use requests::{Asked, Requests};
 use units::{DriveId, Duration, Instant, Observe, Unobserved};
 
-/// What became of a request.
+/// Answer to a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reply {
-    /// It is done, and stable if that was asked for.
+    /// The request is done, and stable if that was asked for.
     Done,
-    /// It is done; [`Volume::brought`] gives what was read, until [`Volume::end_read`] or
+    /// The read is done; [`Volume::brought`] returns its data, until [`Volume::end_read`] or
     /// [`Volume::take_read`].
     Data,
-    /// It cannot be done: more drives are missing than the array can do without.
+    /// The request cannot be done: more drives are missing than the array can do without.
     Failed,
-    /// It was not begun, or will never end: the array takes no requests any more.
+    /// The request was not begun, or will never end: the array takes no requests any more.
     Refused,
 }
 
-/// What the driver of a volume has to know or to do.
+/// The outputs of a volume, for its driver.
 #[derive(Debug)]
 pub enum Output {
-    /// A client is answered.
+    /// A client gets its answer.
     Reply {
-        /// Whose request it was.
+        /// The client's request.
         token: Token,
         /// The answer.
         reply: Reply,
     },
-    /// A part of a request is done: where its time went.
+    /// A part of a request is done; the outcome says where its time went.
     Part(Outcome),
     /// Something has happened.
     Happened(Happening),
-    /// The failure of a drive that was ordered is written down: it stays failed whatever happens.
+    /// The ordered failure of a drive is on stable storage: the drive stays failed after a crash.
     FailureRecorded {
         /// The drive.
         drive: DriveId,
@@ -77,16 +77,16 @@ pub enum Output {
         /// The drive.
         drive: DriveId,
     },
-    /// A change of policy is over.
+    /// A change of policy has ended.
     Switched(Result<PolicyKind, SwitchRefusal>),
     /// The array takes no requests any more.
     Stopped(StopReason),
-    /// All requests have ended before a shutdown: what is bound to it can be saved before
-    /// [`Volume::record_shutdown`].
+    /// All requests have ended before a shutdown: the driver can save state that belongs to it,
+    /// then call [`Volume::record_shutdown`].
     Drained,
     /// The shutdown is over.
     ShutDown(ShutdownEnd),
-    /// For a remote drive, or about one.
+    /// A command, or a message, for a remote drive.
     Remote(engine::Output),
 }
 
@@ -99,7 +99,8 @@ pub struct Volume<M: Memory, O: Observe = Unobserved> {
 }
 
 impl<M: Memory, O: Observe> Volume<M, O> {
-    /// An array that begins to serve. [`Volume::begin_repairs`] comes next if it was not shut down.
+    /// Creates a volume that begins to serve. [`Volume::begin_repairs`] comes next if the array was
+    /// not shut down.
     pub fn new(engine: Engine<Bytes<M>, O>) -> Self {
         Self {
             engine,
@@ -116,20 +117,20 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         &self.engine
     }
 
-    /// The engine, to change what requests and orders are not concerned with.
+    /// The engine, to change what neither requests nor orders change.
     #[inline]
     pub fn engine_mut(&mut self) -> &mut Engine<Bytes<M>, O> {
         &mut self.engine
     }
 
-    /// Where buffers come from.
+    /// Source of buffers.
     #[inline]
     pub fn memory(&mut self) -> &mut M {
         self.engine.plane_mut().memory()
     }
 
-    /// A client asks for data to be read or changed. With `forced` the answer waits for stable
-    /// storage. As [`Volume::handle_request_of`] where all requests are of one client.
+    /// Takes a request to read or change data, where all requests are of one client; see
+    /// [`Volume::handle_request_of`]. With `forced` the answer waits for stable storage.
     #[inline]
     pub fn handle_request(
         &mut self,
@@ -141,8 +142,8 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.handle_request_of(now, Origin::default(), token, request, forced);
     }
 
-    /// The client `origin` asks for data to be read or changed. With `forced` the answer waits for
-    /// stable storage.
+    /// Takes a request of client `origin` to read or change data. With `forced` the answer waits
+    /// for stable storage.
     #[inline]
     pub fn handle_request_of(
         &mut self,
@@ -163,7 +164,7 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         }
     }
 
-    /// A client asks for all that was answered before to be stable.
+    /// Takes a request to make all that was answered before stable.
     pub fn handle_flush(&mut self, now: Instant, token: Token) {
         if self.administration.refuses_requests() {
             self.outputs.push_back(Output::Reply { token, reply: Reply::Refused });
@@ -175,7 +176,7 @@ impl<M: Memory, O: Observe> Volume<M, O> {
     fn begin(&mut self, now: Instant, token: Token, asked: Asked, request: ByteRequest<M::Buffer>) {
         self.engine.plane_mut().begin_request(token, request);
         self.requests.insert(token, asked);
-        // Long ones wait for their turn at least until those are known that came with them.
+        // Long requests wait their turn at least until all requests that came with them are known.
         while let Some(token) = self.requests.pop_short() {
             self.begin_part(now, token);
         }
@@ -192,16 +193,16 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.handle_request(now, &request);
     }
 
-    /// A turn of the driver begins, in which no more is begun than this. Before the first there is
-    /// no limit.
+    /// Begins a turn of the driver, and limits the parts begun in it. Before the first turn there
+    /// is no limit.
     pub fn begin_turn(&mut self, budget: TurnBudget) {
         self.requests.begin_turn(budget);
     }
 
-    /// Begins parts of requests whose turn it is, as far as the budget goes. Parts that are done at
-    /// once do not keep the caller here.
+    /// Begins parts of requests whose turn it is, within the budget. The call ends when the budget
+    /// is used up, even if parts end at once.
     pub fn continue_requests(&mut self, now: Instant) {
-        // The array comes to rest before a change of policy.
+        // The array drains before a change of policy.
         while !self.administration.is_switching()
             && let Some(token) = self.requests.pop()
         {
@@ -209,7 +210,7 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         }
     }
 
-    /// Whether [`Volume::continue_requests`] has something to do in a new turn.
+    /// Returns true if [`Volume::continue_requests`] could begin a part in a new turn.
     #[must_use]
     #[inline]
     pub fn has_parts(&self) -> bool {
@@ -228,7 +229,7 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.requests.in_flight()
     }
 
-    /// Bytes that the read `token` asked for, from its [`Reply::Data`] to [`Volume::end_read`].
+    /// Data of the read `token`, from its [`Reply::Data`] to [`Volume::end_read`].
     ///
     /// # Panics
     ///
@@ -238,7 +239,7 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.plane().brought(token)
     }
 
-    /// Gives the buffer of a read, and where in it the bytes are that were asked for.
+    /// Returns the buffer of a read, and the range of the requested bytes in it.
     ///
     /// # Panics
     ///
@@ -247,12 +248,12 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.plane_mut().take_brought(token)
     }
 
-    /// What a read has brought is no longer needed.
+    /// Ends a read whose data is no longer needed.
     pub fn end_read(&mut self, token: Token) {
         self.engine.plane_mut().end_request(token);
     }
 
-    /// The storage has ended something, with the buffer that it had.
+    /// Handles the end of storage work, which returns its buffer.
     #[inline]
     pub fn handle_storage(
         &mut self,
@@ -264,7 +265,7 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.plane_mut().handle_storage(now, tag, result, buffer);
     }
 
-    /// The storage has failed a read fast, which may fail fast; see [`Bytes::handle_failed_fast`].
+    /// Handles a read that the storage failed fast; see [`Bytes::handle_failed_fast`].
     pub fn handle_failed_fast(
         &mut self,
         now: Instant,
@@ -275,20 +276,20 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.plane_mut().handle_failed_fast(now, tag, busy_remaining, buffer);
     }
 
-    /// The next thing for the storage to do.
+    /// Returns the next work for the storage.
     #[inline]
     pub fn poll_work(&mut self) -> Option<StorageWork<M::Buffer>> {
         self.engine.plane_mut().poll_work()
     }
 
-    /// When the array, a drive, the records or an order want to go on.
+    /// Earliest deadline of the array, the drives, the records and the orders.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         let records = self.engine.plane().next_deadline();
         self.engine.next_deadline().min(records).min(self.administration.next_deadline())
     }
 
-    /// The deadline has come.
+    /// Handles the deadline.
     pub fn handle_deadline(&mut self, now: Instant) {
         if self.engine.next_deadline() <= now {
             self.engine.handle_deadline(now);
@@ -298,7 +299,7 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         }
     }
 
-    /// The next thing to know or to do.
+    /// Returns the next output for the driver.
     #[inline]
     pub fn poll_output(&mut self, now: Instant) -> Option<Output> {
         loop {
@@ -376,15 +377,15 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         }
     }
 
-    /// Gives a drive up. [`Output::FailureRecorded`] when that is written down.
+    /// Fails a drive. [`Output::FailureRecorded`] follows when the failure is recorded.
     pub fn fail_drive(&mut self, now: Instant, drive: DriveId) {
         self.administration.fail(drive);
         self.engine.fail_drive(now, drive);
     }
 
-    /// Asks for the place of a failed drive. What it held is needed until the superblocks of the
-    /// others say that it has failed, so nothing may happen to it before
-    /// [`Output::ReadyToReplace`].
+    /// Asks for the place of a failed drive. The drive must not be touched before
+    /// [`Output::ReadyToReplace`]: a start may need its content until the superblocks of the others
+    /// record the failure.
     ///
     /// # Errors
     ///
@@ -399,7 +400,7 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         }
     }
 
-    /// Puts an empty drive in the place of one that failed and begins to rebuild it.
+    /// Puts an empty drive in the place of one that failed and begins its rebuild.
     ///
     /// # Errors
     ///
@@ -413,8 +414,9 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.replace_drive(now, drive, new)
     }
 
-    /// Takes a drive back that failed, with what it held then
-    /// ([`check_return`](crate::durability::check_return)), and begins to rebuild what it missed.
+    /// Takes a failed drive back with its old content
+    /// ([`check_return`](crate::durability::check_return)), and begins to rebuild the stripes that
+    /// it missed.
     ///
     /// # Errors
     ///
@@ -429,19 +431,18 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         self.engine.take_drive_back(now, drive, missed, new)
     }
 
-    /// Compares parity with data everywhere, and with `rewrites` writes parity again that does not
-    /// fit.
+    /// Compares parity with data everywhere. With `rewrites`, wrong parity is written again.
     pub fn scrub(&mut self, now: Instant, rewrites: bool) {
         self.engine.plane_mut().reset_mismatches();
         self.engine.scrub(now, rewrites);
     }
 
-    /// Goes on under another policy as soon as nothing is under way; requests that come meanwhile
-    /// wait. Comes back as [`Output::Switched`].
+    /// Changes the policy as soon as nothing is under way; requests that come before that wait.
+    /// [`Output::Switched`] follows.
     ///
     /// # Errors
     ///
-    /// If the array is busy with another order of this kind.
+    /// If another change of policy or a shutdown is under way.
     pub fn switch_policy(
         &mut self,
         now: Instant,
@@ -454,28 +455,28 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         Ok(())
     }
 
-    /// Takes no more requests, and ends the array when those under way have ended, or as after a
-    /// crash, which loses nothing that was flushed, if some have not at `until`. What is being
-    /// rebuilt goes on when the array serves again. Comes back as [`Output::Drained`] and
-    /// [`Output::ShutDown`].
+    /// Refuses further requests, and ends the array when those under way have ended. If some have
+    /// not ended at `until`, it ends as in a crash, which loses nothing that was flushed. A rebuild
+    /// resumes when the array serves again. [`Output::Drained`] and [`Output::ShutDown`] follow.
     pub fn shut_down(&mut self, now: Instant, until: Instant) {
         self.engine.prepare_to_switch(now);
         self.administration.begin_shutdown(until);
     }
 
-    /// Goes on with the shutdown after [`Output::Drained`]: the superblocks are to say that the
-    /// array has ended.
+    /// Continues the shutdown after [`Output::Drained`]: the superblocks record that the array has
+    /// ended.
     pub fn record_shutdown(&mut self, now: Instant) {
         self.engine.plane_mut().end(now);
     }
 
-    /// Whether no request, operation or command is under way and nothing has to be written down.
+    /// Returns true if no request, operation or command is under way, and no record has to be
+    /// written.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.is_idle() && !self.requests.is_waiting() && self.engine.plane().is_idle()
     }
 
-    /// Whether no request, operation or command is under way, and the write cache is empty.
+    /// Returns true if no request, operation or command is under way, and the write cache is empty.
     fn is_idle(&self) -> bool {
         let array = self.engine.array();
         array.operations_in_flight() == 0
@@ -484,7 +485,7 @@ impl<M: Memory, O: Observe> Volume<M, O> {
             && array.cached_pages() == 0
     }
 
-    /// Goes on with what was ordered, if its time has come. Whether it did.
+    /// Advances orders whose time has come. Returns true if one advanced.
     fn advance_orders(&mut self, now: Instant) -> bool {
         let (array, plane) = (self.engine.array(), self.engine.plane());
         let recorded = self.administration.take_failed(|drive| {
@@ -501,7 +502,7 @@ impl<M: Memory, O: Observe> Volume<M, O> {
             return true;
         }
         let idle = self.is_idle();
-        // Parts that wait are of requests that go on after a change of policy, but not after a
+        // Waiting parts belong to requests that continue after a change of policy, but not after a
         // shutdown.
         let drained = idle && !self.requests.is_waiting() && self.engine.plane().is_idle();
         match self.administration.next_step(now, idle, drained) {
@@ -524,23 +525,23 @@ impl<M: Memory, O: Observe> Volume<M, O> {
         true
     }
 
-    /// Why the array takes no requests any more.
+    /// Reason for which the array takes no requests any more.
     #[must_use]
     pub fn stopped(&self) -> Option<StopReason> {
         self.administration.stopped()
     }
 
-    /// Whether requests are refused: the array has stopped or is being shut down.
+    /// Returns true if requests are refused: the array has stopped or is being shut down.
     #[must_use]
     pub fn refuses_requests(&self) -> bool {
         self.administration.refuses_requests()
     }
 
-    /// Checks what holds between any two steps.
+    /// Checks the invariants that hold between any two steps.
     ///
     /// # Panics
     ///
-    /// If it does not hold: a bug.
+    /// If an invariant does not hold: a bug.
     pub fn check_invariants(&self) {
         self.engine.check_invariants();
         self.engine.plane().check_invariants();
@@ -553,7 +554,7 @@ impl<M: Memory, O: Observe> core::fmt::Debug for Volume<M, O> {
     }
 }
 
-/// How the array has ended, as the durability machine says it.
+/// Converts the end that the durability machine reports.
 impl From<End> for ShutdownEnd {
     fn from(end: End) -> Self {
         match end {

@@ -1,4 +1,4 @@
-//! What an array has to repair when it begins to serve.
+//! Repairs that an array needs when it begins to serve.
 
 use crate::durability::{Assembly, Geometry, Intent, Journalled, MemberState};
 use crate::planted::Bug;
@@ -8,31 +8,32 @@ use array::{CannotReplace, Layout};
 use core::ops::Range;
 use units::{DriveId, Instant, Observe};
 
-/// See the module.
+/// Repairs that an array needs when it begins to serve.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Repairs {
-    /// Drives in their place that were being rebuilt.
+    /// Drives in their place whose rebuild was not complete.
     pub rebuild: Vec<Rebuild>,
     /// Stripes whose parity may not fit their data.
     pub resync: Vec<Range<u64>>,
 }
 
-/// A drive that was being rebuilt.
+/// A drive whose rebuild was not complete.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rebuild {
     /// The drive.
     pub drive: DriveId,
-    /// Bytes from its start that it held when that was recorded last: none if it begins anew.
+    /// Bytes from its start that it held by the last record; 0 if the rebuild starts again.
     pub cursor_bytes: u64,
-    /// Stripes that it lacks: those behind, and those before that a crash may have left different.
+    /// Stripes that it lacks: those behind the cursor, and those before it that a crash may have
+    /// left different.
     pub stripes: Vec<Range<u64>>,
 }
 
 impl Repairs {
-    /// What has to be repaired in an array that was put together like this. Regions that are not
-    /// resynced are unmarked in the intent record: with a drive missing, parity cannot be computed
-    /// again, and need not be, because what was being written was in the journal, as it always is
-    /// if people want that. They stay marked while checksums are in doubt there.
+    /// Repairs for an array with this assembly. Regions that are not resynced are unmarked in the
+    /// intent record: with a drive missing, parity cannot be recomputed. It need not be: writes
+    /// under way were in the journal. The journal also covers all writes with
+    /// [`Journalled::Always`]. Regions stay marked while their checksums are in doubt.
     #[must_use]
     pub fn new(assembly: &Assembly, intent: &mut Intent, layout: &Layout) -> Self {
         let geometry = &assembly.geometry;
@@ -68,8 +69,8 @@ impl Repairs {
         let rebuild = rebuild.collect();
         let mut resync: Vec<Range<u64>> = dirty.iter().copied().map(stripes).collect();
         if forced && assembly.absent != 0 && !geometry.level.is_mirrored() {
-            // Of a stripe that misses a member what is left is taken as it is: there is nothing to
-            // compute parity from. Only narrow stripes may have all of theirs.
+            // A stripe that misses a member is taken as it is: its parity cannot be recomputed.
+            // Only stripes narrower than the array may have all their members.
             resync = resync
                 .into_iter()
                 .flat_map(|range| whole(layout, assembly.absent, range))
@@ -89,7 +90,7 @@ impl Repairs {
     }
 }
 
-/// Those stripes that miss no member.
+/// Returns the stripes that miss no member.
 fn whole(layout: &Layout, absent: u64, stripes: Range<u64>) -> Vec<Range<u64>> {
     let mut whole: Vec<Range<u64>> = Vec::new();
     for stripe in stripes.filter(|&stripe| layout.members(stripe) & absent == 0) {
@@ -101,8 +102,8 @@ fn whole(layout: &Layout, absent: u64, stripes: Range<u64>) -> Vec<Range<u64>> {
     whole
 }
 
-/// The stripes that a drive misses which was given up, as far as they are not being written; all,
-/// if nobody knows.
+/// Stripes that a failed drive missed, without those being written; all stripes if the records do
+/// not know.
 pub(super) fn stripes_missed<M: Memory, O: Observe>(
     volume: &Volume<M, O>,
     drive: DriveId,
@@ -129,7 +130,7 @@ fn stripes_of_region(
     stripes_at(geometry, layout, start..(start + region_bytes).min(geometry.drive_bytes))
 }
 
-/// The stripes of which some chunk lies in bytes `range` of its drive.
+/// Returns the stripes with a chunk in bytes `range` of its drive.
 fn stripes_at(geometry: &Geometry, layout: &Layout, range: Range<u64>) -> Range<u64> {
     let (width, members) = (u64::from(geometry.width), u64::from(geometry.stripe_width));
     let first = range.start / geometry.chunk_bytes * width / members;
@@ -138,21 +139,20 @@ fn stripes_at(geometry: &Geometry, layout: &Layout, range: Range<u64>) -> Range<
 }
 
 impl<M: Memory, O: Observe> Volume<M, O> {
-    /// Begins what the last end of the array has left to repair, before the first request.
-    /// `new_drive` makes the model of a drive that is rebuilt from its start; others go on with
+    /// Begins the repairs that the last end of the array has left, before the first request.
+    /// `new_drive` makes the model of a drive that is rebuilt from its start; other drives keep
     /// theirs.
     ///
     /// # Errors
     ///
-    /// If a drive to be rebuilt is not one that the array takes for missing.
+    /// If a drive to be rebuilt does not count as missing.
     pub fn begin_repairs(
         &mut self,
         now: Instant,
         repairs: &Repairs,
         mut new_drive: impl FnMut(DriveId) -> Drive<O>,
     ) -> Result<(), CannotReplace> {
-        // Before anything is rebuilt: a rebuild must not take a copy for good that may differ from
-        // others.
+        // Before any rebuild: a rebuild must not trust a copy that may differ from others.
         let is_redundant = self.engine().array().layout().level().is_redundant();
         let resyncs = is_redundant && !repairs.resync.is_empty();
         self.engine_mut().plane_mut().begin_repairs(resyncs);
@@ -206,7 +206,7 @@ mod tests {
         let rebuild = Rebuild { drive: DriveId(1), cursor_bytes: 5 << 20, stripes };
         assert_eq!(repairs.rebuild, [rebuild]);
         assert_eq!(repairs.resync, [], "with a drive missing the journal is relied on");
-        // Until those are rebuilt, the next start must not believe the cursor.
+        // Until these stripes are rebuilt, the next start must not trust the cursor.
         intent.recover(&record);
         assert_eq!(assembly.rebuilt_up_to(5 << 20, &intent), 70_000);
         assembly.replayed.clear();

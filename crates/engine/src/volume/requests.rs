@@ -10,11 +10,11 @@ use alloc::vec::Vec;
 /// the sake of others.
 const SHORT_BYTES: u64 = 128 << 10;
 /// Bytes of short requests, and of long ones, that are under way in the array before the next has
-/// to wait. What is under way may be done all at once, so this bounds for how long a driver hears
-/// of nothing else.
+/// to wait. All of them may end at once, so this bounds the time that a driver spends on their
+/// completions alone.
 const UNDER_WAY_BYTES_MAX: u64 = 16 << 20;
 
-/// The most that is begun in one turn of a driver.
+/// Limit on the work that is begun in one turn of a driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TurnBudget {
     /// Bytes; the last part may be larger than what is left.
@@ -37,7 +37,7 @@ impl TurnBudget {
     }
 }
 
-/// A request that is not answered.
+/// A request that is not yet answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) origin: Origin,
@@ -57,7 +57,7 @@ impl Asked {
     }
 }
 
-/// Requests of one length.
+/// Requests of one class: short or long.
 #[derive(Debug, Default)]
 struct Class {
     waiting: FairQueue<Token>,
@@ -74,7 +74,7 @@ impl Class {
     }
 }
 
-/// See the module.
+/// All requests under way.
 #[derive(Debug)]
 pub(super) struct Requests {
     asked: ByToken<Asked>,
@@ -82,7 +82,7 @@ pub(super) struct Requests {
     short: Class,
     long: Class,
     budget: TurnBudget,
-    /// A part of a long request was begun in this turn.
+    /// True if a part of a long request was begun in this turn.
     began_long: bool,
     parts_begun: u64,
 }
@@ -113,13 +113,13 @@ impl Requests {
         let asked = self.asked.remove(token);
         self.in_flight -= u64::from(asked.is_some());
         if let Some(asked) = &asked {
-            // A failed request may wait for another part.
+            // A failed request may be waiting for another part.
             self.class_of(asked).waiting.remove(asked.origin, &token);
         }
         asked
     }
 
-    /// Nobody waits any more for what is under way.
+    /// Drops all requests, and returns their tokens.
     pub(super) fn take_all(&mut self) -> Vec<Token> {
         self.in_flight = 0;
         self.short.waiting.clear();
@@ -136,37 +136,37 @@ impl Requests {
         self.parts_begun
     }
 
-    /// Another turn begins.
+    /// Begins another turn.
     pub(super) fn begin_turn(&mut self, budget: TurnBudget) {
         self.budget = budget;
         self.began_long = false;
     }
 
-    /// A request waits for its next part.
+    /// Lets a request wait for its next part.
     pub(super) fn wait(&mut self, token: Token) {
         if let Some(asked) = self.asked.get(token).copied() {
             self.class_of(&asked).waiting.push(asked.origin, token);
         }
     }
 
-    /// Whether any request waits for a part.
+    /// Returns true if any request waits for a part.
     pub(super) fn is_waiting(&self) -> bool {
         !self.short.waiting.is_empty() || !self.long.waiting.is_empty()
     }
 
-    /// Whether a part could begin, if there is budget for it.
+    /// Returns true if a part could begin, if there is budget for it.
     pub(super) fn can_begin(&self) -> bool {
         self.short.can_begin() || self.long.can_begin()
     }
 
-    /// The short request whose part is to begin next in this turn.
+    /// Returns the short request whose part begins next in this turn.
     pub(super) fn pop_short(&mut self) -> Option<Token> {
         let can_begin = self.short.can_begin() && !self.budget.is_used_up();
         can_begin.then(|| self.short.waiting.pop())?
     }
 
-    /// The request whose part is to begin next in this turn. Short ones come first, and one part of
-    /// a long one is begun in any case.
+    /// Returns the request whose part begins next in this turn. Short requests come first; one part
+    /// of a long request per turn begins even if the budget is used up.
     pub(super) fn pop(&mut self) -> Option<Token> {
         if let Some(token) = self.pop_short() {
             return Some(token);
@@ -175,7 +175,7 @@ impl Requests {
         (may_begin && self.long.can_begin()).then(|| self.long.waiting.pop())?
     }
 
-    /// A part of a request was begun.
+    /// Notes that a part of a request was begun.
     pub(super) fn begun(&mut self, token: Token, bytes: u64) {
         let Some(asked) = self.asked.get(token).copied() else { return };
         self.budget.charge(bytes);
@@ -186,7 +186,7 @@ impl Requests {
         class.waiting.charge(asked.origin, bytes);
     }
 
-    /// A part of a request is done.
+    /// Notes that a part of a request has ended.
     pub(super) fn ended(&mut self, token: Token, bytes: u64) {
         if let Some(asked) = self.asked.get(token).copied() {
             self.class_of(&asked).under_way_bytes -= bytes;

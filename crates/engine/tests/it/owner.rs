@@ -1,7 +1,7 @@
-//! Several servers that want one drive, in virtual time. Clocks drift, and commands take long or
-//! never arrive. Processes stop for a while at any moment, and are killed and started again. An
-//! administrator demands the drive for a server though another lives. No two ever own the drive at
-//! once, and nothing of a former owner is carried out later.
+//! Several servers compete for one drive, in virtual time. Clocks drift, and commands take long or
+//! never arrive. Processes stop for a while at any moment, and are killed and restarted. An
+//! administrator demands the drive for a server though another lives. No two servers ever own the
+//! drive at once, and no command of a former owner is carried out later.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use engine::durability::Uuid;
@@ -14,9 +14,9 @@ use units::{Duration, Instant, Rng};
 const SERVERS: usize = 3;
 const MS: u64 = 1_000_000;
 const STEP: u64 = MS;
-/// The drive ends a controller that was silent for so long, with all its commands.
+/// Silence after which the drive ends a controller, with all its commands.
 const SILENCE: u64 = 700 * MS;
-/// What a command takes at most beside that.
+/// Longest delay of a command beside that.
 const SLOWEST: u64 = 250 * MS;
 const HISTORIES: u64 = 60;
 const LONG: u64 = 120_000 * MS;
@@ -30,14 +30,14 @@ const TERMS: Terms = Terms {
 #[derive(Clone, Copy, Debug)]
 struct Command {
     what: What,
-    /// Of which life of its server.
+    /// Life of its server: number of the server's start.
     life: u64,
-    /// When it was decided on, by the clock of the server.
+    /// Time of the decision to send it, by the clock of the server.
     asked: Instant,
-    /// When it is carried out; `None` is never.
+    /// Time at which it is carried out; `None` if never.
     carried_out: Option<u64>,
     answered: u64,
-    /// What a read brought.
+    /// Content that a read returned.
     brought: Found,
     is_done: bool,
 }
@@ -54,8 +54,8 @@ enum Stage {
     Gone {
         until: u64,
     },
-    /// With the holder of the reservation when it began, and whether people demand the drive for
-    /// the newcomer.
+    /// The watch, the holder of the reservation at its start, and true if the administrator demands
+    /// the drive for the newcomer.
     Watching(Watch, Option<(usize, u64)>, bool),
     Leasing(Lease),
 }
@@ -66,11 +66,11 @@ struct Server {
     stage: Stage,
     /// Drift of its clock, in thousandths.
     drift: i64,
-    /// It does nothing until then.
+    /// Time until which it does nothing.
     stopped_until: u64,
-    /// Until then the block is out of its reach, though data are not.
+    /// Time until which the block is out of its reach, though data is not.
     muffled_until: u64,
-    /// When its controller heard of it last.
+    /// Time at which its controller last received a command.
     heard: u64,
     commands: Vec<Command>,
 }
@@ -80,9 +80,9 @@ struct World {
     now: u64,
     guard: Guard,
     block: Found,
-    /// Whose the reservation is, of a fenced drive: server and life.
+    /// Server and life that hold the reservation of a fenced drive.
     reserved: Option<(usize, u64)>,
-    /// Until when anything that is carried out must be of this server and life.
+    /// Server and life that own the drive until `owned`: only their commands may be carried out.
     owner: Option<(usize, u64)>,
     owned: u64,
     takeovers: u64,
@@ -115,7 +115,7 @@ impl Server {
         }
     }
 
-    /// When its time runs out, if it does not write the block again.
+    /// Time at which its ownership ends unless it writes the block again.
     fn runs_out(&self, now: u64) -> u64 {
         let Stage::Leasing(lease) = &self.stage else { return now };
         let Standing::Held { until } = lease.standing(self.clock(now)) else { return now };
@@ -148,8 +148,8 @@ impl World {
         }
     }
 
-    /// Sends a command: the decision is made now, and the process may be stopped before the bytes
-    /// leave it.
+    /// Sends a command: the decision is made now, and the process may stop before the bytes leave
+    /// it.
     fn send(&mut self, server: &mut Server, what: What) {
         let stops_one_in = if what == What::Data { 4_000 } else { 100 };
         if self.rng.below(stops_one_in) == 0 {
@@ -159,8 +159,7 @@ impl World {
             server.muffled_until = self.now + self.rng.below(4_000) * MS;
         }
         let left = server.stopped_until.max(self.now);
-        // A controller that was silent for too long is gone, and everything that comes over its
-        // connection.
+        // A controller that was silent for too long has ended, with all commands of its connection.
         let is_heard = left < server.heard + SILENCE;
         let takes = match self.rng.below(20) {
             0 => self.rng.below(SLOWEST),
@@ -173,8 +172,8 @@ impl World {
             answered = server.muffled_until;
             carried_out = carried_out.filter(|_| self.rng.below(2) == 0);
         }
-        // A connection may hold back data until the server ends it, when its time has run out, or
-        // the drive does.
+        // A connection may hold data back until the server ends it because its ownership is over,
+        // or until the drive ends it.
         if what == What::Data && self.rng.below(10) == 0 {
             let last = server.runs_out(self.now) + SILENCE + SLOWEST;
             carried_out = Some(self.now + self.rng.below(last - self.now));
@@ -192,7 +191,7 @@ impl World {
         });
     }
 
-    /// How long a process stops: often just as long as its controller bears it.
+    /// Draws how long a process stops: often just as long as its controller allows.
     fn pause(&mut self) -> u64 {
         match self.rng.below(2) {
             0 => self.rng.below(SILENCE),
@@ -200,7 +199,7 @@ impl World {
         }
     }
 
-    /// What the drive carries out.
+    /// Carries out commands at the drive.
     fn carry_out(&mut self, servers: &mut [Server]) {
         let mut due: Vec<(u64, usize, usize)> = Vec::new();
         for (number, server) in servers.iter().enumerate() {
@@ -281,7 +280,7 @@ impl World {
         if self.now >= server.heard + SILENCE {
             let is_reading = server.commands.iter().any(|command| command.what != What::Data);
             for command in &mut server.commands {
-                // What was carried out already stays so; no answer comes.
+                // A command that was carried out stays so; its answer never arrives.
                 command.answered = command.answered.max(self.now + 1);
             }
             if is_reading && let Stage::Leasing(lease) = &mut server.stage {
@@ -362,14 +361,14 @@ impl World {
             self.lost += 1;
             server.stage = Stage::Gone { until: self.now + self.rng.below(3_000) * MS };
         }
-        // It answers a client, and changes data.
+        // The server answers a client, and changes data.
         if server.is_valid(self.now) && self.rng.below(30) == 0 {
             if self.guard == Guard::Bare {
                 self.owner = Some((server.number, server.life));
             }
             self.send(server, What::Data);
         }
-        // It ends in order: what it has sent is done.
+        // The server ends in order: all that it has sent is done.
         server.commands.retain(|command| command.what != What::Data || command.answered > self.now);
         let has_data = server.commands.iter().any(|command| command.what == What::Data);
         if server.is_valid(self.now)
@@ -406,7 +405,7 @@ impl World {
             for server in &mut servers {
                 self.step(server);
             }
-            // A process that is stopped answers nobody, whatever its clock says.
+            // A stopped process answers no client, whatever its clock says.
             let acts =
                 |server: &&Server| server.is_valid(self.now) && server.stopped_until <= self.now;
             let owners: Vec<_> = servers.iter().filter(acts).map(|s| (s.number, s.life)).collect();

@@ -1,5 +1,5 @@
-//! Turns of a driver: what is begun in one is bounded, clients share them, and long requests hold
-//! up nobody.
+//! Turns of a driver: the work begun in each is bounded, clients share the turns, and long requests
+//! do not delay short ones.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use array::policy::{PolicyKind, PolicySettings};
@@ -19,21 +19,21 @@ const CHUNK_PAGES: u32 = 16;
 const STRIPE_BYTES: u64 = 3 * CHUNK_PAGES as u64 * PAGE_BYTES;
 /// The largest part of a request.
 const PART_BYTES: u64 = 1 << 20;
-/// What is under way of one kind before the next has to wait, as the documentation of `volume` has
-/// it.
+/// Bytes of one kind under way after which the next request waits, as the documentation of `volume`
+/// states.
 const UNDER_WAY_BYTES: u64 = 16 << 20;
 const BUDGET: TurnBudget = TurnBudget { bytes: 1 << 20, parts: 64 };
 
-/// A RAID-5 of four drives in memory, whose storage answers when it is asked to.
+/// A RAID-5 of four drives in memory, whose storage completes work on demand.
 struct World {
     volume: Volume<Heap>,
     drives: Vec<Vec<u8>>,
-    /// Work that is not answered.
+    /// Work that is not completed yet.
     held: Vec<StorageWork<Vec<u8>>>,
     replies: BTreeMap<u32, Reply>,
-    /// What reads have brought.
+    /// Data of completed reads.
     brought: BTreeMap<u32, Vec<u8>>,
-    /// Bytes of drives that were read, written and discarded.
+    /// Bytes of drives that were read, written or discarded.
     moved_bytes: u64,
     drained: bool,
     switched: bool,
@@ -104,7 +104,7 @@ impl World {
         }
     }
 
-    /// The storage does one of the things that it was given.
+    /// Completes one piece of the storage's work.
     fn answer(&mut self, position: usize) {
         let StorageWork { tag, drive, work } = self.held.swap_remove(position);
         let bytes = &mut self.drives[drive.index()];
@@ -136,7 +136,7 @@ impl World {
         }
     }
 
-    /// A turn of a driver whose storage is memory. Returns the bytes that it moved.
+    /// Runs one turn of a driver with storage in memory. Returns the bytes that it moved.
     fn turn(&mut self) -> u64 {
         let before = self.moved_bytes;
         self.volume.begin_turn(BUDGET);
@@ -165,7 +165,7 @@ fn a_turn_is_bounded_and_a_short_request_waits_for_one_turn_whatever_others_ask_
                 ByteRequestKind::Read,
                 (u64::from(turns) * PAGE_BYTES % whole.1, PAGE_BYTES),
             );
-            // The short one comes on top; of parity there is a third more.
+            // The short request comes in addition; parity adds a third.
             let most = (PART_BYTES + STRIPE_BYTES) / 3 * 4 + BUDGET.bytes + PAGE_BYTES;
             let moved = world.turn();
             assert!(moved <= most, "{moved} in turn {turns}");
@@ -233,7 +233,7 @@ fn what_is_under_way_is_bounded() {
     let most = (UNDER_WAY_BYTES + PART_BYTES) / 3 * 4;
     assert!(discarded > 0 && discarded <= most, "{discarded}");
     assert!(!world.volume.has_parts(), "a driver need not look again before something is done");
-    // Short ones have room of their own.
+    // Short requests have room of their own.
     world.volume.begin_turn(BUDGET);
     world.ask(50, 100, ByteRequestKind::Read, (80 << 20, PAGE_BYTES));
     let read = world.held.iter().position(|work| matches!(work.work, Work::Read { .. })).unwrap();
@@ -280,14 +280,14 @@ fn a_change_of_policy_does_not_wait_for_long_requests() {
     assert_eq!(world.replies.len(), 5);
 }
 
-/// Any requests, in any order of turns and answers, do what they would do to an array of bytes.
+/// Any requests, in any order of turns and answers, have the same effect as on an array of bytes.
 #[test]
 fn requests_in_parts_do_what_they_say() {
     for seed in testing::seeds(0..20) {
         let mut rng = Rng::stream(seed, "requests in parts");
         let mut world = World::new(2 << 20);
         let mut model = vec![0u8; world.capacity_bytes() as usize];
-        // Each in a range of its own, so that their order does not matter.
+        // Each request has a range of its own, so that their order does not matter.
         let room = world.capacity_bytes() / 4;
         for round in 0..10u32 {
             let mut expected = BTreeMap::new();

@@ -1,50 +1,49 @@
-//! Intervals by drawing blocks.
+//! Confidence intervals by resampling blocks.
 
 use super::{BlockLatencies, FEWEST_ABOVE, FEWEST_BLOCKS, RESAMPLES};
 use statistics::Interval;
 use thiserror::Error;
 use units::{Duration, Rng};
 
-/// Why there is no interval.
+/// Reason for which there is no interval.
 #[derive(Clone, Copy, PartialEq, Debug, Error)]
 pub enum NoInterval {
-    /// Too few blocks.
+    /// The run has too few blocks.
     #[error("fewer than {FEWEST_BLOCKS} blocks of the run have requests")]
     FewBlocks,
-    /// Too few requests.
+    /// Too few requests are above the percentile.
     #[error("fewer than {FEWEST_ABOVE} requests lie above p{percentile}")]
     FewAbove {
         /// The percentile.
         percentile: f64,
     },
-    /// Enough requests, but near each other.
+    /// Enough requests are above the percentile, but in too few blocks.
     #[error("the requests above p{percentile} lie in few blocks of the run")]
     Clustered {
         /// The percentile.
         percentile: f64,
     },
-    /// A quotient without a value.
+    /// A quotient has no value.
     #[error("some blocks have nothing to divide by")]
     Undefined,
 }
 
-/// A number of a run, computed from blocks that were drawn again and again.
+/// A statistic of a run, computed for many draws of its blocks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Resampled {
-    /// The number of each draw.
+    /// Statistic of each draw.
     values: Vec<f64>,
-    /// Blocks of the run.
+    /// Number of blocks of the run.
     blocks: usize,
 }
 
 impl Resampled {
-    /// `percentile` of a latency, or its mean if that is none, in nanoseconds. `stream` names the
-    /// draws: what is resampled with the same seed, stream and number of blocks has the same blocks
-    /// drawn.
+    /// Resamples `percentile` of a latency, or its mean if `percentile` is `None`, in nanoseconds.
+    /// `stream` names the draws: the same seed, stream and number of blocks give the same draws.
     ///
     /// # Errors
     ///
-    /// If the run has too little for it.
+    /// If the run has too little data for it.
     pub fn latency(
         of: &BlockLatencies,
         percentile: Option<f64>,
@@ -58,11 +57,11 @@ impl Resampled {
         }))
     }
 
-    /// The sum of all latencies.
+    /// Resamples the sum of all latencies.
     ///
     /// # Errors
     ///
-    /// If the run has too little for it.
+    /// If the run has too little data for it.
     pub fn total(of: &[&BlockLatencies], seed: u64, stream: &str) -> Result<Self, NoInterval> {
         let blocks = of.iter().map(|of| of.blocks()).min().unwrap_or(0);
         if of.iter().all(|of| of.check(None).is_err()) {
@@ -73,11 +72,11 @@ impl Resampled {
         }))
     }
 
-    /// Requests per second, of blocks that are so long.
+    /// Resamples the requests per second, for blocks of `length`.
     ///
     /// # Errors
     ///
-    /// If the run has too little for it.
+    /// If the run has too little data for it.
     pub fn rate(
         of: &BlockLatencies,
         length: Duration,
@@ -104,7 +103,7 @@ impl Resampled {
         Self { values, blocks }
     }
 
-    /// The quotient of two numbers, draw by draw.
+    /// Quotient of two statistics, draw by draw.
     #[must_use]
     pub fn over(&self, other: &Self) -> Self {
         let values = self.values.iter().zip(&other.values);
@@ -114,7 +113,7 @@ impl Resampled {
         }
     }
 
-    /// The mean of several numbers, draw by draw; none of none.
+    /// Mean of several statistics, draw by draw; `None` if there are none.
     #[must_use]
     pub fn mean(all: &[Self]) -> Option<Self> {
         let blocks = all.iter().map(|one| one.blocks).min()?;
@@ -123,7 +122,7 @@ impl Resampled {
         Some(Self { values: (0..RESAMPLES).map(mean).collect(), blocks })
     }
 
-    /// The sum of several numbers, draw by draw; none of none.
+    /// Sum of several statistics, draw by draw; `None` if there are none.
     #[must_use]
     pub fn sum(all: &[Self]) -> Option<Self> {
         let mut sum = Self::mean(all)?;
@@ -131,11 +130,11 @@ impl Resampled {
         Some(sum)
     }
 
-    /// The interval of a number that is `figure` in the run itself. It holds `figure`.
+    /// Interval of a statistic whose value is `figure` in the run itself. It contains `figure`.
     ///
     /// # Errors
     ///
-    /// If the number of some draw is not one.
+    /// If the statistic of some draw is not a number.
     pub fn interval(&self, figure: f64) -> Result<Interval, NoInterval> {
         statistics::of_draws(&self.values, self.blocks, figure).ok_or(NoInterval::Undefined)
     }

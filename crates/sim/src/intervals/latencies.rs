@@ -3,10 +3,11 @@
 use super::{FEWEST_ABOVE, FEWEST_BLOCKS, FEWEST_BLOCKS_ABOVE, NoInterval};
 use units::Duration;
 
-/// Steps per doubling of latency: what falls into one step is at most 0.4 % apart.
+/// Steps per doubling of latency: latencies in one step differ by at most 0.4 %.
 const STEPS_LOG2: u32 = 8;
 const STEPS: usize = 1 << STEPS_LOG2;
-/// Latencies below 2 to this many nanoseconds, a quarter of a microsecond, are not told apart.
+/// Base 2 logarithm of the nanoseconds, a quarter of a microsecond, below which latencies are not
+/// distinguished.
 const SHORTEST_LOG2: u32 = STEPS_LOG2;
 
 /// Number of the step of a latency.
@@ -17,7 +18,7 @@ fn step(nanos: u64) -> usize {
     (doubling - SHORTEST_LOG2) as usize * STEPS + within
 }
 
-/// The latency at which a step begins.
+/// Latency at the start of a step.
 fn start_nanos(step: usize) -> f64 {
     let doubling = (step / STEPS) as i32 + (SHORTEST_LOG2 - STEPS_LOG2) as i32;
     (STEPS + step % STEPS) as f64 * f64::from(doubling).exp2()
@@ -26,7 +27,7 @@ fn start_nanos(step: usize) -> f64 {
 /// One block while it is recorded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
-    /// Requests by step, up to the last that has any.
+    /// Requests by step, up to the last step with any.
     counts: Vec<u32>,
     sum_nanos: u128,
 }
@@ -57,16 +58,16 @@ impl Cell {
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BlockLatencies {
-    /// The steps that any block has requests in, by the latencies at which they begin and end.
+    /// Steps with requests in any block, by the latencies at their start and end.
     steps: Vec<(f64, f64)>,
-    /// Of each block, its requests up to the end of each step.
+    /// For each block: the number of requests up to the end of each step.
     blocks: Vec<Vec<u32>>,
-    /// Of each block, the sum of its latencies.
+    /// For each block: the sum of its latencies.
     sums_nanos: Vec<f64>,
 }
 
 impl BlockLatencies {
-    /// What the blocks that were recorded say.
+    /// Compacts the recorded blocks.
     pub(super) fn new(cells: &[Cell]) -> Self {
         let longest = cells.iter().map(|cell| cell.counts.len()).max().unwrap_or(0);
         let count = |cell: &Cell, step: usize| cell.counts.get(step).copied().unwrap_or(0);
@@ -88,14 +89,14 @@ impl BlockLatencies {
         }
     }
 
-    /// The blocks of several runs, one run after the other.
+    /// Blocks of several runs, one run after the other.
     pub(super) fn together(all: &[&Self]) -> Self {
         let mut steps: Vec<(f64, f64)> =
             all.iter().flat_map(|one| one.steps.iter().copied()).collect();
         steps.sort_by(|a, b| a.0.total_cmp(&b.0));
         steps.dedup();
         let of_run = |one: &&Self| {
-            // Of each step, how many of the run's own steps end there or before.
+            // For each step: the number of the run's own steps that end there or before.
             let own: Vec<usize> = steps
                 .iter()
                 .map(|&(start, _)| one.steps.partition_point(|&(own, _)| own <= start))
@@ -116,31 +117,31 @@ impl BlockLatencies {
         self.blocks.len()
     }
 
-    /// Requests of a block.
+    /// Number of requests of a block.
     fn count(&self, block: usize) -> u64 {
         self.blocks[block].last().copied().map_or(0, u64::from)
     }
 
-    /// Whether `other` has as many requests in every block: the same requests, as far as can be
-    /// seen.
+    /// Returns true if `other` has as many requests in every block: then it very likely had the
+    /// same requests.
     pub(super) fn has_the_counts_of(&self, other: &Self) -> bool {
         self.blocks() == other.blocks()
             && (0..self.blocks()).all(|block| self.count(block) == other.count(block))
     }
 
-    /// Requests, if block `n` is taken `weights[n]` times.
+    /// Number of requests, if block `n` is taken `weights[n]` times.
     pub(super) fn weighed_count(&self, weights: &[u32]) -> u64 {
         let counts = weights.iter().enumerate();
         counts.map(|(block, &weight)| u64::from(weight) * self.count(block)).sum()
     }
 
-    /// The sum of latencies in nanoseconds, if block `n` is taken `weights[n]` times.
+    /// Sum of latencies in nanoseconds, if block `n` is taken `weights[n]` times.
     pub(super) fn weighed_sum(&self, weights: &[u32]) -> f64 {
         weights.iter().zip(&self.sums_nanos).map(|(&weight, sum)| f64::from(weight) * sum).sum()
     }
 
-    /// The latency in nanoseconds that `percentile` per cent of the requests do not exceed, if
-    /// block `n` is taken `weights[n]` times; not a number if there is none.
+    /// Latency in nanoseconds that `percentile` per cent of the requests do not exceed, if block
+    /// `n` is taken `weights[n]` times; NaN without requests.
     pub(super) fn weighed_percentile(&self, percentile: f64, weights: &[u32]) -> f64 {
         let all = self.weighed_count(weights);
         if all == 0 {
@@ -161,15 +162,15 @@ impl BlockLatencies {
             let middle = usize::midpoint(low, high);
             if up_to(middle) as f64 >= rank { high = middle } else { low = middle + 1 }
         }
-        // Within a step as if its requests were spread evenly, so that steps do not show.
+        // Interpolates within a step as if its requests were spread evenly, to hide the steps.
         let before = if low == 0 { 0 } else { up_to(low - 1) };
         let share = (rank - before as f64) / (up_to(low) - before).max(1) as f64;
         let (start, end) = self.steps[low];
         start + (end - start) * share.clamp(0.0, 1.0)
     }
 
-    /// Whether there is enough to say something about a percentile, or about the mean if it is
-    /// none.
+    /// Checks that there is enough data for a percentile, or for the mean if `percentile` is
+    /// `None`.
     pub(super) fn check(&self, percentile: Option<f64>) -> Result<(), NoInterval> {
         let filled = (0..self.blocks()).filter(|&block| self.count(block) > 0).count();
         if filled < FEWEST_BLOCKS {
@@ -182,7 +183,7 @@ impl BlockLatencies {
         if (all * (1.0 - percentile / 100.0) + 1e-6) < FEWEST_ABOVE as f64 {
             return Err(NoInterval::FewAbove { percentile });
         }
-        // What is as slow as the percentile or slower: a distribution may end in one step.
+        // Requests at least as slow as the percentile: a distribution may end in one step.
         let value = self.weighed_percentile(percentile, &once);
         let below = self.steps.iter().position(|&(_, end)| end >= value).unwrap_or(0);
         let has_some = |block: &&Vec<u32>| match below {

@@ -5,7 +5,7 @@ use super::latencies::{BlockLatencies, Cell};
 use array::{Outcome, RequestKind};
 use units::{Duration, Instant};
 
-/// The length of the first blocks, as a power of two of nanoseconds: about a microsecond.
+/// Length of the first blocks, as a power of two of nanoseconds: about a microsecond.
 const FIRST_WIDTH_LOG2: u32 = 10;
 
 /// Reads and writes of a run, or of one of its hosts, by blocks of arrival time.
@@ -31,19 +31,19 @@ impl HostBlocks {
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Blocks {
-    /// The seed of the run, with which blocks are drawn.
+    /// Seed of the run, used for the draws.
     pub seed: u64,
-    /// How long a block is.
+    /// Length of a block.
     pub length: Duration,
-    /// Those of all hosts.
+    /// Latencies of all hosts.
     pub all: HostBlocks,
-    /// The same host by host; empty if there was only one.
+    /// Latencies by host; empty if there was only one.
     pub hosts: Vec<HostBlocks>,
 }
 
 impl Blocks {
-    /// The blocks of several runs, one run after the other; none of none, or if they are not
-    /// equally long.
+    /// Blocks of several runs, one run after the other; `None` without runs, or if their lengths
+    /// differ.
     pub(crate) fn together(all: &[&Self]) -> Option<Self> {
         let first = all.first()?;
         if all.iter().any(|one| one.length != first.length) {
@@ -61,8 +61,8 @@ impl Blocks {
         })
     }
 
-    /// Whether both runs had the same requests, as far as can be seen: then what befell both
-    /// cancels in their quotient.
+    /// Returns true if both runs very likely had the same requests: then influences on both cancel
+    /// in their quotient.
     #[must_use]
     pub fn are_paired_with(&self, other: &Self) -> bool {
         let same = |a: &HostBlocks, b: &HostBlocks| {
@@ -72,7 +72,7 @@ impl Blocks {
     }
 }
 
-/// Reads and writes while they are recorded.
+/// Reads and writes during the recording.
 #[derive(Clone, Debug, Default)]
 struct Cells {
     read: Vec<Cell>,
@@ -93,7 +93,7 @@ impl Cells {
         cells[block].record(latency);
     }
 
-    /// Makes one block of every two.
+    /// Merges every two blocks into one.
     fn halve(&mut self) {
         for cells in [&mut self.read, &mut self.write] {
             let pairs = cells.chunks(2).map(|pair| {
@@ -115,9 +115,9 @@ impl Cells {
     }
 }
 
-/// Latencies by blocks while a run goes on. How long it takes is known at its end only: blocks
-/// begin short, and neighbours become one whenever there would be too many. So runs with the same
-/// arrivals have the same blocks.
+/// Recorder of latencies by blocks. The length of a run is known only at its end, so blocks begin
+/// short, and neighbours are merged whenever there are too many. So runs with the same arrivals
+/// have the same blocks.
 #[derive(Debug)]
 pub(crate) struct BlockRecorder {
     seed: u64,
@@ -132,7 +132,7 @@ impl BlockRecorder {
         Self { seed, width_log2: FIRST_WIDTH_LOG2, all, hosts }
     }
 
-    /// A request is done.
+    /// Records a completed request.
     pub(crate) fn record(&mut self, outcome: &Outcome) {
         let latency = outcome.completed.since(outcome.arrived);
         let block = loop {
@@ -148,7 +148,7 @@ impl BlockRecorder {
         let host = usize::from(outcome.host);
         if host > 0 || !self.hosts.is_empty() {
             if self.hosts.is_empty() {
-                // All that was recorded before was of the first.
+                // All requests so far belong to the first host.
                 self.hosts.push(self.all.clone());
             }
             if host >= self.hosts.len() {
@@ -160,7 +160,7 @@ impl BlockRecorder {
     }
 
     pub(crate) fn finish(self) -> Blocks {
-        // Requests need not end in the order in which they came: all have as many blocks as the
+        // Requests need not end in the order of their arrival: all kinds get as many blocks as the
         // longest.
         let blocks = self.all.read.len().max(self.all.write.len());
         Blocks {

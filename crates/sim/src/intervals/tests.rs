@@ -1,22 +1,22 @@
-//! Whether intervals hold what they should, on processes whose quotient is known.
+//! Tests that intervals contain the true value, on processes with a known quotient.
 
 use super::latencies::Cell;
 use super::*;
 use units::{Duration, Rng};
 
-/// Requests of a process, and how many of them come in a block.
+/// Number of requests of a process, and of each block.
 const REQUESTS: usize = 40_000;
 const BLOCKS: usize = 40;
 const SEEDS: u64 = 200;
 
-/// Draws from a normal distribution, near enough: the sum of twelve even ones.
+/// Draws approximately from a normal distribution: the sum of twelve uniform draws.
 fn normal(rng: &mut Rng) -> f64 {
     (0..12).map(|_| rng.unit_f64()).sum::<f64>() - 6.0
 }
 
-/// Two runs under one seed. Latencies are log-normal; a load that changes slowly is common to both,
-/// stalls that last about a hundred requests, some forty of them, are of each alone. Both are of
-/// one distribution, the second `quotient` times as long.
+/// Two runs under one seed. Latencies are log-normal. A slowly changing load is common to both;
+/// each run has its own stalls, some forty of about a hundred requests each. Both have one
+/// distribution, but latencies of the second are `quotient` times as long.
 fn runs(seed: u64, quotient: f64) -> [BlockLatencies; 2] {
     let mut common = Rng::stream(seed, "load");
     let mut own = [Rng::stream(seed, "first"), Rng::stream(seed, "second")];
@@ -40,7 +40,7 @@ fn runs(seed: u64, quotient: f64) -> [BlockLatencies; 2] {
     cells.map(|cells| BlockLatencies::new(&cells))
 }
 
-/// The figure and the interval of the quotient of the second run and the first.
+/// Value and interval of the quotient of the second run over the first.
 fn quotient(runs: &[BlockLatencies; 2], percentile: Option<f64>, paired: bool) -> (f64, Interval) {
     let streams = if paired { ["same", "same"] } else { ["one", "another"] };
     let [first, second] = [0, 1].map(|n| {
@@ -64,7 +64,8 @@ fn intervals_hold_a_known_quotient_about_as_often_as_they_say() {
                 runs.iter().filter(|runs| quotient(runs, percentile, paired).1.contains(truth));
             let share = held.count() as f64 / SEEDS as f64;
             assert!(share >= 0.88, "{percentile:?}, paired {paired}: {share}");
-            // What always holds everything says nothing. Unpaired draws are too careful here.
+            // An interval that always contains the value would be useless. Unpaired draws are too
+            // careful here.
             assert!(share < 1.0 || !paired, "{percentile:?}: {share}");
         }
     }

@@ -1,4 +1,4 @@
-//! The commands of the request that is explained, with all that became of them.
+//! Commands of the request that is explained, with all events that affected them.
 
 use super::state::{Collection, Work};
 use array::Why;
@@ -13,43 +13,43 @@ pub(super) struct PageStep {
     pub(super) operation: PageOperation,
     pub(super) origin: Origin,
     pub(super) queued: Instant,
-    /// What the die was at work with when it came, and how many operations waited ahead of it.
+    /// Work of the die at its arrival; `ahead` is the number of operations in the queue before it.
     pub(super) met: Option<Work>,
     pub(super) ahead: u32,
     pub(super) began: Option<Instant>,
     pub(super) ended: Option<Instant>,
-    /// It had a program or an erase suspended.
+    /// True if it had a program or an erase suspended.
     pub(super) suspended_another: bool,
-    /// It had a collection let it go first.
+    /// True if it preempted a collection.
     pub(super) preempted_collection: bool,
 }
 
 /// A fast failure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FastFailure {
-    /// What the drive said: the time until it could serve the read.
+    /// Busy remaining time that the drive reported.
     pub(super) busy_remaining: Duration,
-    /// The die that was busy, and the collection, if it is known.
+    /// The busy die, and the collection if it is known.
     pub(super) die: Option<(u32, Option<Collection>)>,
 }
 
 /// A command of the request.
 #[derive(Clone, Debug)]
 pub(super) struct OwnCommand {
-    /// Its operation, as an index.
+    /// Index of its operation.
     pub(super) op: usize,
     pub(super) member: u8,
     pub(super) drive: DriveId,
     pub(super) opcode: Opcode,
     pub(super) why: Why,
     pub(super) pl: PlFlag,
-    /// First logical block of the drive, and how many.
+    /// First logical block on the drive; `blocks` is the number of blocks.
     pub(super) lba: u64,
     pub(super) blocks: u32,
     pub(super) sent: Instant,
-    /// The write cache took it, or had what it reads.
+    /// True if the write cache took its data, or had the data that it reads.
     pub(super) cached: bool,
-    /// It had to wait for free space.
+    /// True if it had to wait for free space.
     pub(super) stalled: bool,
     pub(super) failed_fast: Option<FastFailure>,
     pub(super) pages: Vec<PageStep>,
@@ -57,12 +57,12 @@ pub(super) struct OwnCommand {
 }
 
 impl OwnCommand {
-    /// The page that was done last, if all that are known are done.
+    /// The page that was done last; `None` unless all known pages are done.
     pub(super) fn last_page(&self) -> Option<&PageStep> {
         self.pages.iter().filter(|page| page.ended.is_some()).max_by_key(|page| page.ended)
     }
 
-    /// The page operation of `origin` on `die` that is not done.
+    /// Unfinished page operation of `origin` on `die`.
     pub(super) fn page_mut(&mut self, die: u32, origin: Origin) -> Option<&mut PageStep> {
         let mut pages = self.pages.iter_mut();
         pages.find(|page| page.die == die && page.origin == origin && page.ended.is_none())

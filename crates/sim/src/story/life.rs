@@ -1,4 +1,4 @@
-//! What is kept of the life of a request, as far as it has come.
+//! Record of a request's life so far.
 
 use super::command::OwnCommand;
 use super::operation::{Link, OwnOp, StoryStep};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use units::{DriveId, Duration, Instant};
 
-/// How long page operations take that nothing stands in the way of.
+/// Duration of page operations without any wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub(super) sense: Duration,
@@ -27,18 +27,18 @@ impl Times {
     }
 }
 
-/// A die that the request touches, since it does.
+/// A die that the request uses, followed since then.
 #[derive(Clone, Debug)]
 pub(super) struct Die {
     pub(super) drive: DriveId,
     pub(super) die: u32,
-    /// What it did, and until when.
+    /// Its past work, each with its end.
     pub(super) spans: Vec<(Work, Instant)>,
     pub(super) now: Option<Work>,
 }
 
 impl Die {
-    /// From `at` on the die does something else, or the same.
+    /// Notes that the die changes its work at `at`, or continues it.
     pub(super) fn turn_to(&mut self, at: Instant, work: Option<Work>) {
         let same = |now: &Work, work: &Work| now.is_same(work);
         if let (Some(now), Some(work)) = (&self.now, &work)
@@ -54,7 +54,7 @@ impl Die {
 
     pub(super) fn end(&mut self, work: Work, at: Instant) {
         match self.spans.last_mut() {
-            // One page after another of the same.
+            // Successive pages of the same work are one span.
             Some((last, until)) if last.is_same(&work) && *until == work.since => *until = at,
             _ if at > work.since => self.spans.push((work, at)),
             _ => {}
@@ -62,7 +62,7 @@ impl Die {
     }
 }
 
-/// The life of the request as far as it has come.
+/// Life of the request so far.
 #[derive(Clone, Debug)]
 pub(super) struct Life {
     pub(super) id: RequestId,
@@ -70,7 +70,7 @@ pub(super) struct Life {
     pub(super) offset_bytes: u64,
     pub(super) size_bytes: u64,
     pub(super) arrived: Instant,
-    /// When its first stripe operation began.
+    /// Time at which its first stripe operation began.
     pub(super) admitted: Instant,
     pub(super) ops: Vec<OwnOp>,
     pub(super) commands: Vec<OwnCommand>,
@@ -78,15 +78,15 @@ pub(super) struct Life {
     pub(super) steps: Vec<(Instant, StoryStep)>,
     pub(super) times: Times,
     pub(super) dies: Vec<Die>,
-    /// Where each of them is in the list.
+    /// Index of each die in the list.
     pub(super) die_numbers: BTreeMap<(DriveId, u32), usize>,
-    /// Operations and commands that are open, with their indices.
+    /// Open operations and commands, with their indices.
     pub(super) open_ops: BTreeMap<OpId, usize>,
     pub(super) open_commands: BTreeMap<CommandId, usize>,
 }
 
 impl Life {
-    /// What a die did since the request came to it, and until when.
+    /// Work of a die since the request came to it, each with its end.
     pub(super) fn work_on(
         &self,
         drive: DriveId,
@@ -96,7 +96,7 @@ impl Life {
         tracked.into_iter().flat_map(|tracked| tracked.spans.iter().copied())
     }
 
-    /// Its first byte, and its length.
+    /// First byte and length of the request.
     pub(super) fn extent(&self) -> (u64, u64) {
         (self.offset_bytes, self.size_bytes)
     }

@@ -1,8 +1,8 @@
-//! The life of one request: what it did, what it waited for and what that stood behind.
+//! The life of one request: its steps, its waits, and the causes of the waits.
 //!
-//! A run repeats bit for bit, so nothing of it is stored: it is run again while it is watched.
-//! Until the request arrives, only what is open is kept (commands, collections, page operations in
-//! service). From then on its own steps are kept, and what happens on the dies that it touches.
+//! A run repeats bit for bit, so nothing of it is stored: it is run again with a watcher. Until the
+//! request arrives, only open work is kept (commands, collections, page operations in service).
+//! After that its own steps are kept, and the work of the dies that it uses.
 
 mod command;
 mod life;
@@ -29,25 +29,25 @@ use ssd::Ssd;
 use units::Instant;
 use workload::{Arrival, Request};
 
-/// What came of a search for a request.
+/// Result of the search for a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Explained {
-    /// It was found.
+    /// The request was found.
     Story(Box<Story>),
-    /// There is no such request.
+    /// The run has no such request.
     Absent {
-        /// Requests of the run.
+        /// Number of requests of the run.
         requests: u64,
     },
 }
 
-/// Runs `plan` until request `number` (from 1) is done, and tells its life.
+/// Runs `plan` until request `number` (from 1) is done, and returns its life.
 ///
-/// `faults` come as in [`crate::run_with_faults`]. `progress` is counted up as requests complete.
+/// `faults` are as in [`crate::run_with_faults`]. `progress` is updated as requests complete.
 ///
 /// # Errors
 ///
-/// As [`crate::run`].
+/// Errors of [`crate::run`].
 pub fn explain<E>(
     plan: &Plan,
     drives: Vec<Ssd>,

@@ -1,4 +1,4 @@
-//! The stripe operations of the request that is explained, and its decisions in their order.
+//! Stripe operations of the request that is explained, and its decisions in their order.
 
 use super::state::Who;
 use array::MemberSet;
@@ -11,11 +11,11 @@ pub(super) struct OwnOp {
     pub(super) stripe: u64,
     pub(super) first_row: u32,
     pub(super) rows: u32,
-    /// Since when it waits for the stripe.
+    /// Time since which it waits for the stripe; `None` if it does not.
     pub(super) waits_since: Option<Instant>,
 }
 
-/// A stretch of the life of an operation that something else followed on.
+/// A stretch of the life of an operation, up to the event that ended it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     pub(super) op: usize,
@@ -24,7 +24,7 @@ pub(super) struct Link {
     pub(super) what: LinkKind,
 }
 
-/// What a stretch was.
+/// Kind of a stretch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum LinkKind {
     /// A command, as an index.

@@ -1,5 +1,5 @@
-//! What a request waited for, one after the other: the chain of steps that ended last, walked from
-//! its end to its arrival.
+//! Critical path of a request: the chain of steps that ended last, traced from the end to the
+//! arrival.
 
 use super::command::{OwnCommand, PageStep};
 use super::life::Life;
@@ -10,17 +10,18 @@ use nvme::{Cause, Delays};
 use ssd::PageOperation;
 use units::{DriveId, Duration, Instant};
 
-/// The times of a chain, in groups that can be compared with what the run reports.
+/// Times of a path, in groups that can be compared with the run's report.
 ///
-/// A drive attributes the wait for a channel to what the channel moved; events do not say what that
-/// was, so that it is a group of its own here, and part of the other two there.
+/// A drive attributes a wait for a channel to the owner of the data on the channel. Events do not
+/// name that owner. So the wait is a group of its own here, and part of the two other waits in the
+/// report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PathSums {
     /// Reading, moving and computing pages.
     pub service: Duration,
     /// Waiting for other work of the host.
     pub behind_host: Duration,
-    /// Waiting for collections, and for the check of what they copied.
+    /// Waiting for collections, and for the check of copied pages.
     pub behind_collections: Duration,
     /// Waiting for a channel.
     pub channel: Duration,
@@ -28,14 +29,14 @@ pub struct PathSums {
     pub fail_fast: Duration,
     /// Waiting for writes of the same rows.
     pub stripe_lock: Duration,
-    /// Waiting until the array asked others as well.
+    /// Waiting until the array read other members too.
     pub late_answer: Duration,
     /// Held back by the policy, as a request or as a command.
     pub held_back: Duration,
 }
 
 impl PathSums {
-    /// The sums of a chain.
+    /// Sums of a path.
     #[must_use]
     pub fn of(path: &[Segment]) -> Self {
         let mut sums = Self::default();
@@ -60,7 +61,7 @@ impl PathSums {
         sums
     }
 
-    /// The same groups of what a run reports of a read. The wait for a channel is in two of them.
+    /// The same groups of a read's reported delays. Waits for a channel are in two of them.
     #[must_use]
     pub fn reported(delays: &Delays) -> Self {
         let service = [Cause::NandRead, Cause::Transfer, Cause::Rebuild];
@@ -77,7 +78,7 @@ impl PathSums {
     }
 }
 
-/// The chain of `life`, which ended at `completed`.
+/// Critical path of `life`, which ended at `completed`.
 pub(super) fn of(life: &Life, completed: Instant) -> Vec<Segment> {
     let mut path = Vec::new();
     let (mut at, mut limit) = (completed, life.links.len());
@@ -115,7 +116,7 @@ pub(super) fn of(life: &Life, completed: Instant) -> Vec<Segment> {
     path
 }
 
-/// What the time of a command went to, from when it was sent to its answer at `answered`.
+/// Adds the segments of a command, from its dispatch to its answer at `answered`.
 fn of_command(life: &Life, command: &OwnCommand, answered: Instant, path: &mut Vec<Segment>) {
     let drive = Some(command.drive);
     let mut add = |from: Instant, until: Instant, activity| {
@@ -140,7 +141,7 @@ fn of_command(life: &Life, command: &OwnCommand, answered: Instant, path: &mut V
     for (from, until, activity) in waits(life, command.drive, page) {
         add(from, until, activity);
     }
-    // Nothing but the channel can make a page operation longer.
+    // Only the channel can make a page operation longer.
     let channel = ended.since(began).saturating_sub(life.times.of(page.operation));
     let (service, waits_first) = match page.operation {
         PageOperation::Program => (Activity::OwnProgram, true),
@@ -156,7 +157,7 @@ fn of_command(life: &Life, command: &OwnCommand, answered: Instant, path: &mut V
     add(ended, answered, Activity::InDrive);
 }
 
-/// What the die was at work with while a page operation waited for it.
+/// Work of the die during the wait of a page operation.
 pub(super) fn waits(
     life: &Life,
     drive: DriveId,
@@ -177,7 +178,7 @@ pub(super) fn waits(
         if from > at {
             add(at, from, Activity::Other);
         }
-        // What is being suspended is still what is waited for.
+        // A wait for a suspension counts as a wait for the suspended work.
         let activity = match (span.activity, span.who) {
             (Activity::Suspension, Who::Collection(_)) => Activity::CollectionCopy,
             (Activity::Suspension, _) => Activity::OtherProgram,

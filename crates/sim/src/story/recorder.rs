@@ -1,4 +1,4 @@
-//! Follows a run until a request is done, and keeps what belongs to its life.
+//! Watches a run until a request is done, and records its life.
 
 use super::command::{FastFailure, OwnCommand, PageStep};
 use super::life::{Die, Life, Times};
@@ -33,7 +33,7 @@ pub(super) struct Recorder {
     /// Reads that failed fast and whose dies are not known yet.
     failing: Vec<usize>,
     outcome: Option<Outcome>,
-    /// It is done.
+    /// True if the request is done.
     is_over: bool,
 }
 
@@ -297,7 +297,7 @@ impl Recorder {
             }
             _ => {}
         }
-        // Most events are about one die; those of collections are about several.
+        // Most events are about one die; those of collections may be about several.
         let dies = match *event {
             E::Queued { .. } | E::Accepted { .. } | E::Completed { .. } => return,
             E::Began { die, .. }
@@ -311,7 +311,7 @@ impl Recorder {
         }
     }
 
-    /// The story, if the request was found and is done.
+    /// Returns the story; `None` if the request was not found or is not done.
     pub(super) fn into_story(self) -> Option<Story> {
         let (mut life, outcome) = (self.life?, self.outcome?);
         let completed = outcome.completed;
@@ -347,14 +347,14 @@ impl Recorder {
     }
 }
 
-/// How a die stood before an event.
+/// State of a die before an event.
 #[derive(Clone, Copy, Default)]
 struct Before {
     is_suspended: bool,
     is_collected: bool,
 }
 
-/// The times of a drive that matter here.
+/// Times of a drive that matter here.
 struct Timing {
     sense: Duration,
     transfer: Duration,
@@ -422,7 +422,7 @@ impl Watch for Recorder {
     }
 }
 
-/// The lanes of host, drives and dies, and how many dies have none.
+/// Returns the lanes of host, drives and dies, and the number of dies without a lane.
 fn lanes(
     life: &Life,
     state: &OpenState,
@@ -439,7 +439,7 @@ fn lanes(
     let mut drives: Vec<DriveId> = life.commands.iter().map(|command| command.drive).collect();
     drives.sort_unstable();
     drives.dedup();
-    // Those that it came to first.
+    // The dies that the request used first.
     let shown = life.dies.len().min(DIE_LANES);
     for drive in drives {
         let mut spans = Vec::new();
@@ -474,7 +474,7 @@ fn lanes(
     (lanes, life.dies.len() - shown)
 }
 
-/// What a die did, with the request's own operations named as such.
+/// Work of a die, with the request's own operations marked as its own.
 fn die_spans(life: &Life, drive: DriveId, die: &Die) -> Vec<Span> {
     let own = life.commands.iter().filter(|command| command.drive == drive).flat_map(|command| {
         command.pages.iter().filter(|page| page.die == die.die).map(move |page| (command, page))
@@ -482,7 +482,7 @@ fn die_spans(life: &Life, drive: DriveId, die: &Die) -> Vec<Span> {
     let own: Vec<_> = own.filter_map(|(c, p)| Some((c, p, p.began?, p.ended?))).collect();
     let mut spans = Vec::new();
     for &(work, until) in &die.spans {
-        // Its own operations are drawn one by one.
+        // The request's own operations are drawn one by one.
         let is_own = matches!(work.who, Who::Request(id, _) if id == life.id);
         if !is_own {
             let label = words::of_work(&work);

@@ -11,10 +11,10 @@ use array::{Layout, MemberSet, OperationKind, RequestKind, Role, Why};
 use nvme::{Opcode, PlFlag, Status};
 use units::{Bytes, DriveId, Duration, Instant};
 
-/// Most commands that are told of one by one.
+/// Most commands that are described one by one.
 const SINGLE_COMMANDS: usize = 12;
 
-/// A life, and what is needed to tell it.
+/// A life, and the context for its description.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) life: &'a Life,
@@ -32,7 +32,7 @@ pub(super) fn tell(view: &View<'_>) -> Vec<Sentence> {
     let steps = &view.life.steps;
     let mut next = 0;
     while let Some((at, step)) = steps.get(next) {
-        // Commands that leave together are told together.
+        // Commands that leave together are described together.
         let same = |(other_at, other): &&(Instant, StoryStep)| {
             other_at == at && std::mem::discriminant(other) == std::mem::discriminant(step)
         };
@@ -51,7 +51,7 @@ pub(super) fn tell(view: &View<'_>) -> Vec<Sentence> {
         teller.step(*at, &steps[next..next + together], announced);
         next += together;
     }
-    // What a page finds on its die is told with its command, but it may come there later.
+    // The work that a page meets on its die is described with its command, but may be met later.
     teller.sentences.sort_by_key(|told| told.at);
     teller.sentences
 }
@@ -166,7 +166,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Commands of one moment that wait at the host, each drive once.
+    /// Describes commands of one moment that wait at the host, each drive once.
     fn wait_at_host(&mut self, at: Instant, steps: &[(Instant, StoryStep)]) {
         let mut told = Vec::new();
         for (_, step) in steps {
@@ -220,7 +220,7 @@ impl Teller<'_> {
                 self.sent_for(at, why, &of_why);
             }
         }
-        // What stands in the way of those that have to wait.
+        // Causes of the waits.
         let waits = |command: &&OwnCommand| self.longest_wait(command) > Duration::ZERO;
         let mut waiting: Vec<&OwnCommand> = all().filter(waits).collect();
         if waiting.len() > SINGLE_COMMANDS / 3 {
@@ -264,13 +264,13 @@ impl Teller<'_> {
         !matches!(role, Role::Data(_)) && !self.view.layout.level().is_mirrored()
     }
 
-    /// How long the page of a command waited for its die that waited longest.
+    /// Longest wait of a page of a command for its die.
     fn longest_wait(&self, command: &OwnCommand) -> Duration {
         let waits = command.pages.iter().filter_map(|page| Some(page.began?.since(page.queued)));
         waits.max().unwrap_or(Duration::ZERO)
     }
 
-    /// What a command finds on the die where it waits longest.
+    /// Describes the work that a command meets on the die where it waits longest.
     fn meets(&mut self, at: Instant, command: &OwnCommand) {
         let waited = |page: &&super::command::PageStep| page.began.map(|b| b.since(page.queued));
         let Some(page) = command.pages.iter().max_by_key(waited) else { return };
@@ -459,7 +459,7 @@ impl Teller<'_> {
     fn done(&mut self, at: Instant) {
         let life = self.view.life;
         let mut text = format!("done in {}", time(at.since(life.arrived)));
-        // What was said to be busy, and was not waited for after all.
+        // Drives that were announced busy, and did not delay the request after all.
         let waited = |drive: DriveId| {
             let mut again = life.commands.iter().filter(|command| command.drive == drive);
             again.any(|command| command.opcode == Opcode::Read && command.pl == PlFlag::Off)

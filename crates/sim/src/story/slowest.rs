@@ -1,4 +1,4 @@
-//! Which requests of a run took longest: those whose lives are worth reading.
+//! The slowest requests of a run, whose lives are worth reading.
 
 use crate::driver::run_watched;
 use crate::error::SimError;
@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 use units::{Duration, Instant, Unobserved};
 use workload::{Arrival, Request};
 
-/// The slowest requests so far. Of two that took as long the earlier one stays.
+/// The slowest requests so far. Of two with equal latency the earlier one stays.
 struct Slowest {
     kind: RequestKind,
     count: usize,
-    /// The fastest of them first.
+    /// Outcomes, the fastest first.
     outcomes: BTreeMap<(Duration, Reverse<u64>), Outcome>,
 }
 
@@ -43,7 +43,7 @@ impl Watch for Slowest {
 ///
 /// # Errors
 ///
-/// As [`crate::run`].
+/// Errors of [`crate::run`].
 pub fn slowest<E>(
     plan: &Plan,
     drives: Vec<Ssd>,

@@ -1,5 +1,5 @@
-//! What is open at a moment of a run: commands, stripe operations, collections, work on dies. Kept
-//! up to date event by event, so that it needs no memory of what is over.
+//! Open work at one moment of a run: commands, stripe operations, collections, work on dies. It is
+//! updated event by event, and forgets work that has ended.
 
 use super::told::Activity;
 use array::{OpId, OperationKind, RequestId};
@@ -8,7 +8,7 @@ use nvme::{CollectionRight, CommandId};
 use ssd::{Origin, PageOperation};
 use units::{DriveId, Instant};
 
-/// For whom something is done.
+/// Purpose of some work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Who {
     /// A request: its stripe operation reads or writes.
@@ -23,11 +23,11 @@ pub(super) enum Who {
     Flush,
     /// The drive's check of copied pages.
     Check,
-    /// Nobody that is known.
+    /// Unknown.
     Unknown,
 }
 
-/// What keeps a die at work.
+/// Work of a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Work {
     pub(super) since: Instant,
@@ -70,9 +70,9 @@ struct DieState {
 #[derive(Clone, Debug)]
 pub(super) struct DriveState {
     dies: Vec<DieState>,
-    /// By number.
+    /// Collections, by number.
     pub(super) collections: Vec<Option<Collection>>,
-    /// The last time when it might collect: by window or lease.
+    /// Last interval in which it might collect, by window or lease.
     pub(super) window: Option<(Instant, Instant)>,
 }
 
@@ -82,11 +82,11 @@ pub(super) struct OpState {
     pub(super) who: Who,
 }
 
-/// All that is open.
+/// All open work.
 #[derive(Clone, Debug)]
 pub(super) struct OpenState {
     ops: Vec<Option<OpState>>,
-    /// Of each command, for whom it is.
+    /// Purpose of each command.
     commands: Vec<Option<Who>>,
     pub(super) drives: Vec<DriveState>,
     pub(super) rebuilding: Option<DriveId>,
@@ -117,7 +117,7 @@ impl OpenState {
         }
     }
 
-    /// For whom a stripe operation works.
+    /// Purpose of a stripe operation.
     pub(super) fn who_is(&self, op: OpId) -> Who {
         self.ops.get(op.0 as usize).copied().flatten().map_or(Who::Unknown, |op| op.who)
     }
@@ -126,7 +126,7 @@ impl OpenState {
         self.commands.get(command.0 as usize).copied().flatten().unwrap_or(Who::Unknown)
     }
 
-    /// What keeps a die at work; none if nothing does.
+    /// Work of a die; `None` if it is idle.
     pub(super) fn work(&self, drive: DriveId, die: u32) -> Option<Work> {
         let state = &self.drives[drive.index()];
         let worker = &state.dies[die as usize];
@@ -144,28 +144,28 @@ impl OpenState {
         worker.suspended.or_else(hold)
     }
 
-    /// Whether a die has a suspended program or erase.
+    /// Returns true if a die has a suspended program or erase.
     pub(super) fn is_suspended(&self, drive: DriveId, die: u32) -> bool {
         self.drives[drive.index()].dies[die as usize].suspended.is_some()
     }
 
-    /// Whether a collection has a die.
+    /// Returns true if a collection has a die.
     pub(super) fn is_collected(&self, drive: DriveId, die: u32) -> bool {
         self.collection_at(drive, die).is_some_and(|collection| collection.has_begun.is_some())
     }
 
-    /// Operations in the queue of a die.
+    /// Number of operations in the queue of a die.
     pub(super) fn waiting(&self, drive: DriveId, die: u32) -> u32 {
         self.drives[drive.index()].dies[die as usize].waiting
     }
 
-    /// The collection that has asked for a die, or holds it.
+    /// Collection that has requested a die, or holds it.
     pub(super) fn collection_at(&self, drive: DriveId, die: u32) -> Option<Collection> {
         let collections = self.drives[drive.index()].collections.iter().flatten();
         collections.copied().find(|collection| collection.holds(die))
     }
 
-    /// Follows an event.
+    /// Updates the state with an event.
     pub(super) fn apply(&mut self, at: Instant, event: &Event) {
         match event {
             Event::Array(event) => self.apply_array(event),
@@ -192,7 +192,7 @@ impl OpenState {
             E::JobStarted { job: array::JobKind::Rebuild(drive) } => {
                 self.failed.retain(|&failed| failed != drive);
                 self.rebuilding = Some(drive);
-                // A new drive is in its place.
+                // A new drive has replaced the failed one.
                 let state = &mut self.drives[drive.index()];
                 state.collections.clear();
                 state.window = None;
@@ -269,7 +269,7 @@ impl OpenState {
     }
 }
 
-/// What it is called that a die does, of another request than that which is explained.
+/// Activity of a die that works for another request than the explained one.
 fn activity(operation: PageOperation, who: Who) -> Activity {
     match (operation, who) {
         (_, Who::Job(_)) => Activity::Job,

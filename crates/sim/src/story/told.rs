@@ -1,16 +1,16 @@
-//! The life of a request as it is told.
+//! The life of a request, as it is presented.
 
 use array::policy::PolicyKind;
 use array::{Ended, RequestKind};
 use nvme::Delays;
 use units::{DriveId, Instant};
 
-/// What a stretch of time went to.
+/// Use of a stretch of time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Activity {
     /// A die senses a page for the request, and moves it out.
     OwnRead,
-    /// The same, of a page from which another is reconstructed.
+    /// A die senses a page for a reconstruction, and moves it out.
     OwnReconstructRead,
     /// A die programs a page for the request.
     OwnProgram,
@@ -26,11 +26,11 @@ pub enum Activity {
     CollectionCopy,
     /// A collection erases a block.
     CollectionErase,
-    /// A die checks copied pages while nothing else is to do.
+    /// A die checks copied pages while it is otherwise idle.
     Check,
     /// A program or an erase is being suspended.
     Suspension,
-    /// A command is with its drive: on the link, in a buffer, or on its way through the drive.
+    /// A command is at its drive: on the link, in a buffer, or between.
     InDrive,
     /// A page waits for the channel of its die.
     Channel,
@@ -40,13 +40,13 @@ pub enum Activity {
     Compute,
     /// A stripe operation waits for another on the same rows.
     LockWait,
-    /// A drive has not answered for so long that the array asks others as well.
+    /// The array waits for a late drive, until it reads other members too.
     LateAnswer,
     /// The policy holds the request back.
     HeldBack,
-    /// A command waits at the host for its drive, which has enough to do.
+    /// A command waits at the host for its drive, which has enough work.
     AtHost,
-    /// The fast memory in front of the drives answers.
+    /// The write cache in front of the drives answers.
     WriteCache,
     /// A write waits for free space in its drive.
     Stalled,
@@ -56,14 +56,14 @@ pub enum Activity {
     Other,
 }
 
-/// Where something happens.
+/// Place of an activity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum StoryPlace {
-    /// In the host.
+    /// The host.
     Host,
-    /// In a drive as a whole.
+    /// A drive as a whole.
     Drive(DriveId),
-    /// On a die of a drive.
+    /// A die of a drive.
     Die(DriveId, u32),
 }
 
@@ -72,72 +72,72 @@ pub enum StoryPlace {
 pub struct Span {
     /// Its start; may lie before the request arrived.
     pub from: Instant,
-    /// Its end; what was not over when the request was done ends there.
+    /// Its end; a span that is open when the request is done ends there.
     pub until: Instant,
-    /// What it went to.
+    /// Its activity.
     pub activity: Activity,
-    /// What it is, in words.
+    /// Its description.
     pub label: String,
 }
 
-/// One row of the picture.
+/// One row of the timeline.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lane {
-    /// Where.
+    /// Place of the lane.
     pub place: StoryPlace,
-    /// What happened there, in the order of the starts.
+    /// Spans, in the order of their starts.
     pub spans: Vec<Span>,
 }
 
-/// Something worth telling.
+/// A notable event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sentence {
-    /// When it happened.
+    /// Time of the event.
     pub at: Instant,
-    /// What happened.
+    /// Description.
     pub text: String,
 }
 
 /// The life of one request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Story {
-    /// Its number in its run, from 1.
+    /// Number in its run, from 1.
     pub number: u64,
-    /// What it asks for.
+    /// Kind of the request.
     pub kind: RequestKind,
     /// First byte.
     pub offset_bytes: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub size_bytes: u64,
     /// The policy in force.
     pub policy: PolicyKind,
-    /// When it came.
+    /// Time of its arrival.
     pub arrived: Instant,
-    /// When it was done.
+    /// Time of its completion.
     pub completed: Instant,
-    /// Whether it got what it asked for.
+    /// Its end: success or failure.
     pub ended: Ended,
-    /// Where its time went, as the run reports it; zero of everything but reads.
+    /// Causes of its delay as the run reports them; zero unless it is a read.
     pub delays: Delays,
-    /// What it waited for, one after the other, from its arrival to its end: the longest chain.
+    /// Critical path: its waits one after the other, from its arrival to its end.
     pub path: Vec<Segment>,
-    /// Host, drives and dies.
+    /// Lanes of host, drives and dies.
     pub lanes: Vec<Lane>,
-    /// Dies that it touched beyond those that have a lane.
+    /// Number of its dies without a lane.
     pub dies_left_out: usize,
-    /// What happened, in order.
+    /// Its events, in order.
     pub sentences: Vec<Sentence>,
 }
 
-/// A stretch of the longest chain.
+/// A stretch of the critical path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// Its start.
     pub from: Instant,
     /// Its end, which is the start of the next.
     pub until: Instant,
-    /// What it went to.
+    /// Its activity.
     pub activity: Activity,
-    /// The drive that it went to, if it did.
+    /// Drive of the activity; `None` for activities of the host.
     pub drive: Option<DriveId>,
 }

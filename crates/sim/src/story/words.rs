@@ -1,4 +1,4 @@
-//! How times, drives and work are called in sentences and labels.
+//! Words for times, drives and work in sentences and labels.
 
 use super::command::{OwnCommand, PageStep};
 use super::state::{Who, Work};
@@ -9,7 +9,7 @@ use ssd::PageOperation;
 use units::Duration;
 
 impl Segment {
-    /// What it went to, in words.
+    /// Description of the segment.
     #[must_use]
     pub fn words(&self) -> String {
         of_segment(self)
@@ -20,7 +20,7 @@ impl Segment {
 pub(super) fn time(length: Duration) -> String {
     let micros = length.as_nanos() as f64 / 1e3;
     let (value, unit) = match micros {
-        // The limits lie where three digits would round up to 1000.
+        // The limits are where three digits would round up to 1000.
         micros if micros < 999.5 => (micros, "µs"),
         micros if micros < 999_500.0 => (micros / 1e3, "ms"),
         micros => (micros / 1e6, "s"),
@@ -51,12 +51,12 @@ pub(super) fn drives(numbers: impl IntoIterator<Item = u8>) -> String {
     format!("{noun} {}", list(&words))
 }
 
-/// Members of a stripe, which are called by their drives.
+/// Members of a stripe, named by their drives.
 pub(super) fn members(members: MemberSet) -> String {
     drives(members)
 }
 
-/// So many things, as `1 page` or `3 pages`.
+/// A number with its noun, such as `1 page` or `3 pages`.
 pub(super) fn count(number: u64, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
@@ -64,7 +64,7 @@ pub(super) fn count(number: u64, noun: &str) -> String {
     }
 }
 
-/// For whom something is done.
+/// Words for the purpose of some work.
 pub(super) fn of_who(who: Who) -> String {
     match who {
         Who::Request(id, OperationKind::Read) => format!("read {}", id.0),
@@ -80,7 +80,7 @@ pub(super) fn of_who(who: Who) -> String {
     }
 }
 
-/// What a die is at work with, as something it does.
+/// Words for the work of a die, as an activity.
 pub(super) fn of_work(work: &Work) -> String {
     let who = of_who(work.who);
     match work.activity {
@@ -96,7 +96,7 @@ pub(super) fn of_work(work: &Work) -> String {
     }
 }
 
-/// What was waited for, as a noun.
+/// Noun for an awaited activity.
 pub(super) fn of_wait(activity: Activity) -> &'static str {
     match activity {
         Activity::OtherRead => "reads of other requests",
@@ -110,7 +110,7 @@ pub(super) fn of_wait(activity: Activity) -> &'static str {
     }
 }
 
-/// A step of the longest chain.
+/// Words for a step of the critical path.
 pub(super) fn of_segment(segment: &Segment) -> String {
     let what = match segment.activity {
         Activity::OwnRead => "reads the page",
@@ -138,7 +138,7 @@ fn prefixed(segment: &Segment, what: &str) -> String {
     }
 }
 
-/// A command, as what it is for.
+/// Words for a command, by its purpose.
 pub(super) fn of_command(command: &OwnCommand) -> String {
     let verb = match command.opcode {
         Opcode::Read => "read",
@@ -159,7 +159,7 @@ pub(super) fn of_command(command: &OwnCommand) -> String {
     format!("{verb} of {pages} at block {}, {why}", command.lba)
 }
 
-/// A page operation of the request itself.
+/// Words for a page operation of the request itself.
 pub(super) fn of_page(command: &OwnCommand, page: &PageStep) -> String {
     let verb = match page.operation {
         PageOperation::Program => "programs",

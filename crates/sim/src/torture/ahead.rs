@@ -1,4 +1,4 @@
-//! Power cuts of copies: the disks are copied, the copies lose what a cut takes, and an array is
+//! Power cuts on copies: the disks are copied, the copies lose what a cut takes, and an array is
 //! started on them. The copies are compared with the model. The history goes on as if nothing had
 //! happened.
 //!
@@ -21,18 +21,18 @@ use engine::durability::{OpenError, Opened};
 use engine::volume::Repairs;
 use units::{DriveId, Rng};
 
-/// Commands of a start, more or less.
+/// Approximate number of commands of a start.
 const START_COMMANDS: u64 = 60;
 
-/// A power cut that does not come.
+/// A power cut on a copy.
 #[derive(Clone, Copy, Debug)]
 struct Imagined {
     loss: [Loss; 3],
-    /// A drive that is not found afterwards, if the array can do without it.
+    /// Drive that is missing afterwards, if the array can do without it.
     missing: Option<DriveId>,
-    /// Commands of the start after which the power goes again.
+    /// Number of commands of the start after which the power fails again.
     again: Option<u32>,
-    /// Damage that strikes while the power is off, if the array can bear it.
+    /// Damage while the power is off, if the array must bear it.
     damage: Option<(DriveId, Fault)>,
 }
 
@@ -41,7 +41,7 @@ impl Imagined {
         let drive = |rng: &mut Rng| DriveId(rng.below(u64::from(shape.width)) as u8);
         let any = |rng: &mut Rng| Loss::ALL[rng.below(Loss::ALL.len() as u64) as usize];
         let loss = match rng.below(3) {
-            // What most bugs cannot bear.
+            // Losses that most bugs do not survive.
             0 => [Loss::Everything; 3],
             1 => [any(rng); 3],
             _ => std::array::from_fn(|_| any(rng)),
@@ -56,7 +56,7 @@ impl Imagined {
 }
 
 impl World {
-    /// Looks at what a power cut would leave now.
+    /// Checks a copy of the disks after a power cut now.
     pub(super) fn look_ahead(&mut self, mut rng: Rng) -> Done {
         if self.beyond {
             return Ok(());
@@ -84,7 +84,7 @@ impl World {
         looked
     }
 
-    /// Looks at the disks if the array is at rest: what is not on them is nowhere.
+    /// Checks the disks of an idle array: nothing is in caches.
     pub(super) fn look_at_rest(&mut self) -> Done {
         let blind = self.lost() | self.damaged();
         let Some(array) = &self.array else { return Ok(()) };
@@ -147,7 +147,7 @@ impl World {
                     self.end_unclean(bays, [Loss::Sectors; 3], rng);
                     fuse = Fuse::new(None);
                 }
-                // What was being recorded may be so on the drive that is not found alone.
+                // A failure in progress may be recorded only on the drive that is missing.
                 Err(OpenError::Refused(_)) if missing != dead => missing = dead,
                 Err(error) => {
                     return self.check_refusal(&error, explained | missing | suspects);
@@ -157,7 +157,7 @@ impl World {
         Ok(())
     }
 
-    /// Looks at the disks of an array that was opened after a power cut that does not come.
+    /// Checks the disks of an array that was opened after a power cut on a copy.
     fn look_at_start(
         &self,
         bays: &[Bay],

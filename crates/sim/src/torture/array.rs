@@ -1,4 +1,4 @@
-//! The array under torture while it runs: its volume, its simulated disks, and who waits for what.
+//! The running array under torture: its volume, its simulated disks, and the requests that wait.
 
 use super::collecting::{Collecting, Met};
 use super::disk::{BLOCK_BYTES, Content, SimDisk, Write};
@@ -15,12 +15,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use units::{DriveId, Duration, Instant, Rng};
 
-/// What a disk answers, and when.
+/// An answer of a disk.
 #[derive(Debug)]
 struct Answer {
     tag: u32,
     drive: DriveId,
-    /// The disk that was in the place when the command came.
+    /// Number of the disk that was in the place when the command came.
     disk: u32,
     kind: ClientWork,
     buffer: Option<Page>,
@@ -33,16 +33,16 @@ enum ClientWork {
         length_bytes: usize,
     },
     Write,
-    /// The number of the last write that it covers.
+    /// A sync, with the number of the last write that it covers.
     Sync(u64),
-    /// A read that would have to wait for so long.
+    /// A read that fails fast; it would have waited for this time.
     FailsFast(Duration),
 }
 
-/// A disk in a place.
+/// A disk in its place.
 #[derive(Clone, Debug)]
 pub(super) struct Bay {
-    /// Grows with each disk that is put in.
+    /// Number of the disk: higher for each disk that is put in.
     pub(super) number: u32,
     pub(super) disk: SimDisk,
     commands: u64,
@@ -50,7 +50,7 @@ pub(super) struct Bay {
     data: Range<u64>,
 }
 
-/// See the module.
+/// The running array.
 pub(super) struct Running {
     pub(super) volume: Volume<Pages>,
     pub(super) now: Instant,
@@ -58,11 +58,11 @@ pub(super) struct Running {
     seed: u64,
     answers: BTreeMap<(Instant, u64), Answer>,
     submitted: u64,
-    /// When a read failed last because a fault struck.
+    /// Time at which a read last failed because of a fault.
     pub(super) read_failed: Option<Instant>,
-    /// Commands and answers left until the power goes.
+    /// Commands and answers left until the power fails.
     pub(super) fuse: Fuse,
-    /// When it is looked at what a power cut would leave.
+    /// Schedule of power cuts on copies.
     pub(super) looks: Looks,
     pub(super) collecting: Collecting,
 }
@@ -73,16 +73,16 @@ impl Bay {
     }
 }
 
-/// What happened last.
+/// Reason for which [`Running::run`] returns.
 #[derive(Debug)]
 pub(super) enum Happened {
-    /// The volume says something.
+    /// The volume has an output.
     Output(Output),
-    /// The power is gone.
+    /// The power has failed.
     PowerCut,
-    /// It is time to look at what a power cut would leave.
+    /// A power cut on a copy is due.
     Moment,
-    /// The time has come.
+    /// The time limit is reached.
     Reached,
     /// More members of a stripe are in their busy windows than it can miss, as bits.
     TooManyBusy(u64),
@@ -119,8 +119,8 @@ impl Running {
         }
     }
 
-    /// Goes on until the volume says something, the power goes, or it is `until` and nothing is
-    /// left to do before.
+    /// Runs until the volume has an output, the power fails, or nothing is left to do before
+    /// `until`.
     pub(super) fn run(&mut self, until: Instant) -> Happened {
         loop {
             match self.volume.poll_output(self.now) {
@@ -171,8 +171,8 @@ impl Running {
         }
     }
 
-    /// Gives work to a disk. Returns the drives that are busy at this moment if a stripe could not
-    /// miss them all.
+    /// Gives work to a disk. Returns the busy drives, as bits, if they are more than a stripe can
+    /// miss.
     fn submit(&mut self, work: StorageWork<Page>) -> Option<u64> {
         let StorageWork { tag, drive, work } = work;
         self.submitted += 1;
@@ -259,14 +259,15 @@ impl Running {
         self.volume.handle_storage(self.now, tag, result, buffer);
     }
 
-    /// Commands that disks have not answered.
+    /// Number of commands that disks have not answered.
     pub(super) fn in_flight(&self) -> usize {
         self.answers.len()
     }
 }
 
 impl Bay {
-    /// What is drawn for the next command: it depends on nothing but the disk and its number.
+    /// Returns the random stream of the next command; it depends only on the disk and the number of
+    /// the command.
     fn next_draw(&mut self, seed: u64, drive: DriveId) -> Rng {
         self.commands += 1;
         let disk = u64::from(drive.0) << 56 | u64::from(self.number) << 40;

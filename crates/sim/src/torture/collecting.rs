@@ -1,51 +1,51 @@
-//! Drives that collect garbage: slow for a while, at the times that the array permits.
+//! Simulated garbage collection: drives are slow for a while, at the times that the array permits.
 //!
-//! Permits are those of a drive on the network. A stripe may have no more collecting members than
-//! it can miss.
+//! Permits are like those of a drive on the network. A stripe may have no more collecting members
+//! than it can miss.
 
 use array::Layout;
 use nvme::{CollectionRight, PlFlag};
 use std::collections::BTreeSet;
 use units::{DriveId, Duration, Instant, Rng};
 
-/// Slots of time among which a drive that may always collect does so in one.
+/// Number of slots, in one of which a drive that may always collect does so.
 const SLOTS: u64 = 8;
 /// Length of such a slot.
 const SLOT: Duration = Duration::from_millis(4);
-/// Longest that a command waits for a collection.
+/// Longest wait of a command for a collection.
 const WAIT_MOST: Duration = Duration::from_millis(20);
-/// Longest wait for which a patient read does not fail.
+/// Longest wait after which a flagged read still succeeds.
 const PATIENT: Duration = Duration::from_micros(300);
 
-/// See the module.
+/// Permits and collections of all drives.
 #[derive(Debug)]
 pub(super) struct Collecting {
     seed: u64,
-    /// Newest permit of each drive.
+    /// Latest permit of each drive.
     rights: Vec<CollectionRight>,
-    /// The members of each stripe, as bits, each set once.
+    /// Member sets of the stripes, as bits, each set once.
     stripes: BTreeSet<u64>,
     parities: u32,
-    /// Reads that a drive has failed fast.
+    /// Number of reads that failed fast.
     pub(super) failed_fast: u64,
-    /// Commands that came to a drive in its turn.
+    /// Number of commands that came to a drive in its turn.
     pub(super) met_windows: u64,
 }
 
-/// What becomes of a command that meets a collection.
+/// Effect of a collection on a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Met {
-    /// Nothing is in its way.
+    /// No effect.
     Nothing,
-    /// It takes so much longer.
+    /// The command takes this much longer.
     Waits(Duration),
-    /// It is failed, because it would have to wait for so long.
+    /// The read fails fast; it would have waited for this time.
     FailsFast(Duration),
 }
 
 impl Collecting {
     pub(super) fn new(layout: &Layout, seed: u64) -> Self {
-        // Stripes are dealt in turn.
+        // Stripes are placed in rotation.
         let stripes = (0..layout.stripes().min(u64::from(layout.width())))
             .map(|stripe| layout.members(stripe))
             .collect();
@@ -63,7 +63,7 @@ impl Collecting {
         self.rights[drive.index()] = right;
     }
 
-    /// A command comes to a drive; a read may have this flag.
+    /// Returns the effect on a command that comes to a drive; `flag` is the PL flag of a read.
     pub(super) fn meet(
         &mut self,
         drive: DriveId,
@@ -90,7 +90,7 @@ impl Collecting {
         }
     }
 
-    /// The end of what the drive may do now.
+    /// End of the drive's present turn; `None` if it has none.
     fn busy_until(&self, drive: DriveId, now: Instant) -> Option<Instant> {
         let right = self.rights[drive.index()];
         if right != CollectionRight::Always {
@@ -109,8 +109,8 @@ impl Collecting {
         )
     }
 
-    /// Members of a stripe that are in their turns now although it could not miss them all, as
-    /// bits; `absent` ones count as busy all the time.
+    /// Members of a stripe that are in their turns now, as bits, if they are more than it can miss.
+    /// Drives of `absent` count as always busy.
     pub(super) fn too_many(&self, now: Instant, absent: u64) -> Option<u64> {
         let drives = (0..self.rights.len() as u8).map(DriveId);
         let in_turn = |drive: &DriveId| {
@@ -119,7 +119,7 @@ impl Collecting {
         let busy = drives.filter(in_turn).fold(0, |bits, drive| bits | 1 << drive.0) & !absent;
         let of_stripe = |members: &u64| {
             let missing = (members & absent).count_ones();
-            // Where nothing is left to miss, drives must collect all the same, one at a time.
+            // Without any redundancy left, drives must still collect, one at a time.
             let most = self.parities.saturating_sub(missing).max(1);
             let busy = members & busy;
             (busy.count_ones() > most).then_some(busy)

@@ -1,13 +1,13 @@
-//! What all histories have in common.
+//! Constants of all histories.
 
 use engine::durability::Uuid;
 use units::Duration;
 
 pub(super) const UUID: Uuid = Uuid([7; 16]);
 pub(super) const PAGE_BYTES: u32 = 4096;
-/// How long a region of the intent record is quiet before it is clean.
+/// Time without writes after which a region of the intent record becomes clean.
 pub(super) const QUIET_FOR: Duration = Duration::from_secs(5);
-/// Longest that a shutdown waits for requests.
+/// Longest time for which a shutdown waits for requests.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// Longest that the array may take to come to rest when nothing more goes wrong.
+/// Longest time in which the array must become idle after the last fault.
 pub(super) const REST: Duration = Duration::from_secs(600);

@@ -1,27 +1,28 @@
-//! Which faults met the array in which states: what was never met was not tested.
+//! Coverage: faults by the states of the array that they met. A pair that never occurred was not
+//! tested.
 
 use super::history::Fault;
 use super::transition::Transition;
 use array::Level;
 
-/// How an array is when something happens to it.
+/// State of an array when an event occurs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ArrayState {
     /// All drives are there and parity fits.
     Optimal,
-    /// Parity is computed again after an unclean end.
+    /// Parity is being recomputed after an unclean end.
     Resyncing,
-    /// Drives are missing, and more could be.
+    /// Drives are missing, and more may be missed.
     Degraded,
-    /// As many drives are missing as can be.
+    /// No further drive can be missed.
     Critical,
     /// A drive is being rebuilt.
     Rebuilding,
     /// The policy is being changed, or the array shut down.
     Draining,
-    /// It is being created or opened.
+    /// The array is being created or opened.
     Opening,
-    /// More is missing than can be.
+    /// More drives are missing than can be missed.
     Lost,
 }
 
@@ -38,7 +39,7 @@ impl ArrayState {
         Self::Lost,
     ];
 
-    /// For the head of the table.
+    /// Name for the head of the table.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -54,28 +55,28 @@ impl ArrayState {
     }
 }
 
-/// What can happen to an array.
+/// An event that may occur to an array.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Event {
-    /// The power goes.
+    /// The power fails.
     Cut,
-    /// Something goes wrong with a drive.
+    /// A drive has a fault.
     Fault(Fault),
-    /// An administrator takes a drive for failed.
+    /// An administrator fails a drive.
     Fail,
     /// An administrator replaces a drive.
     Replace,
-    /// A drive that was given up is taken back.
+    /// A failed drive is taken back.
     Return,
     /// An administrator changes the policy.
     Policy,
     /// An administrator shuts the array down.
     Shutdown,
-    /// A drive is not found.
+    /// A drive is missing at a start.
     Missing,
-    /// A drive comes back with what it held when it was taken away.
+    /// A drive comes back with outdated content.
     Stale,
-    /// Drives have changed their places.
+    /// Drives have swapped their places.
     Moved,
 }
 
@@ -110,7 +111,7 @@ impl Event {
         Self::Moved,
     ];
 
-    /// For the rows of the table.
+    /// Name for the rows of the table.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -127,64 +128,64 @@ impl Event {
         }
     }
 
-    /// Its place in [`Event::ALL`].
+    /// Its index in [`Event::ALL`].
     fn row(self) -> usize {
         Self::ALL.iter().position(|event| *event == self).unwrap_or_default()
     }
 }
 
-/// How often each event met each state, and each transition was made.
+/// Number of times that each event met each state, and that each transition occurred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
     met: [[u64; ArrayState::ALL.len()]; Event::ALL.len()],
     transitions: [Times; Transition::ALL.len()],
 }
 
-/// How often a transition was made.
+/// Number of occurrences of a transition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Times {
-    /// In all histories together.
+    /// Occurrences in all histories together.
     pub times: u64,
-    /// Histories in which it was.
+    /// Number of histories with an occurrence.
     pub histories: u64,
 }
 
 impl Coverage {
-    /// An event meets a state.
+    /// Counts an event in a state.
     pub fn note(&mut self, event: Event, state: ArrayState) {
         self.met[event.row()][state as usize] += 1;
     }
 
-    /// How often it did.
+    /// Number of occurrences of an event in a state.
     #[must_use]
     pub fn met(&self, event: Event, state: ArrayState) -> u64 {
         self.met[event.row()][state as usize]
     }
 
-    /// Adds `times` of a transition.
+    /// Adds `times` occurrences of a transition.
     pub(super) fn count(&mut self, transition: Transition, times: u64) {
         let made = &mut self.transitions[transition as usize];
         made.times += times;
         made.histories = u64::from(made.times > 0);
     }
 
-    /// How often a transition was made.
+    /// Occurrences of a transition.
     #[must_use]
     pub fn made(&self, transition: Transition) -> Times {
         self.transitions[transition as usize]
     }
 
-    /// Adds an event in a state as another run has counted it.
+    /// Adds the count of an event in a state from another run.
     pub fn add_counted(&mut self, event: Event, state: ArrayState, met: u64) {
         self.met[event.row()][state as usize] += met;
     }
 
-    /// Adds a transition as another run has counted it.
+    /// Adds the count of a transition from another run.
     pub fn add_made(&mut self, transition: Transition, more: Times) {
         self.transitions[transition as usize].add(more);
     }
 
-    /// Transitions that were never made though arrays of these levels can make them.
+    /// Transitions that never occurred though arrays of these levels can make them.
     #[must_use]
     pub fn never_made(&self, levels: &[Level]) -> Vec<Transition> {
         let is_possible = |transition: &Transition| {
@@ -194,7 +195,7 @@ impl Coverage {
         Transition::ALL.into_iter().filter(is_possible).collect()
     }
 
-    /// The pairs that were never met though histories of these levels can have them.
+    /// Pairs that never occurred though histories of these levels can have them.
     #[must_use]
     pub fn never_met(&self, levels: &[Level]) -> Vec<(Event, ArrayState)> {
         let pairs =
@@ -207,7 +208,7 @@ impl Coverage {
             .collect()
     }
 
-    /// Adds what another history met.
+    /// Adds the coverage of another history.
     pub fn add(&mut self, other: &Self) {
         for (row, others) in self.met.iter_mut().zip(&other.met) {
             for (count, more) in row.iter_mut().zip(others) {
@@ -227,35 +228,35 @@ impl Times {
     }
 }
 
-/// Whether a drawn history of an array of this level can have an event in a state.
+/// Returns true if a drawn history of an array of this level can have an event in a state.
 fn is_possible(event: Event, state: ArrayState, level: Level) -> bool {
     // Mirrors of three, and two parities, can miss a drive without being critical.
     let misses_two = matches!(level, Level::Raid1 | Level::Raid6);
-    // A second drive can be lost while one is.
+    // Levels that can lose a second drive.
     let loses_two = misses_two || level == Level::Raid10;
     match (event, state) {
-        // Nothing is lost beyond what the array can miss.
+        // Histories lose no more drives than the array can miss.
         (_, ArrayState::Lost) => false,
         (_, ArrayState::Degraded) if !misses_two => false,
-        // What is found at a start is met at a start, and nothing else is but the power cut.
+        // These events occur at starts only, and other events do not, except the power cut.
         (Event::Missing | Event::Stale | Event::Moved, ArrayState::Opening) => true,
         (Event::Missing | Event::Stale | Event::Moved, _) => false,
         (Event::Cut, _) => true,
         // Heads are damaged while the power is off.
         (Event::Fault(fault), state) if fault.is_in_head() => state == ArrayState::Opening,
-        // What is behind the head is damaged at any time.
+        // Damage behind the head may occur at any time.
         (Event::Fault(fault), ArrayState::Opening) if fault.is_damage() => true,
         (_, ArrayState::Opening) => false,
-        // While an array is shut down nobody orders anything; a replacement was ordered before.
+        // During a shutdown no orders come; a replacement was ordered before.
         (Event::Replace | Event::Return, ArrayState::Draining) => true,
         (_, ArrayState::Draining) => false,
-        // There must be something to replace.
+        // A replacement needs a failed drive.
         (Event::Replace | Event::Return, ArrayState::Optimal | ArrayState::Resyncing) => false,
         (Event::Replace | Event::Return, ArrayState::Rebuilding) => loses_two,
         (Event::Fault(Fault::Slow | Fault::Full), _) => true,
-        // A page that cannot be read counts as a drive. The other pairs of a RAID-10 can miss one.
+        // An unreadable page counts as a drive. The other pairs of a RAID-10 can miss one.
         (Event::Fault(fault), ArrayState::Critical) if fault.harms_data() => level == Level::Raid10,
-        // What is resynced is in doubt.
+        // Data under resync is in doubt.
         (Event::Fault(fault), ArrayState::Resyncing) if fault.is_silent() => false,
         (Event::Fault(fault), ArrayState::Rebuilding) if fault.harms_data() => loses_two,
         (Event::Fault(fault), ArrayState::Critical) if fault.is_damage() => level == Level::Raid10,

@@ -1,8 +1,8 @@
-//! A simulated disk that loses, keeps or tears whatever was not synced when the power goes.
+//! A simulated disk that loses, keeps or tears unsynced writes in a power cut.
 //!
-//! Whole blocks of 4096 bytes are read and written; what a power cut keeps is decided for each
-//! sector of 512 bytes. A sector holds what was synced last, or any of the versions written since:
-//! a cache may write them out in any order.
+//! Reads and writes are of whole blocks of 4096 bytes; a power cut is decided for each sector of
+//! 512 bytes. A sector keeps its last synced content, or any version written since: a cache may
+//! write versions back in any order.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,18 +12,18 @@ use units::Rng;
 
 /// Bytes of a block.
 pub(super) const BLOCK_BYTES: usize = 4096;
-/// Bytes of a sector: what is written whole or not at all.
+/// Bytes of a sector, which is written as a whole or not at all.
 pub(super) const SECTOR_BYTES: usize = 512;
 
-/// The content of a block; none are zeros.
+/// Content of a block; `None` is zeros.
 pub(super) type Block = Option<Arc<[u8; BLOCK_BYTES]>>;
 
-/// What is written to a run of blocks.
+/// Content of a run of blocks to be written.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     /// Whole blocks.
     Bytes(Arc<Vec<u8>>),
-    /// So many blocks of zeros.
+    /// This number of blocks of zeros.
     Zeros(u64),
 }
 
@@ -32,7 +32,7 @@ pub(super) enum Content {
 pub(super) struct Write {
     pub(super) offset_bytes: u64,
     pub(super) content: Content,
-    /// On stable storage when it ends.
+    /// True if it is on stable storage when it ends.
     pub(super) forced: bool,
 }
 
@@ -60,18 +60,18 @@ impl Write {
     }
 }
 
-/// What of the unsynced writes a power cut keeps on a drive.
+/// Choice of the unsynced writes that a power cut keeps on a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
-    /// All of it: the cache was written out just before.
+    /// All are kept: the cache was written back just before.
     Nothing,
-    /// Nothing of it.
+    /// None are kept.
     Everything,
-    /// The writes that ended first, up to some moment.
+    /// The writes that ended first are kept, up to some moment.
     Later,
-    /// Each write whole, or not at all.
+    /// Each write is kept as a whole, or not at all.
     Writes,
-    /// Each sector for itself.
+    /// Each sector is kept or lost on its own.
     Sectors,
 }
 
@@ -81,47 +81,47 @@ impl Loss {
         [Self::Nothing, Self::Everything, Self::Later, Self::Writes, Self::Sectors];
 }
 
-/// What is wrong with a disk.
+/// Faults of a disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Faults {
-    /// It answers nothing but errors.
+    /// All its commands fail.
     pub(super) dead: bool,
-    /// So many writes fail.
+    /// Number of writes that will fail.
     pub(super) write_errors: u32,
-    /// So many syncs fail, each of which loses part of what it should have kept.
+    /// Number of syncs that will fail; each loses a part of the unsynced writes.
     pub(super) sync_errors: u32,
-    /// So many reads fail.
+    /// Number of reads that will fail.
     pub(super) read_errors: u32,
-    /// No block can be written that was never written before.
+    /// Blocks that were never written cannot be written.
     pub(super) full: bool,
-    /// So many commands take a hundred times as long.
+    /// Number of commands that will take a hundred times as long.
     pub(super) slow: u32,
-    /// What becomes of the next write of data.
+    /// Silent fault of the next write of data.
     pub(super) silent: Option<Silent>,
 }
 
-/// A write that is answered as if it had been done.
+/// Silent fault: a write is answered as if it had been done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Silent {
-    /// It is not done.
+    /// The write is not done.
     Lost,
-    /// It is done so many blocks further on.
+    /// The write is done this number of blocks further on.
     Misdirected(u64),
 }
 
-/// A block that is not what it should be.
+/// A damaged block.
 #[derive(Clone, Debug)]
 struct Damage {
     right: Block,
     wrong: Block,
 }
 
-/// How a command ended that did not do what it should.
+/// Reason for which a command did not succeed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum DiskError {
-    /// The device says no.
+    /// The device failed the command.
     Failed,
-    /// The power is gone.
+    /// The power has failed.
     PowerCut,
 }
 
@@ -134,42 +134,40 @@ impl fmt::Display for DiskError {
     }
 }
 
-/// See the module.
+/// A simulated disk.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SimDisk {
     stable: BTreeMap<u64, Block>,
-    /// Versions that have ended and were not synced, by block, oldest first, each with the number
-    /// of its write.
+    /// Unsynced versions of each block, the oldest first, with the numbers of their writes.
     unsynced: BTreeMap<u64, Vec<(u64, Block)>>,
-    /// Writes that have not ended, by the tag of their command.
+    /// Writes in flight, by the tag of their command.
     in_flight: BTreeMap<u64, Write>,
-    /// Writes that have ended.
+    /// Number of writes that have ended.
     ended: u64,
-    /// Blocks that were damaged and may be still.
+    /// Blocks that were damaged and may still be.
     damage: BTreeMap<u64, Damage>,
     pub(super) faults: Faults,
-    /// The head may hold no sound superblock of the array: the drive is refused where it would be
-    /// formatted again.
+    /// True if the head may hold no sound superblock of the array: the drive is then refused for
+    /// formatting.
     pub(super) is_strange: bool,
 }
 
 impl SimDisk {
-    /// A write begins. A dead disk takes nothing any more; what was under way when it died may be
-    /// torn.
+    /// Begins a write. A dead disk takes no more writes; writes in flight at its death may be torn.
     pub(super) fn begin(&mut self, tag: u64, write: Write) {
         if !self.faults.dead {
             self.in_flight.insert(tag, write);
         }
     }
 
-    /// A write ends.
+    /// Ends a write.
     pub(super) fn end(&mut self, tag: u64) {
         if let Some(write) = self.in_flight.remove(&tag) {
             self.apply(&write);
         }
     }
 
-    /// A write of one block of data ends, and is not done where it should be.
+    /// Ends a write of one block of data with a silent fault.
     pub(super) fn end_silently(&mut self, tag: u64, silent: Silent, data: Range<u64>) {
         let Some(write) = self.in_flight.remove(&tag) else { return };
         self.ended += 1;
@@ -179,7 +177,7 @@ impl SimDisk {
                 self.spoil(other, right.clone());
             }
             let wrong = self.current(block).clone();
-            // Of a block one damage is known. An earlier one may lie below what was written since.
+            // Only one damage of a block is recorded. An earlier one may lie below a later write.
             if self.damage.get(&block).is_some_and(|earlier| earlier.wrong != wrong) {
                 self.heal(block);
             }
@@ -187,14 +185,14 @@ impl SimDisk {
         }
     }
 
-    /// A bit of a block flips.
+    /// Flips a bit of a block.
     pub(super) fn flip(&mut self, block: u64, bit: usize) {
         let mut bytes = self.current(block).as_ref().map_or([0; BLOCK_BYTES], |bytes| **bytes);
         bytes[bit / 8 % BLOCK_BYTES] ^= 1 << (bit % 8);
         self.spoil(block, Some(Arc::new(bytes)));
     }
 
-    /// Something else is in a block from now on.
+    /// Replaces the content of a block by other data.
     pub(super) fn spoil(&mut self, block: u64, wrong: Block) {
         let current = self.current(block);
         let right = match self.damage.get(&block) {
@@ -205,8 +203,8 @@ impl SimDisk {
         self.damage.insert(block, Damage { right, wrong });
     }
 
-    /// Whether a block is damaged. What was written again since is not, once that is stable: a
-    /// power cut would bring the damage back.
+    /// Returns true if a block is damaged. A rewritten block counts as damaged until the rewrite is
+    /// stable: a power cut would bring the damage back.
     pub(super) fn is_damaged(&self) -> bool {
         self.damage.iter().any(|(block, Damage { right, wrong })| {
             let versions = self.unsynced.get(block).into_iter().flatten();
@@ -216,28 +214,28 @@ impl SimDisk {
         })
     }
 
-    /// As if nothing had been damaged.
+    /// Restores all damaged blocks.
     pub(super) fn undo_damage(&mut self) {
         self.undo_damage_where(|_, _| true);
     }
 
-    /// As if these blocks had not been damaged.
+    /// Restores the damaged blocks that `is_it` selects.
     pub(super) fn undo_damage_where(&mut self, is_it: impl Fn(&Self, u64) -> bool) {
         self.faults.silent = None;
         self.heal_where(is_it);
     }
 
-    /// What is damaged in these blocks stays as it is, and is no damage from now on.
+    /// Keeps the content of these blocks, and no longer counts it as damage.
     pub(super) fn forget_damage(&mut self, blocks: Range<u64>) {
         self.damage.retain(|block, _| !blocks.contains(block));
     }
 
-    /// Whether a write is under way that will be stable when it ends.
+    /// Returns true if a forced write is in flight.
     pub(super) fn is_forcing(&self) -> bool {
         self.in_flight.values().any(|write| write.forced)
     }
 
-    /// Whether any of these blocks is being written.
+    /// Returns true if any of these blocks is being written.
     pub(super) fn is_writing(&self, blocks: &Range<u64>) -> bool {
         self.in_flight.values().any(|write| {
             let first = write.first_block();
@@ -245,19 +243,19 @@ impl SimDisk {
         })
     }
 
-    /// Whether any of these blocks is being written, or was and is not synced.
+    /// Returns true if any of these blocks is being written, or has unsynced writes.
     pub(super) fn is_unstable(&self, blocks: &Range<u64>) -> bool {
         self.unsynced.range(blocks.clone()).next().is_some() || self.is_writing(blocks)
     }
 
-    /// Whether a block is being written, or was and is not synced.
+    /// Returns true if a block is being written, or has unsynced writes.
     pub(super) fn is_unsettled(&self, block: u64) -> bool {
         self.is_unstable(&(block..block + 1))
     }
 
-    /// A write fails: any of its sectors may have been written. Its blocks are healed before they
-    /// are torn: a block half of which is damaged cannot be told from a torn one, and nothing is
-    /// promised about both at once.
+    /// Fails a write: any of its sectors may have been written. Its blocks are healed before they
+    /// are torn. A block that is half damaged looks like a torn one, and the array need not bear
+    /// both at once.
     pub(super) fn end_failed(&mut self, tag: u64, rng: &mut Rng) {
         let Some(write) = self.in_flight.remove(&tag) else { return };
         for (block, new) in write.each() {
@@ -267,14 +265,14 @@ impl SimDisk {
         }
     }
 
-    /// Heals the damaged blocks that `is_it` chooses.
+    /// Heals the damaged blocks that `is_it` selects.
     fn heal_where(&mut self, is_it: impl Fn(&Self, u64) -> bool) {
         let blocks: Vec<u64> =
             self.damage.keys().copied().filter(|block| is_it(self, *block)).collect();
         blocks.into_iter().for_each(|block| self.heal(block));
     }
 
-    /// Puts the right content of a block wherever the wrong one is, stable or not.
+    /// Replaces the wrong content of a block by the right one, stable or not.
     fn heal(&mut self, block: u64) {
         let Some(Damage { right, wrong }) = self.damage.remove(&block) else { return };
         let versions = self.unsynced.get_mut(&block).into_iter().flatten();
@@ -286,7 +284,7 @@ impl SimDisk {
     fn apply(&mut self, write: &Write) {
         self.ended += 1;
         for (block, content) in write.each() {
-            // Now that is what should be there.
+            // The damage is now the content that was written.
             if self.damage.get(&block).is_some_and(|damage| damage.wrong == content) {
                 self.damage.remove(&block);
             }
@@ -303,12 +301,12 @@ impl SimDisk {
         }
     }
 
-    /// The number of the last write that a sync covers which begins now.
+    /// Number of the last write that a sync which begins now covers.
     pub(super) fn sync_covers(&self) -> u64 {
         self.ended
     }
 
-    /// A sync ends that covers the writes up to this one.
+    /// Ends a sync that covers the writes up to this number.
     pub(super) fn synced(&mut self, covered: u64) {
         let stable = &mut self.stable;
         self.unsynced.retain(|&block, versions| {
@@ -320,9 +318,9 @@ impl SimDisk {
         });
     }
 
-    /// A sync fails: what it should have kept, and what is in flight, may be gone.
+    /// Fails a sync: the writes that it covers, and those in flight, may be lost.
     pub(super) fn sync_failed(&mut self, rng: &mut Rng) {
-        // Some systems mark what could not be written as clean and forget it.
+        // Some systems mark pages that could not be written as clean, and drop them.
         if rng.below(2) == 0 {
             // The cut tears these blocks. They are healed first, as in `end_failed`.
             self.heal_where(Self::is_unsettled);
@@ -330,7 +328,7 @@ impl SimDisk {
         }
     }
 
-    /// What a read of a block finds.
+    /// Content of a block, as a read finds it.
     pub(super) fn current(&self, block: u64) -> &Block {
         match self.unsynced.get(&block).and_then(|versions| versions.last()) {
             Some((_, content)) => content,
@@ -338,14 +336,15 @@ impl SimDisk {
         }
     }
 
-    /// Whether a write is of one block of these.
+    /// Returns true if a write is of exactly one block of these.
     pub(super) fn is_one_block_of(&self, tag: u64, data: &Range<u64>) -> bool {
         self.in_flight
             .get(&tag)
             .is_some_and(|write| write.blocks() == 1 && data.contains(&write.first_block()))
     }
 
-    /// Whether a write has no room: the disk is full, and a block was never written.
+    /// Returns true if a write has no room: the disk is full, and one of its blocks was never
+    /// written.
     pub(super) fn has_no_room(&self, tag: u64) -> bool {
         let Some(write) = self.in_flight.get(&tag).filter(|_| self.faults.full) else {
             return false;
@@ -355,14 +354,14 @@ impl SimDisk {
             && (first..first + write.blocks()).any(|block| self.current(block).is_none())
     }
 
-    /// Blocks of these that hold something.
+    /// Blocks of these with content.
     pub(super) fn blocks_with_data(&self, blocks: Range<u64>) -> impl Iterator<Item = u64> + '_ {
         let stable = self.stable.range(blocks.clone()).map(|(block, _)| *block);
         let unsynced = self.unsynced.range(blocks).map(|(block, _)| *block);
         stable.chain(unsynced).filter(|block| self.current(*block).is_some())
     }
 
-    /// What a read finds.
+    /// Reads blocks.
     pub(super) fn read_blocks(&self, offset_bytes: u64, into: &mut [u8]) {
         let first = offset_bytes / BLOCK_BYTES as u64;
         for (block, into) in (first..).zip(into.chunks_exact_mut(BLOCK_BYTES)) {
@@ -373,7 +372,7 @@ impl SimDisk {
         }
     }
 
-    /// The power goes: what is left is on stable storage.
+    /// Cuts the power: what is left is on stable storage.
     pub(super) fn cut(&mut self, loss: Loss, rng: &mut Rng) {
         let in_flight = std::mem::take(&mut self.in_flight);
         let begun = self.ended;
@@ -383,7 +382,7 @@ impl SimDisk {
                 self.unsynced.entry(block).or_default().push((number, content));
             }
         }
-        // Whether a write is kept depends on its number and this cut only, so that all its blocks
+        // The fate of a write depends only on its number and this cut, so that all its blocks
         // agree.
         let salt = rng.next_u64();
         let keeps = |number: u64| match loss {
@@ -406,7 +405,7 @@ impl SimDisk {
     }
 }
 
-/// Each sector of `new`, or what was there before.
+/// Returns each sector of `new`, or the one of `old`.
 fn mix(old: &Block, new: &Block, rng: &mut Rng) -> Block {
     let zeros = [0; BLOCK_BYTES];
     let mut mixed = old.as_ref().map_or(zeros, |bytes| **bytes);
@@ -467,7 +466,7 @@ mod tests {
         }
     }
 
-    /// Neither a write nor a sync that fails mixes damage with written content.
+    /// A write or sync that fails does not mix damage with written content.
     #[test]
     fn a_damaged_block_is_torn_as_if_it_were_not_damaged() {
         for seed in 0..200 {
@@ -493,8 +492,8 @@ mod tests {
         }
     }
 
-    /// Two writes of a block are lost with one between them that is not synced: a cut finds nothing
-    /// of either damage.
+    /// Two writes of a block are lost, with an unsynced write between them. After a cut neither
+    /// damage remains.
     #[test]
     fn two_damages_of_a_block_are_taken_back() {
         for loss in Loss::ALL {
@@ -516,7 +515,7 @@ mod tests {
         }
     }
 
-    /// A lost write to a block that was never written is damage as any other.
+    /// A lost write to a block that was never written is damage like any other.
     #[test]
     fn a_lost_first_write_is_taken_back() {
         let mut disk = SimDisk::default();

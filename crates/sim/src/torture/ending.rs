@@ -1,4 +1,4 @@
-//! The end of a history: nothing more goes wrong, and everything must come to rest and be right.
+//! The end of a history: no more faults come, and the array must become idle and be right.
 
 use super::constants::REST;
 use super::disk::Faults;
@@ -12,13 +12,13 @@ use units::Duration;
 
 /// Sectors of a page.
 const PAGE_SECTORS: u64 = 8;
-/// Most pages that are read at once.
+/// Most pages of a read.
 const READ_PAGES: u64 = 8;
-/// Pages that are read though nothing was ever written there.
+/// Number of pages that are read though they were never written.
 const SPARE_PAGES: u64 = 6;
 
 impl World {
-    /// Nothing more goes wrong: everything must come to rest, and be right.
+    /// Ends all faults, and checks that the array becomes idle and is right.
     pub(super) fn end(&mut self) -> Done {
         self.pending = None;
         self.calm = true;
@@ -36,7 +36,7 @@ impl World {
         self.read_everything()
     }
 
-    /// Replaces drives until all are serving.
+    /// Replaces drives until all serve.
     fn heal(&mut self) -> Done {
         if let Some(array) = &mut self.array {
             array.fuse = Fuse::new(None);
@@ -91,8 +91,8 @@ impl World {
         Err(Failure::NoRest(format!("{} reads are not answered", self.waiting.len())))
     }
 
-    /// Pages of the array that anybody wrote, or whose rows hold anything on any disk, and a few
-    /// others: all that could be wrong.
+    /// Pages of the array that were written, or whose rows have content on any disk, and a few
+    /// others: all pages that could be wrong.
     fn pages_with_data(&self) -> BTreeSet<u64> {
         let mut pages: BTreeSet<u64> =
             self.model.written().map(|sector| sector / PAGE_SECTORS).collect();

@@ -1,50 +1,50 @@
-//! What an array must not do.
+//! Failures: behaviour that an array must not show.
 
 use std::fmt;
 
-/// What an array did that it must not.
+/// A violation of the array's guarantees.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// A read brought what cannot be there.
+    /// A read returned impossible data.
     WrongData {
         /// The first sector that is wrong.
         sector: u64,
-        /// The number of the write that was found; none if it is no write of this sector.
+        /// Number of the write that was found; `None` if it is no write of this sector.
         found: Option<u32>,
-        /// The numbers of the writes that may be there; 0 are zeros.
+        /// Numbers of the writes that may be found; 0 stands for zeros.
         allowed: Vec<u32>,
     },
-    /// A request was answered with an error although enough drives were there.
+    /// A request failed although enough drives were there.
     RequestFailed {
         /// First sector.
         sector: u64,
     },
     /// The array did not start although enough drives were there.
     NotStarted(String),
-    /// The array took no requests any more although enough drives were there.
+    /// The array refused requests although enough drives were there.
     Stopped(String),
-    /// Not every request was answered, or not every drive came back, after the faults had ended.
+    /// A request was not answered, or a drive did not return, after the faults had ended.
     NoRest(String),
     /// Parity did not fit data at the end.
     Parity {
-        /// Stripes.
+        /// Number of stripes.
         mismatches: u64,
     },
-    /// The array ended cleanly, and did not say so at the next start.
+    /// The array ended cleanly, and the next start did not know it.
     NotClean,
     /// More members of a stripe were in their busy windows at once than it can miss.
     TooManyBusy {
-        /// These drives, as bits.
+        /// The drives, as bits.
         drives: u64,
     },
-    /// Members of a row do not fit each other on the disks, and nothing is to make them fit.
+    /// Members of a row on the disks do not fit each other, and no repair is pending.
     Torn {
         /// The stripe.
         stripe: u64,
-        /// The row of it.
+        /// Row of the stripe.
         row: u32,
     },
-    /// The checksum of a page does not fit on its disk, and nobody was writing there.
+    /// The checksum of a page on disk does not fit, and no write was under way there.
     Sum {
         /// The drive.
         drive: u8,
@@ -54,7 +54,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether this is a failure of the same kind.
+    /// Returns true if this is a failure of the same kind.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         core::mem::discriminant(self) == core::mem::discriminant(other)

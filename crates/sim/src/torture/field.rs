@@ -1,7 +1,7 @@
-//! Parity by the book: sums over GF(2^8), computed in another way than the array does, so that both
-//! are not wrong together.
+//! Reference arithmetic for parity: sums over GF(2^8), computed in another way than in the array,
+//! so that one bug cannot hide in both.
 
-/// Products are remainders by x^8 + x^4 + x^3 + x^2 + 1.
+/// Low bits of the polynomial x^8 + x^4 + x^3 + x^2 + 1 that reduces products.
 const POLYNOMIAL: u8 = 0x1d;
 
 /// Twice a number.
@@ -24,9 +24,9 @@ pub(super) const fn multiply(one: u8, other: u8) -> u8 {
     product
 }
 
-/// The number that gives 1 with this one, which is not 0.
+/// Multiplicative inverse of a number that is not 0.
 pub(super) const fn inverse(number: u8) -> u8 {
-    // The group has 255 elements, so it is the 254th power.
+    // The group has 255 elements, so the inverse is the 254th power.
     let (mut power, mut square, mut left) = (1, number, 254);
     while left > 0 {
         if left & 1 == 1 {
@@ -38,7 +38,7 @@ pub(super) const fn inverse(number: u8) -> u8 {
     power
 }
 
-/// The weight of a data chunk in the second parity: a power of two.
+/// Weight of a data chunk in the second parity: a power of two.
 pub(super) const fn weight(chunk: u32) -> u8 {
     let (mut power, mut left) = (1, chunk);
     while left > 0 {
@@ -82,7 +82,7 @@ mod tests {
                 assert_eq!(multiply(one ^ 3, other), multiply(one, other) ^ multiply(3, other));
             }
         }
-        // No weight comes twice before all were there.
+        // All 255 weights differ.
         let weights: std::collections::BTreeSet<u8> = (0..255).map(weight).collect();
         assert_eq!(weights.len(), 255);
     }

@@ -1,5 +1,5 @@
-//! How an array is created and a drive formatted, with the power going at any command of the disks:
-//! what is left is an array, or may be created or formatted again.
+//! Creation of an array and formatting of a drive, with power cuts at any command of the disks. The
+//! result is an array, or may be created or formatted again.
 
 use super::array::Bay;
 use super::constants::UUID;
@@ -17,7 +17,7 @@ use engine::durability::{
 };
 use units::{DriveId, Instant, Rng};
 
-/// More commands than the formatting of one drive has.
+/// Number of commands that exceeds those of formatting one drive.
 const FORMAT_COMMANDS: u64 = 12;
 /// Most power cuts of one creation.
 const CUTS_MOST: u64 = 4;
@@ -27,8 +27,8 @@ fn any_loss(rng: &mut Rng) -> Loss {
 }
 
 impl World {
-    /// Creates the array. In half of the histories the power goes meanwhile, again and again: then
-    /// either the array opens, or it may be created again.
+    /// Creates the array. In half of the histories the power fails during that, repeatedly: then
+    /// the array opens, or may be created again.
     pub(super) fn create(&mut self) -> Done {
         let mut bays: Vec<Bay> = self.drives().map(|_| self.new_bay()).collect();
         let mut rng = self.rng("create", 0);
@@ -59,8 +59,8 @@ impl World {
         }
     }
 
-    /// What the disk of a drive that was given up holds, after a power cut of its own, if somebody
-    /// brings it back and the array takes it for that.
+    /// Returns the disk of a failed drive with its old content, after a power cut of its own.
+    /// `None` if the drive does not return, or the array does not accept it as returned.
     fn returning(&mut self, drive: DriveId) -> Option<SimDisk> {
         let mut rng = self.rng("return", self.names.asked);
         let array = self.array.as_ref()?;
@@ -79,8 +79,9 @@ impl World {
         check_return(&mut powered, drive, superblock, intent).then_some(disk)
     }
 
-    /// Formats a disk and puts it in the place of a drive that nobody needs any more: a new one, or
-    /// the one that was there, empty or with what it held. Now and then the power goes meanwhile.
+    /// Formats a disk and puts it in the place of a failed drive that can be replaced. The disk is
+    /// new, or the former one, empty or with its old content. Sometimes the power fails during
+    /// that.
     pub(super) fn put_in_disk(&mut self, drive: DriveId) -> Done {
         let returning = self.returning(drive);
         let returns = returning.is_some();
@@ -97,7 +98,7 @@ impl World {
         let again = again || returns;
         if again {
             new.disk = returning.unwrap_or_else(|| {
-                // Commands of its time before come to nothing after it is formatted.
+                // Earlier commands to the disk have no effect after it is formatted.
                 let mut disk = old.clone();
                 disk.cut(any_loss(&mut rng_of_old), &mut rng_of_old);
                 disk

@@ -1,9 +1,8 @@
-//! Damage: a drive holds something else than it was given, in its data, its checksums or its head,
-//! and says nothing.
+//! Silent damage: a drive's data, checksums or head differ from what was written to it.
 //!
-//! The array bears it on as many drives as a row can miss, together with those that are missing. It
-//! outlives power cuts where the array promises to find it then: everywhere with a journal that is
-//! always on, and elsewhere outside of what was being written.
+//! The array must bear damage on as many drives as a row can miss, minus the missing ones. Damage
+//! is kept across power cuts where the array must find it afterwards. That is everywhere if the
+//! journal is always on, and otherwise outside of blocks that were being written.
 
 use super::array::Bay;
 use super::constants::UUID;
@@ -22,23 +21,23 @@ use std::sync::Arc;
 use units::{DriveId, Lba, Rng};
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
-/// Blocks of a drive that garbage hits though nothing was ever written there.
+/// Number of never-written blocks of a drive that garbage hits too.
 const SPARE_BLOCKS: u64 = 16;
-/// Fewest blocks of checksums by which a start tells that a drive was overwritten.
+/// Fewest blocks of checksums by which a start recognises an overwritten drive.
 const TELLING_TABLES: u64 = 4;
-/// What the first block of a record of the journal begins with.
+/// Magic of the first block of a journal record.
 const RECORD_MAGIC: &[u8; 8] = b"ioda\0log";
-/// Where numbers grow in the blocks of heads: generations of superblocks, numbers of headers and of
-/// records.
+/// Offset of the ascending numbers in the blocks of heads: generations of superblocks, numbers of
+/// headers and of records.
 const NUMBER_AT: usize = 32;
 
-/// Where what is on a drive of a history, in blocks from the start of its file.
+/// Areas of a drive of a history, in blocks from the start of its file.
 #[derive(Clone, Debug)]
 struct Places {
     journal: Range<u64>,
     data: Range<u64>,
     table: Range<u64>,
-    /// Whether the table is not damaged.
+    /// True if the table must not be damaged.
     spares_table: bool,
 }
 
@@ -50,9 +49,9 @@ impl World {
         Places { journal, data, table, spares_table: self.needs_all_sums() }
     }
 
-    /// Whether a lost checksum can be a lost page at any later cut. A narrow stripe lies in two
-    /// regions: where one is marked, its parity says nothing about the page in the other, unless
-    /// the journal is always on.
+    /// Returns true if losing a checksum can mean losing a page at a later cut. A narrow stripe
+    /// lies in two regions: where one is marked, its parity is no help for the page in the other,
+    /// unless the journal is always on.
     fn needs_all_sums(&self) -> bool {
         let is_narrow = self.geometry.stripe_width < self.geometry.width;
         self.shape.has_parity() && is_narrow && !self.is_always_journalled()
@@ -63,7 +62,7 @@ impl World {
         self.places().table
     }
 
-    /// Drives that hold something else than they were given, or are about to, as bits.
+    /// Drives whose content differs from what was written, or is about to, as bits.
     pub(super) fn suspects(&self, bays: &[Bay]) -> u64 {
         let damaged = bays.iter().enumerate().fold(0, |bits, (drive, bay)| {
             let damaged = bay.disk.faults.silent.is_some() || bay.disk.is_damaged();
@@ -72,13 +71,13 @@ impl World {
         damaged | self.harms.unscrubbed
     }
 
-    /// Drives of the running array that hold something else than they were given, as bits.
+    /// Drives of the running array whose content differs from what was written, as bits.
     pub(super) fn damaged(&self) -> u64 {
         self.array.as_ref().map_or(0, |array| self.suspects(&array.bays))
     }
 
-    /// A drive does something wrong and says nothing. Only where the array knows the sums: after a
-    /// crash some are taken from what is found.
+    /// Makes a drive misbehave silently. Does nothing where the array does not know the sums: after
+    /// a crash some are computed from the data found.
     pub(super) fn harm(&mut self, drive: DriveId, fault: Fault) -> Done {
         let mut rng = self.rng("harm", self.report.counts.faults);
         let data = self.data_blocks();
@@ -104,7 +103,7 @@ impl World {
         Ok(())
     }
 
-    /// A drive is damaged now, or as soon as the power is off.
+    /// Damages a drive now, or as soon as the power is off.
     pub(super) fn damage(&mut self, drive: DriveId, fault: Fault) -> Done {
         let is_later = self.rng("when", self.names.asked).below(2) == 0;
         if fault.is_in_head() || is_later {
@@ -126,14 +125,14 @@ impl World {
         Ok(())
     }
 
-    /// The power is off: what waited for that strikes, as far as the array can bear it. These
-    /// drives are dead, as bits.
+    /// Applies the damage that waits for a power cut, as far as the array must bear it. Drives of
+    /// `dead` are dead, as bits.
     pub(super) fn damage_at_rest(&mut self, bays: &mut [Bay], dead: u64, clean: bool) {
         let torn = !clean && !self.may_lose_in_a_cut();
         for (drive, fault) in std::mem::take(&mut self.harms.waiting) {
             let missing = self.explained | dead;
             let too_much = self.is_too_much(missing | self.suspects(bays) | 1 << drive.0);
-            // A head that says nothing is a drive that is gone.
+            // A drive with a damaged head counts as missing.
             if too_much || fault.is_in_head() && torn || missing >> drive.0 & 1 == 1 {
                 continue;
             }
@@ -158,14 +157,14 @@ impl World {
         }
     }
 
-    /// Damages a copy of a disk that nobody will go on with.
+    /// Damages a copy of a disk that is dropped afterwards.
     pub(super) fn damage_copy(&self, disk: &mut SimDisk, fault: Fault, rng: &mut Rng) {
         self.places().strike(disk, fault, rng);
     }
 
-    /// Takes damage back from blocks that are being written, unless the journal is always on. A
-    /// block that is damaged and torn at once is not promised. The journal writes such a block
-    /// again as a whole.
+    /// Undoes the damage of blocks that are being written, unless the journal is always on. The
+    /// array need not bear a block that is damaged and torn at once. The journal rewrites such a
+    /// block as a whole.
     pub(super) fn spare_what_is_written(&self, bays: &mut [Bay]) {
         if !self.is_always_journalled() {
             bays.iter_mut().for_each(|bay| bay.disk.undo_damage_where(SimDisk::is_unsettled));
@@ -176,15 +175,15 @@ impl World {
         self.shape.journalled == Journalled::Always && self.shape.has_parity()
     }
 
-    /// What stays damaged when an array ends, and its disks have lost what they lose. Before that,
-    /// call [`World::spare_what_is_written`].
+    /// Undoes damage that a start would trust, after an array has ended and its disks have lost
+    /// unsynced writes. Call [`World::spare_what_is_written`] before that.
     pub(super) fn spare_what_may_be_believed(&self, bays: &mut [Bay]) {
         let data = self.data_blocks();
         if self.is_always_journalled() || bays.iter().all(|bay| !bay.disk.is_damaged()) {
             return;
         }
-        // A block that any drive has marked, or of which any drive says nothing, is believed as it
-        // is found. Nor is there parity to be relied on for the others of its row.
+        // A block in a region that any drive has marked is trusted as found. Nor is there reliable
+        // parity for the other blocks of its row.
         let drive_bytes = self.geometry.drive_bytes;
         let region_bytes = Intent::suitable_region_bytes(drive_bytes);
         let mut intent = Intent::new(UUID, drive_bytes, region_bytes, self.shape.setup.quiet_for);
@@ -202,7 +201,7 @@ impl World {
                 })
             })
         };
-        // A start that recognises an overwritten drive goes on without it. Beside stripes that were
+        // A start that recognises an overwritten drive goes on without it. With stripes that were
         // being written that is the write hole.
         let places = self.places();
         let tells = places.table.end - places.table.start >= TELLING_TABLES;
@@ -215,8 +214,8 @@ impl World {
         }
     }
 
-    /// The array has begun with these disks: it has written its own records again, or does without
-    /// the drive.
+    /// Forgets damaged heads after a start: the array has rewritten its own records, or does
+    /// without the drive.
     pub(super) fn forget_damaged_heads(&mut self, bays: &mut [Bay], absent: u64) {
         let journal = self.places().journal;
         for (drive, bay) in bays.iter_mut().enumerate() {
@@ -226,14 +225,15 @@ impl World {
         self.harms.unscrubbed &= !absent;
     }
 
-    /// A scrub was ordered.
+    /// Notes the order of a scrub.
     pub(super) fn scrub_begins(&mut self) {
         let is_idle =
             self.array.as_ref().is_some_and(|array| array.volume.engine().array().job().is_none());
         self.harms.scrubs_all = is_idle;
     }
 
-    /// A job has ended that left some stripes as they were.
+    /// Notes the end of a job. A scrub that skipped no stripe has checked all damage since its
+    /// start.
     pub(super) fn scrub_ended(&mut self, job: JobKind, skipped: u64) {
         if job != JobKind::Scrub || skipped > 0 || !self.harms.scrubs_all {
             return;
@@ -272,7 +272,7 @@ impl Places {
                     (!heads.is_empty()).then(|| heads[rng.below(heads.len() as u64) as usize]);
                 let chosen = if rng.below(3) > 0 { newest.copied() } else { other };
                 let Some(head) = chosen else { return };
-                // In what it says, or in the data behind.
+                // The damage is in the first block of the record, or in its data.
                 let length = array::<8>(disk.current(head), 40).map_or(0, u64::from_le_bytes);
                 let behind = (length / BLOCK).min(self.journal.end - head - 1);
                 damage(disk, head + rng.below(behind + 1), rng);
@@ -299,7 +299,7 @@ impl Places {
         }
     }
 
-    /// Damages that of two blocks which has the higher number, or both.
+    /// Damages the one of two blocks with the higher number, or both.
     fn damage_newer(&self, disk: &mut SimDisk, blocks: [u64; 2], both: bool, rng: &mut Rng) {
         let newer = blocks.into_iter().max_by_key(|block| number(disk.current(*block)));
         for block in blocks.into_iter().filter(|block| both || Some(*block) == newer) {
@@ -307,7 +307,7 @@ impl Places {
         }
     }
 
-    /// Something else is behind the head.
+    /// Overwrites the content behind the head.
     fn overwrite(&self, disk: &mut SimDisk, rng: &mut Rng) {
         let end = if self.spares_table { self.data.end } else { self.table.end };
         let all = self.data.start..end;
@@ -330,7 +330,7 @@ fn garbage(rng: &mut Rng) -> [u8; BLOCK_BYTES] {
     bytes
 }
 
-/// A bit of a block flips, or a sector of it is something else, or all of it.
+/// Flips a bit of a block, or replaces a sector of it, or all of it.
 fn damage(disk: &mut SimDisk, block: u64, rng: &mut Rng) {
     let mut bytes = disk.current(block).as_deref().copied().unwrap_or([0; BLOCK_BYTES]);
     let sector = rng.below((BLOCK_BYTES / SECTOR_BYTES) as u64) as usize * SECTOR_BYTES;

@@ -1,7 +1,7 @@
-//! What happens to an array: a list of steps, each with all that it needs to be repeated.
+//! A history: a list of steps, each of which is repeatable on its own.
 //!
-//! No step draws from a generator that others draw from, so leaving one out does not change the
-//! others. That is what lets a failing history be made short.
+//! No step draws from a random generator that others draw from, so leaving one out does not change
+//! the others. This lets a failing history be shortened.
 
 mod sizes;
 
@@ -15,12 +15,12 @@ use sizes::Spots;
 use std::fmt;
 use units::{DriveId, Duration, Rng};
 
-/// The array that is tortured.
+/// Shape of the array under torture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     /// RAID level.
     pub level: Level,
-    /// Drives.
+    /// Number of drives.
     pub width: u8,
     /// Members of a stripe.
     pub stripe_width: u8,
@@ -28,18 +28,18 @@ pub struct Shape {
     pub chunk_pages: u32,
     /// Chunks of a drive.
     pub drive_chunks: u32,
-    /// When changes are journalled.
+    /// Choice of the changes that are journalled.
     pub journalled: Journalled,
-    /// Whether data have checksums.
+    /// True if data has checksums.
     pub checksums: bool,
-    /// How long marks stay, and how much fits into journal and caches.
+    /// Times of marks, and sizes of journal and caches.
     pub setup: Setup,
-    /// The policy that it begins with.
+    /// Initial policy, and the windows of the drives.
     pub play: Play,
 }
 
 impl Shape {
-    /// A shape of this level, or of any.
+    /// Draws a shape of this level, or of a random level.
     pub fn draw(level: Option<Level>, rng: &mut Rng) -> Self {
         let levels = [
             Level::Raid1,
@@ -70,7 +70,7 @@ impl Shape {
         let chunk_pages = 1 << rng.below(3);
         // Two regions of the intent record, and a little.
         let drive_chunks = (256 + 8 + rng.below(64) as u32) / chunk_pages;
-        // Dealt in turn, so that all drives are full at the same time.
+        // Stripes are placed in rotation, so that all drives are full at the same time.
         let drive_chunks = drive_chunks / u32::from(stripe_width) * u32::from(stripe_width);
         let journalled = Journalled::Degraded;
         let checksums = true;
@@ -89,7 +89,7 @@ impl Shape {
         }
     }
 
-    /// Whether drives may be lost in the moment in which the power goes.
+    /// Returns true if drives may be lost in a power cut.
     #[must_use]
     pub fn has_no_write_hole(&self) -> bool {
         self.level.is_mirrored() || self.journalled == Journalled::Always
@@ -99,7 +99,7 @@ impl Shape {
         self.level.is_redundant() && !self.level.is_mirrored()
     }
 
-    /// Kinds of damage that the array promises to bear.
+    /// Kinds of damage that the array must bear.
     pub(super) fn damages(&self) -> Vec<Fault> {
         let is_promised = |fault: &Fault| match fault {
             Fault::Record | Fault::Header => {
@@ -121,7 +121,7 @@ impl Shape {
             * 8
     }
 
-    /// Drives that a stripe can miss.
+    /// Number of drives that a stripe can miss.
     #[must_use]
     pub fn parities(&self) -> u32 {
         self.level.parities(u32::from(self.stripe_width))
@@ -144,29 +144,29 @@ impl fmt::Display for Shape {
     }
 }
 
-/// What a client does.
+/// Kind of a client's request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Reads.
     Read,
-    /// Writes; `forced` waits for stable storage.
+    /// Write.
     Write {
-        /// Whether the answer waits for stable storage.
+        /// True if the answer waits for stable storage.
         forced: bool,
     },
-    /// Writes zeros.
+    /// Write zeros.
     Zeroes {
-        /// Whether the room may be given back.
+        /// True if the space may be deallocated.
         may_deallocate: bool,
     },
-    /// Needs nothing of it any more.
+    /// Deallocate.
     Trim,
 }
 
-/// What goes wrong with a drive.
+/// A fault of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Fault {
-    /// It answers nothing but errors from now on.
+    /// All its commands fail from now on.
     Dies,
     /// Its next write fails.
     WriteError,
@@ -176,17 +176,17 @@ pub enum Fault {
     ReadError,
     /// Its next commands take a hundred times as long.
     Slow,
-    /// Its file system is full: what was never written cannot be.
+    /// Its file system is full: blocks that were never written cannot be written.
     Full,
-    /// A bit of what it holds flips.
+    /// A bit of its data flips.
     Flip,
-    /// It answers its next write of a block, and keeps what was there.
+    /// It answers its next write of a block, and keeps the old content.
     LostWrite,
-    /// It puts its next write of a block elsewhere.
+    /// It writes its next block in the wrong place.
     Misdirected,
     /// A sector of its checksums is damaged.
     Table,
-    /// Something else is behind its head, wherever it held anything.
+    /// All content behind its head is replaced by other data.
     Garbage,
     /// While the power is off, a bit flips in a record of its journal.
     Record,
@@ -198,7 +198,7 @@ pub enum Fault {
     Superblock,
     /// While the power is off, both copies of its superblock are damaged.
     Superblocks,
-    /// While the power is off, it is overwritten, head and all.
+    /// While the power is off, all of it is overwritten, including its head.
     Overwritten,
 }
 
@@ -224,31 +224,31 @@ impl Fault {
         Self::Overwritten,
     ];
 
-    /// Whether what the drive holds cannot be read, or is wrong.
+    /// Returns true if data of the drive becomes unreadable or wrong.
     #[must_use]
     pub const fn harms_data(self) -> bool {
         self.is_silent() || matches!(self, Self::ReadError)
     }
 
-    /// Whether the drive says nothing about it.
+    /// Returns true if the drive reports no error.
     #[must_use]
     pub const fn is_silent(self) -> bool {
         matches!(self, Self::Flip | Self::LostWrite | Self::Misdirected)
     }
 
-    /// Whether it needs checksums to be found.
+    /// Returns true if only checksums can detect it.
     #[must_use]
     pub const fn harms_sums(self) -> bool {
         self.is_silent() || matches!(self, Self::Table | Self::Garbage)
     }
 
-    /// Whether something that the drive holds is another from now on, whatever is written.
+    /// Returns true if stored content changes, independently of writes.
     #[must_use]
     pub const fn is_damage(self) -> bool {
         matches!(self, Self::Table | Self::Garbage) || self.is_in_head()
     }
 
-    /// Whether the damage is in the head of a drive. It strikes while the power is off: only a
+    /// Returns true if it damages the head. This happens while the power is off, because only a
     /// start reads the head.
     #[must_use]
     pub const fn is_in_head(self) -> bool {
@@ -263,7 +263,7 @@ impl Fault {
         )
     }
 
-    /// For the table of what was met.
+    /// Name for the table of coverage.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -288,75 +288,75 @@ impl Fault {
     }
 }
 
-/// Kinds that a drive tells of, or that do no harm to what it holds: the first of [`Fault::ALL`].
+/// Number of reported or harmless kinds: the first of [`Fault::ALL`].
 const LOUD: u64 = 6;
-/// Kinds of writes and bits that go wrong, behind those.
+/// Number of silent kinds of single blocks: those that follow.
 const SILENT: u64 = 3;
 /// Most kinds of damage in a history, one after the other.
 const DAMAGES: u64 = 6;
 
-/// What an administrator orders.
+/// An order of an administrator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// Takes a drive for failed.
+    /// Fails a drive.
     Fail(DriveId),
-    /// Puts an empty drive in the place of one that failed.
+    /// Replaces a failed drive by an empty one.
     Replace(DriveId),
     /// Compares parity with data everywhere.
     Scrub,
-    /// Goes on under another policy.
+    /// Changes the policy.
     Policy(PolicyKind),
     /// Shuts the array down, and starts it again.
     Restart,
 }
 
-/// How an array is started after a power cut.
+/// Conditions of a start after a power cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Start {
-    /// Drives that are not found, as bits.
+    /// Drives that are missing, as bits.
     pub missing: u64,
-    /// How far the drives are rotated among their places.
+    /// Number of places by which the drives are rotated.
     pub rotated: u8,
-    /// Drives in whose places somebody puts what was on the shelf, as bits.
+    /// Places that get the outdated drive from the shelf, as bits.
     pub outdated: u64,
-    /// The power goes again after so many writes and syncs of this start.
+    /// Number of writes and syncs of this start after which the power fails again.
     pub cut_after: Option<u32>,
 }
 
-/// One thing that happens.
+/// One step of a history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HistoryStep {
-    /// A client asks for something.
+    /// A client sends a request.
     Client {
-        /// What.
+        /// Kind of the request.
         access: Access,
         /// First sector of 512 bytes.
         sector: u64,
-        /// Sectors.
+        /// Number of sectors.
         sectors: u64,
     },
-    /// A client asks for stable storage.
+    /// A client sends a flush.
     Flush,
     /// Time passes.
     Wait(Duration),
-    /// An administrator orders something.
+    /// An administrator gives an order.
     Order(Order),
-    /// A drive goes wrong.
+    /// A drive has a fault.
     Fault(DriveId, Fault),
-    /// The power goes at the `after`-th command or answer of a disk from now on, and comes back.
+    /// The power fails at the `after`-th command or answer of a disk from now, and comes back.
     Cut {
-        /// So many commands and answers later.
+        /// Number of commands and answers until the cut.
         after: u32,
-        /// What the drives lose, by position modulo the length.
+        /// Losses of the drives, by position modulo the length.
         loss: [Loss; 3],
-        /// What is drawn for it.
+        /// Seed of the cut.
         seed: u64,
-        /// How the array is started.
+        /// Conditions of the next start.
         start: Start,
     },
-    /// A drive that was given up, or not found at a start, is back with what it holds.
+    /// A failed or missing drive comes back with its old content.
     Return(DriveId),
-    /// Somebody copies what a drive holds, and puts the copy on the shelf.
+    /// The content of a drive is copied to the shelf.
     Copy(DriveId),
 }
 
@@ -400,18 +400,18 @@ impl fmt::Display for HistoryStep {
     }
 }
 
-/// An array and what happens to it.
+/// An array and its steps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct History {
-    /// What is drawn beside the steps: how long the disks take.
+    /// Seed of the times of the disks, and of other draws beside the steps.
     pub seed: u64,
     /// The array.
     pub shape: Shape,
-    /// What happens.
+    /// The steps.
     pub steps: Vec<HistoryStep>,
 }
 
-/// How much of what a history has.
+/// Weights of the kinds of steps.
 #[derive(Clone, Copy, Debug)]
 struct Weights {
     cut: u64,
@@ -424,17 +424,18 @@ struct Weights {
 }
 
 impl History {
-    /// Steps of a long history: a hundred starts, and as many changes of superblocks as years
-    /// bring.
+    /// Number of steps of a long history: a hundred starts, and as many changes of superblocks as
+    /// an array has in years.
     pub const LONG_STEPS: u32 = 30_000;
 
-    /// Whether the history of a seed is a long one, where one of `one_of` is; none with 0.
+    /// Returns true if the history of this seed is a long one: one of `one_of` histories is, and
+    /// none if `one_of` is 0.
     #[must_use]
     pub fn is_long(seed: u64, one_of: u64) -> bool {
         one_of > 0 && Rng::stream(seed, "long").below(one_of) == 0
     }
 
-    /// The history of a seed.
+    /// Draws the history of a seed.
     #[must_use]
     pub fn draw(seed: u64, level: Option<Level>, steps: usize) -> Self {
         let mut rng = Rng::stream(seed, "history");
@@ -444,7 +445,7 @@ impl History {
         }
         sizes::draw(&mut shape, &mut Rng::stream(seed, "sizes"));
         shape.play = Play::draw(&shape, &mut Rng::stream(seed, "play"));
-        // Every history has a taste of its own, so that long quiet times and storms both occur.
+        // Every history has its own weights, so that long quiet times and storms both occur.
         let weights = Weights {
             cut: 1 + rng.below(12),
             fault: rng.below(8),
@@ -455,7 +456,7 @@ impl History {
             forced: rng.below(3),
         };
         let sectors = shape.sectors();
-        // Where it is busy: everywhere, or in a few stripes.
+        // Range of the requests: the whole array, or a few stripes.
         let span = if rng.below(3) == 0 { sectors } else { sectors.min(64 + rng.below(1024)) };
         let policies = possible(&shape);
         let mut steps: Vec<HistoryStep> =
@@ -463,7 +464,7 @@ impl History {
         Spots::draw(&shape, span, &mut Rng::stream(seed, "spots")).spread(&mut steps);
         let mut silent = Rng::stream(seed, "silent");
         shape.checksums = silent.below(8) > 0;
-        // Where a cut meets writes that no journal covers, checksums are taken from what is found.
+        // In a cut during writes without a journal, checksums are computed from the data found.
         let is_cut = steps.iter().any(|step| matches!(step, HistoryStep::Cut { .. }));
         let is_covered = shape.has_parity() && shape.journalled == Journalled::Always;
         for step in &mut steps {
@@ -479,7 +480,7 @@ impl History {
     }
 }
 
-/// Puts damage, if this history has any, in the place of requests of clients.
+/// Replaces requests of clients by damage, if this history has any.
 fn damage(shape: &Shape, steps: &mut [HistoryStep], rng: &mut Rng) {
     let kinds = shape.damages();
     if rng.below(3) == 0 || steps.is_empty() {
@@ -488,7 +489,7 @@ fn damage(shape: &Shape, steps: &mut [HistoryStep], rng: &mut Rng) {
     for _ in 0..1 + rng.below(DAMAGES) {
         let kind = kinds[rng.below(kinds.len() as u64) as usize];
         let damage = HistoryStep::Fault(drive(shape, rng), kind);
-        // What strikes while the power is off does so soon.
+        // Damage of the head strikes soon, when the power is off.
         let at = rng.below(steps.len() as u64) as usize;
         let off = |step: &HistoryStep| {
             matches!(step, HistoryStep::Cut { .. } | HistoryStep::Order(Order::Restart))

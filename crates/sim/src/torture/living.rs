@@ -1,4 +1,4 @@
-//! How an array under torture is created, goes on, loses its power, and starts again.
+//! The life of an array under torture: creation, service, power cuts, and starts.
 
 use super::array::{Bay, Happened, Running};
 use super::constants::{PAGE_BYTES, PATIENCE, REST};
@@ -42,7 +42,7 @@ impl World {
             .collect()
     }
 
-    /// Begins to serve an array that is open.
+    /// Begins to serve an open array.
     pub(super) fn serve(
         &mut self,
         mut bays: Vec<Bay>,
@@ -53,11 +53,10 @@ impl World {
         let holes = doubtful_bytes(&opened);
         count_opened(&opened, &mut self.report.coverage);
         let Opened { assembly, mut records, replayed, .. } = opened;
-        // As few as there may be.
+        // The smallest cache possible.
         records.checksums.iter_mut().for_each(|checksums| checksums.cache_bytes = 0);
         self.report.counts.replayed += replayed as u64;
-        // A loss that was not written down is none: the drive was found again, and is as good as
-        // others.
+        // A loss that was not recorded does not count: the drive was found again, and is current.
         self.explained &= assembly.absent;
         let repairs = Repairs::new(&assembly, &mut records.intent, &self.layout);
         let resumed = repairs.rebuild.iter().filter(|rebuild| rebuild.cursor_bytes > 0);
@@ -118,7 +117,7 @@ pub(super) fn doubtful_bytes<D>(opened: &Opened<D>) -> Vec<Range<u64>> {
     regions.map(|region| region * region_bytes..(region + 1) * region_bytes).collect()
 }
 
-/// An opened array without the drives, which their bays own.
+/// Drops the drives of an opened array, because their bays own them.
 pub(super) fn without_disks<D>(opened: Opened<D>) -> Opened<()> {
     let Opened { assembly, records, replayed, mended, .. } = opened;
     Opened { assembly, disks: Vec::new(), records, replayed, mended }
@@ -126,13 +125,13 @@ pub(super) fn without_disks<D>(opened: Opened<D>) -> Opened<()> {
 
 /// Power.
 impl World {
-    /// The disks lose what the cut takes.
+    /// Applies the losses of a cut to the disks.
     fn lose(&self, bays: &mut [Bay], cut: &PendingCut) {
         let mut rng = units::Rng::new(cut.seed);
         self.end_unclean(bays, cut.loss, &mut rng);
     }
 
-    /// The array has ended without a shutdown: the disks lose what is not synced, each in its way.
+    /// Ends the array without a shutdown: each disk loses unsynced writes in its way.
     pub(super) fn end_unclean(&self, bays: &mut [Bay], loss: [Loss; 3], rng: &mut Rng) {
         self.spare_what_is_written(bays);
         for (drive, bay) in bays.iter_mut().enumerate() {
@@ -141,7 +140,7 @@ impl World {
         self.spare_what_may_be_believed(bays);
     }
 
-    /// The array is gone, and so is who waited for it; its disks are left.
+    /// Removes the array and its waiting requests; returns its disks.
     pub(super) fn take_down(&mut self) -> Vec<Bay> {
         self.waiting.clear();
         self.model.cut();
@@ -156,9 +155,8 @@ impl World {
         self.array.take().map_or(Vec::new(), |array| array.bays)
     }
 
-    /// The array is gone without a shutdown. What was to go wrong with the next commands of its
-    /// disks does so no more; what is dead stays dead, but a loss that nobody has written down is
-    /// one in the moment of the crash.
+    /// Removes the array without a shutdown. Faults of future commands of its disks are dropped,
+    /// but dead disks stay dead. If a death is not recorded, it counts as a loss in the crash.
     fn crash(&mut self) -> Vec<Bay> {
         let recorded = self.recorded_failures();
         let mut bays = self.take_down();
@@ -170,7 +168,7 @@ impl World {
         bays
     }
 
-    /// The power goes, and comes back.
+    /// Cuts the power, and starts the array again.
     pub(super) fn cut(&mut self) -> Done {
         let Some(cut) = self.pending.take() else { return Ok(()) };
         self.report.counts.cuts += 1;
@@ -184,7 +182,7 @@ impl World {
         self.start(bays, cut.start, false, now)
     }
 
-    /// Counts what the power meets if it goes now.
+    /// Counts the writes that a power cut now would meet.
     pub(super) fn count_cut(&mut self) {
         let tables = self.tables();
         if let Some(array) = &self.array {
@@ -192,12 +190,12 @@ impl World {
         }
     }
 
-    /// The array has stopped because the file system of a drive is full: people make room and start
-    /// it again.
+    /// Restarts an array that has stopped because the file system of a drive is full; there is room
+    /// again.
     fn make_room(&mut self, drive: DriveId) -> Done {
         self.tell(|| format!("drive {} is full; there is room again, and a new start", drive.0));
         let now = self.now();
-        // Clients hear what the array says at its end.
+        // Clients get the last answers of the array.
         while let Some(array) = &mut self.array
             && let Some(output) = array.volume.poll_output(now)
         {
@@ -207,13 +205,13 @@ impl World {
         }
         let mut bays = self.crash();
         let mut rng = self.rng("room", self.ends);
-        // The process ends, and the machine runs on.
+        // The process ends, and the machine keeps running.
         self.end_unclean(&mut bays, [Loss::Nothing; 3], &mut rng);
         let start = Start { missing: 0, rotated: 0, outdated: 0, cut_after: None };
         self.start(bays, start, false, now)
     }
 
-    /// Starts the array with these disks; `clean`: it was shut down.
+    /// Starts the array with these disks; `clean` is true after a shutdown.
     pub(super) fn start(
         &mut self,
         mut bays: Vec<Bay>,
@@ -252,7 +250,7 @@ impl World {
                     if clean && attempt == 0 && !opened.assembly.clean && missing == dead {
                         return Err(Failure::NotClean);
                     }
-                    // A cut that is still to come does not care that the array was restarted.
+                    // A cut that is still to come is not affected by the restart.
                     let fuse = if self.pending.is_some() { fuse } else { Fuse::new(None) };
                     return self.serve(bays, opened, fuse, now);
                 }
@@ -286,20 +284,20 @@ impl World {
         Ok(())
     }
 
-    /// Drives whose disks answer no more, whether the array has met that or not.
+    /// Drives with dead disks, as bits, even if the array has not noticed.
     fn dead(&self, bays: &[Bay]) -> u64 {
         let dead = self.drives().zip(bays).filter(|(_, bay)| bay.disk.faults.dead);
         dead.map(|(drive, _)| drive).collect::<DriveSet>().bits()
     }
 
-    /// Drives of which the superblocks say that they have failed.
+    /// Drives whose failure the superblocks record.
     pub(super) fn recorded_failures(&self) -> DriveSet {
         let Some(array) = &self.array else { return DriveSet::EMPTY };
         let plane = array.volume.engine().plane();
         self.drives().filter(|drive| plane.is_failure_recorded(*drive)).collect()
     }
 
-    /// Whether drives may be lost in the moment in which the power goes.
+    /// Returns true if drives may be lost in a power cut.
     pub(super) fn may_lose_in_a_cut(&self) -> bool {
         self.write_hole || self.shape.has_no_write_hole()
     }
@@ -309,8 +307,8 @@ impl World {
         self.check_refusal(error, self.explained)
     }
 
-    /// Refusing to start is right when too much is lost, and only then. These drives may be absent,
-    /// as bits.
+    /// Checks that a start was refused because too many drives are lost. Drives of `explained` may
+    /// be absent, as bits.
     pub(super) fn check_refusal(&self, error: &OpenError<DiskError>, explained: u64) -> Done {
         let is_right = match error {
             OpenError::Refused(Refusal::TooFew { members, .. }) => {
@@ -339,12 +337,11 @@ impl World {
         open(found, Some(&self.geometry), self.shape.setup).map(without_disks)
     }
 
-    /// Somebody plugs disks in again that were replaced.
+    /// Plugs replaced disks in again.
     fn plug_in_stale_disks(&mut self, bays: &mut [Bay]) {
         let returning = std::mem::take(&mut self.returning);
         for drive in self.drives().filter(|drive| returning >> drive.0 & 1 == 1) {
-            // What nobody has noticed counts as well: the copy that is taken away may be the only
-            // right one.
+            // Unnoticed damage counts too: the copy that is taken away may be the only right one.
             let would_lose = self.explained | self.dead(bays) | self.suspects(bays) | 1 << drive.0;
             if self.is_too_much(would_lose) {
                 continue;
@@ -362,7 +359,7 @@ impl World {
 
 /// Time.
 impl World {
-    /// Goes on until `until`, through power cuts.
+    /// Runs until `until`, through power cuts.
     pub(super) fn run(&mut self, until: Instant) -> Done {
         loop {
             let Some(array) = &mut self.array else { return Ok(()) };
@@ -381,14 +378,14 @@ impl World {
         }
     }
 
-    /// Goes on until the array has been shut down; none if it is `until` before, or the power went.
+    /// Runs until the array has been shut down; `None` if the power failed before that.
     pub(super) fn run_to_shutdown(&mut self) -> Done<Option<ShutdownEnd>> {
         let until = self.now() + REST;
         let ends = self.ends;
         loop {
             let Some(array) = &mut self.array else { return Ok(None) };
             if self.ends != ends {
-                // It was started again, and nobody has told it to end.
+                // The array was started again, and the order to end is lost.
                 return Ok(None);
             }
             match array.run(until) {
@@ -410,8 +407,8 @@ impl World {
         }
     }
 
-    /// Of copies that differ since a cut, another may be found once a drive is lost, until they are
-    /// equal.
+    /// Notes that reads may find another copy of a mirror: copies differ since a cut, and a drive
+    /// was lost before they were equal again.
     fn note_other_copies(&mut self) {
         if self.shape.level.is_mirrored() && self.resyncs() {
             self.model.drives_lost();
@@ -441,8 +438,8 @@ impl World {
                 if job == JobKind::Resync {
                     self.count(Transition::Resynced);
                 }
-                // What was under way with a drive that was lost since has made copies equal to its
-                // own.
+                // Resyncs in flight of a drive that was lost since may have made copies equal to
+                // its copy.
                 if job == JobKind::Resync && self.shape.level.is_mirrored() && self.explained != 0 {
                     self.model.drives_lost();
                 }
@@ -495,10 +492,10 @@ impl World {
         Ok(None)
     }
 
-    /// Whether a request may end with an error.
+    /// Returns true if a request may fail.
     fn may_fail(&self) -> bool {
         let Some(array) = &self.array else { return true };
-        // A sector that could not be read counts as one more drive for the requests that met it.
+        // An unreadable sector counts as one more drive for the requests that met it.
         let met = array.read_failed.is_some_and(|at| array.now.since(at) < PATIENCE);
         self.beyond
             || self.is_too_much(self.explained)
@@ -506,7 +503,7 @@ impl World {
             || met && self.is_critical(self.explained | self.damaged())
     }
 
-    /// A look ahead comes soon.
+    /// Brings the next check of a copy forward.
     fn hasten_look(&mut self) {
         self.array.iter_mut().for_each(|array| array.looks.hasten());
     }
@@ -553,7 +550,7 @@ impl World {
 
 /// A replacement.
 impl World {
-    /// Orders an empty disk for the place of a drive that was given up.
+    /// Orders an empty disk for the place of a failed drive.
     pub(super) fn replace(&mut self, drive: DriveId) -> Done {
         let Some(array) = &mut self.array else { return Ok(()) };
         if array.volume.ask_to_replace(drive).is_err() {

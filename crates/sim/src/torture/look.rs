@@ -1,10 +1,9 @@
-//! Comparison of the disks with the model, without the array: each row has to be one that clients
-//! may find, whichever drives are missing.
+//! Comparison of the disks with the model, without the array: each row must be one that clients may
+//! find, whichever drives are missing.
 //!
-//! An array may forget to sync, to mark or to record something and still read right for long, until
-//! a crash and a failing drive come together. The disks are wrong at once. So parity, copies and
-//! checksums of everything ever written are compared after each start, and whenever an array is at
-//! rest.
+//! An array may forget a sync, a mark or a record and still read right for long, until a crash and
+//! a failed drive coincide. But its disks are wrong at once. So parity, copies and checksums of all
+//! written rows are compared after each start, and whenever an array is idle.
 
 use super::array::Bay;
 use super::disk::{BLOCK_BYTES, Block, SECTOR_BYTES};
@@ -21,46 +20,46 @@ use units::DriveId;
 
 /// A page of a drive.
 type Page = [u8; BLOCK_BYTES];
-/// The pages of both parities, as far as they are there.
+/// Pages of both parities; `None` for those that are missing.
 type Parities = [Option<Box<Page>>; 2];
 
 /// Checksums in a sector of their table, behind its seal.
 const SUMS_PER_SECTOR: u64 = 127;
 /// Checksums in a block of their table.
 const SUMS_PER_BLOCK: u64 = 1014;
-/// The sum of zeros, which tables leave out of all others.
+/// CRC-32C of a block of zeros, with which the sums of tables are combined by exclusive-or.
 const ZEROS_SUM: u32 = 0x98f9_4189;
-/// Stands for a sum that is lost; the sum that would be this is written as one less.
+/// Marker of a lost sum; a sum that equals it is stored as one less.
 const LOST: u32 = u32::MAX;
 
-/// See the module.
+/// A check of the disks.
 pub(super) struct Look<'a> {
     pub(super) layout: &'a Layout,
     pub(super) geometry: &'a Geometry,
     pub(super) bays: &'a [Bay],
-    /// Drives that are not relied on, as bits: what they hold follows from the others.
+    /// Drives that are not trusted, as bits: their content is computed from the others.
     pub(super) blind: u64,
     /// Stripes that are to be resynced: their members need not fit.
     pub(super) torn: &'a [Range<u64>],
     /// Bytes of each drive that may have been written when a drive was lost without a journal.
     pub(super) holes: &'a [Range<u64>],
-    /// Bytes of each drive whose checksums may not fit; `None` if none are looked at.
+    /// Bytes of each drive with doubtful checksums; `None` if checksums are not compared.
     pub(super) doubtful: Option<&'a [Range<u64>]>,
-    /// What clients may find.
+    /// Condition of the check, by which the model decides.
     pub(super) moment: Moment,
 }
 
-/// A row that is looked at.
+/// A row under check.
 struct Looked<'a> {
     row: Row,
     members: Vec<DriveId>,
     blocks: Vec<&'a Block>,
-    /// Its stripe is being made to fit, or may not.
+    /// True if its stripe need not fit: it is being resynced, or may be torn.
     is_torn: bool,
 }
 
 impl<'a> Look<'a> {
-    /// Looks at these rows: all in which anything was ever written.
+    /// Checks these rows: all in which anything was ever written.
     pub(super) fn check(&self, rows: &BTreeSet<Row>, model: &Model, memo: &mut Memo) -> Done {
         rows.iter().try_for_each(|row| self.check_row(*row, model, memo))
     }
@@ -91,7 +90,7 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    /// The row, if all its members fit each other, whether they are relied on or not.
+    /// Returns the row if all its members fit each other, trusted or not.
     fn fitting(&self, looked: &Looked<'_>) -> Option<Seen> {
         let Looked { row, members, blocks, .. } = looked;
         let fits = if self.layout.level().is_mirrored() {
@@ -113,8 +112,8 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// A row whose members do not all fit: those that are relied on do, and what follows from them
-    /// may be there.
+    /// Checks a row whose members do not all fit: the trusted ones must fit, and the content
+    /// computed from them must be allowed.
     fn check_parts(&self, looked: &Looked<'_>, model: &Model) -> Done {
         self.check_sums(looked, |index| sum_of(looked.blocks[index]))?;
         let known = looked.members.iter().zip(&looked.blocks);
@@ -149,7 +148,7 @@ impl<'a> Look<'a> {
         self.blind >> drive.0 & 1 == 1
     }
 
-    /// Whether what a member has of a row lies in one of these ranges of bytes.
+    /// Returns true if a member's page of a row lies in one of these ranges of bytes.
     fn is_in(&self, ranges: &[Range<u64>], row: Row, member: DriveId) -> bool {
         let at = self.layout.lba(row.stripe, row.row, member).0 * BLOCK_BYTES as u64;
         ranges.iter().any(|range| range.contains(&at))
@@ -160,8 +159,7 @@ impl<'a> Look<'a> {
         self.bays[member.index()].disk.current(HEAD_BYTES / BLOCK_BYTES as u64 + lba)
     }
 
-    /// Whether a page of the array may hold this, in a stripe whose copies may differ if it is
-    /// torn.
+    /// Checks that a page of the array may have this content. In a torn stripe copies may differ.
     fn check_page(&self, page: u64, found: &Versions, is_torn: bool, model: &Model) -> Done {
         let is_copy = is_torn && self.layout.level().is_mirrored();
         let other_copies = self.moment.other_copies || is_copy;
@@ -169,9 +167,9 @@ impl<'a> Look<'a> {
         model.peek(page * PAGE_SECTORS, found, moment).map_err(Failure::from)
     }
 
-    /// What both parities lack of the data that they are the sums of, without those members that
-    /// are left out; `None` for parities that are not there. And the data chunks that were left
-    /// out, with their pages.
+    /// Computes both parities minus the sums of the data, without the members that are left out;
+    /// `None` for missing parities. Also returns the data chunks that were left out, with their
+    /// pages.
     fn sums(
         &self,
         looked: &Looked<'_>,
@@ -199,7 +197,8 @@ impl<'a> Look<'a> {
         (sums, missing)
     }
 
-    /// All that is known of a row fits, and what follows from it for the rest may be there.
+    /// Checks that all trusted members of a row fit, and that the content computed for the others
+    /// is allowed.
     fn check_stripe(&self, looked: &Looked<'_>, model: &Model) -> Done {
         let Row { stripe, row } = looked.row;
         let torn = Err(Failure::Torn { stripe, row });
@@ -235,12 +234,12 @@ impl<'a> Look<'a> {
                 add(&mut second[..], &first[..], 1);
                 check(*page, &second)
             }
-            // Fewer are known than are needed.
+            // Too few members are trusted.
             _ => Ok(()),
         }
     }
 
-    /// The checksums of what members have of a row fit, but where they are in doubt.
+    /// Checks the checksums of the members' pages, except where they are in doubt.
     fn check_sums(&self, looked: &Looked<'_>, sum: impl Fn(usize) -> u32) -> Done {
         let Some(doubtful) = self.doubtful.filter(|_| self.geometry.checksums) else {
             return Ok(());
@@ -280,7 +279,7 @@ fn versions_at(page: u64, bytes: Option<&Page>) -> Versions {
     versions_of(page * PAGE_SECTORS, bytes.map(|bytes| &bytes[..]))
 }
 
-/// The checksum of a block as tables hold it.
+/// Checksum of a block in the form of the tables.
 fn sum_of(block: &Block) -> u32 {
     let sum = block.as_ref().map_or(0, |bytes| crc32c::crc32c(&bytes[..]) ^ ZEROS_SUM);
     if sum == LOST { LOST - 1 } else { sum }
@@ -306,7 +305,7 @@ mod tests {
     const CHUNK_PAGES: u32 = 2;
     const DRIVE_PAGES: u64 = 24;
 
-    /// An array at rest, made by the layout and the field of the array.
+    /// An idle array, made with the layout and the arithmetic of the array.
     struct Rest {
         layout: Layout,
         geometry: Geometry,
@@ -421,8 +420,8 @@ mod tests {
                 assert_eq!(rest.look(blind, &mut memo), Ok(()), "{level:?} without {blind:b}");
                 assert_eq!(rest.look(blind, &mut Memo::default()), Ok(()), "computed anew");
             }
-            // One byte of one member is wrong: whoever does not rely on it finds nothing, and
-            // everyone else does.
+            // One byte of one member is wrong: a check that does not trust it passes, and every
+            // other check fails.
             let row = *rest.rows.first().unwrap_or_else(|| panic!("it was written"));
             for member in row.members(&rest.layout) {
                 let lba = rest.layout.lba(row.stripe, row.row, member).0;
@@ -435,7 +434,7 @@ mod tests {
                 for &blind in &sets {
                     let looked = rest.look(blind, &mut memo);
                     let is_relied_on = blind >> member.0 & 1 == 0;
-                    // Where nothing is to spare, a parity that nobody needs cannot be compared.
+                    // Without redundancy to spare, a parity that is not needed cannot be compared.
                     let spare = rest.layout.parities() - (blind & members).count_ones();
                     let is_data = row.chunk(&rest.layout, member).is_some();
                     if !is_relied_on {

@@ -1,39 +1,39 @@
-//! When the next look ahead is due.
+//! Schedule of the power cuts on copies.
 
 use units::Rng;
 
-/// Most looks ahead from one start to the next, but for those after a drive was given up.
+/// Most checks from one start to the next, not counting those after a drive failed.
 const LOOKS: u32 = 40;
-/// The same when the history has had [`MANY`] looks: long ones on large drives would spend minutes
-/// on them.
+/// Most checks from one start to the next once the history had [`MANY`]: on large drives, long
+/// histories would spend minutes on them.
 const FEW: u32 = 4;
 const MANY: u64 = 4_000;
-/// The longest way to the next look is two to this power of commands and answers.
+/// Base 2 logarithm of the longest distance to the next check, in commands and answers.
 const FAR: u64 = 10;
-/// Most commands and answers to a look that comes soon.
+/// Most commands and answers until a check that was brought forward.
 const SOON: u64 = 12;
-/// Looks in a row after a drive was given up.
+/// Number of close checks after a drive failed.
 const CLOSE: u32 = 6;
-/// When the next look is due.
+/// Schedule of the checks.
 #[derive(Debug)]
 pub(super) struct Looks {
     rng: Rng,
     left: u32,
-    /// Commands and answers until the next.
+    /// Commands and answers until the next check.
     countdown: u64,
-    /// Looks that come soon after each other.
+    /// Number of close checks that are left.
     close: u32,
 }
 
 impl Looks {
-    /// `before`: looks of the history so far.
+    /// Creates a schedule; `before` is the number of checks of the history so far.
     pub(super) fn new(mut rng: Rng, before: u64) -> Self {
         let countdown = rng.below(1 << FAR);
         let left = if before < MANY { LOOKS } else { FEW };
         Self { rng, left, countdown, close: 0 }
     }
 
-    /// A command begins or ends. Whether a look is due.
+    /// Counts the begin or end of a command. Returns true if a check is due.
     pub(super) fn tick(&mut self) -> bool {
         if self.left == 0 {
             return false;
@@ -53,20 +53,21 @@ impl Looks {
         true
     }
 
-    /// A drive was given up: until that is recorded, each command is a moment that may not be the
-    /// last.
+    /// Brings several checks forward after a drive failed: until that is recorded, every command is
+    /// a risk.
     pub(super) fn crowd(&mut self) {
         self.close = CLOSE;
         self.left = self.left.max(CLOSE + 1);
         self.hasten();
     }
 
-    /// What is drawn for a look.
+    /// Draws the random stream of a check.
     pub(super) fn draw(&mut self) -> Rng {
         Rng::new(self.rng.next_u64())
     }
 
-    /// Something has happened after which a look is worth more: it comes within a few commands.
+    /// Brings the next check forward to within a few commands, after an event that makes it
+    /// worthwhile.
     pub(super) fn hasten(&mut self) {
         self.countdown = self.countdown.min(self.rng.below(SOON));
     }

@@ -1,4 +1,4 @@
-//! What was looked at and fit.
+//! Memory of rows that were checked and fit.
 
 use super::disk::Block;
 use super::model::Versions;
@@ -6,24 +6,23 @@ use super::place::Row;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Rows that were looked at and fit together, so that they are not computed again as long as
-/// nothing has changed there.
+/// Rows that were checked and fit, so that unchanged rows are not computed again.
 #[derive(Debug, Default)]
 pub(super) struct Memo(pub(super) BTreeMap<Row, Seen>);
 
 /// A row whose members fit.
 #[derive(Debug)]
 pub(super) struct Seen {
-    /// What each member has.
+    /// Content of each member.
     pub(super) blocks: Vec<Block>,
     /// Their checksums.
     pub(super) sums: Vec<u32>,
-    /// The pages of the array in the row, and what they hold.
+    /// Pages of the array in the row, with their versions.
     pub(super) pages: Vec<(u64, Versions)>,
 }
 
 impl Seen {
-    /// Whether these are the remembered blocks, by identity and not by content.
+    /// Returns true if these are the remembered blocks, by identity and not by content.
     pub(super) fn is_of(&self, blocks: &[&Block]) -> bool {
         let same = |one: &Block, other: &Block| match (one, other) {
             (None, None) => true,

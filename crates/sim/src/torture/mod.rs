@@ -1,9 +1,10 @@
-//! Arrays that serve, tortured: power cuts, failing drives and orders by people, in every sequence,
-//! under a seed and in virtual time.
+//! Torture of arrays that serve: power cuts, failing drives and administrators' orders, in every
+//! sequence, under a seed and in virtual time.
 //!
 //! The engine, its durability and its recovery are those that serve real data; disks and clients
-//! are simulated. A model knows what every sector may hold. Within what the array promises to bear,
-//! any loss is a [`Failure`]; beyond it errors are right, and wrong data is still a failure.
+//! are simulated. A model has the allowed contents of every sector. Within the faults that the
+//! array must bear, any loss is a [`Failure`]. Beyond them errors are right, but wrong data is
+//! still a failure.
 
 mod ahead;
 mod array;
@@ -43,30 +44,30 @@ pub use world::Counts;
 
 use world::World;
 
-/// What came of a history.
+/// Result of a history.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// What was done in it.
+    /// Counts of its steps and effects.
     pub counts: Counts,
-    /// What met what.
+    /// Coverage of events, states and transitions.
     pub coverage: Coverage,
-    /// What the array did wrong, if it did.
+    /// Failure of the array, if any.
     pub failure: Option<Failure>,
-    /// What happened, line by line, if that was asked for.
+    /// Story, line by line, if it was asked for.
     pub story: Vec<String>,
 }
 
-/// What is demanded of an array.
+/// Demands on an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Demands {
-    /// Drives may be lost in the moment in which the power goes, as many as the array can miss,
-    /// also where nobody promises that: with parity that is journalled only while drives are
-    /// missing ([`Journalled::Degraded`](engine::durability::Journalled::Degraded)). Of all other
-    /// arrays it is always demanded.
+    /// True to lose drives in power cuts, as many as the array can miss, even where survival is not
+    /// guaranteed. That is with parity that is journalled only while drives are missing
+    /// ([`Journalled::Degraded`](engine::durability::Journalled::Degraded)). All other arrays must
+    /// always survive it.
     pub write_hole: bool,
 }
 
-/// Lives through a history; `tells`: and notes what happens.
+/// Lives through a history; `tells` is true to record its story.
 #[must_use]
 pub fn torture(history: &History, demands: Demands, tells: bool) -> Verdict {
     let (report, done) = World::new(history, demands.write_hole, tells).live(history);

@@ -1,10 +1,11 @@
-//! What every sector of the array may hold, by what its clients were told.
+//! The model: allowed contents of every sector, derived from the answers to clients.
 //!
-//! A write is *begun* when it is asked for and *ended* when it is answered. Two writes that are
-//! under way together may end up in either order. A read finds a version that no other has replaced
-//! for certain: one that was begun after this one had ended, and had ended before the read began.
-//! After a power cut a version may be found that no *stable* one has replaced: one that a flush, or
-//! its own forced answer, has promised. What was found once after a power cut is found ever after.
+//! A write is *begun* when it is requested and *ended* when it is answered. Two concurrent writes
+//! may take effect in either order. Write B has certainly replaced write A for a read if B began
+//! after A had ended, and B ended before the read began. A read may find any version that is not
+//! certainly replaced. A version is *stable* when a flush, or its own forced answer, guarantees it.
+//! After a power cut, any version may be found that no stable one has replaced. The version that is
+//! found first after a power cut stays.
 
 use super::disk::SECTOR_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Sectors of a page.
 pub(super) const PAGE_SECTORS: u64 = 8;
 
-/// What is in a sector: the number of the write, or zeros.
+/// Content of a sector: the number of the write, or zeros.
 pub(super) type Version = u32;
 /// Zeros.
 pub(super) const ZEROS: Version = 0;
@@ -30,13 +31,13 @@ pub(super) fn fill(version: Version, sector: u64, into: &mut [u8]) {
 }
 
 /// A word of a sector: the first is its head, and the others depend on all bits of it. No sum of
-/// sectors is one.
+/// sectors is a valid sector.
 const fn word(head: u64, index: u64) -> u64 {
     let mixed = (head ^ index).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     if index == 0 { head } else { mixed ^ mixed >> 29 }
 }
 
-/// Which version fills a sector; none if it is a mixture, or belongs elsewhere.
+/// Returns the version that fills a sector; `None` if it is a mixture, or belongs elsewhere.
 pub(super) fn version_of(sector: u64, bytes: &[u8]) -> Option<Version> {
     let (words, _) = bytes.as_chunks::<8>();
     let head = u64::from_le_bytes(*words.first()?);
@@ -48,10 +49,10 @@ pub(super) fn version_of(sector: u64, bytes: &[u8]) -> Option<Version> {
     (fits && head & u64::from(u32::MAX) == sector).then_some((head >> 32) as Version)
 }
 
-/// What is in the sectors of a page; `None` for mixtures, and for what belongs elsewhere.
+/// Versions of the sectors of a page; `None` for mixtures, and for content of other places.
 pub(super) type Versions = [Option<Version>; PAGE_SECTORS as usize];
 
-/// What is in the sectors of a page that begins with this one; zeros if there are no bytes.
+/// Returns the versions of a page whose first sector is `first`; zeros without bytes.
 pub(super) fn versions_of(first: u64, bytes: Option<&[u8]>) -> Versions {
     let Some(bytes) = bytes else { return [Some(ZEROS); PAGE_SECTORS as usize] };
     let mut versions = [None; PAGE_SECTORS as usize];
@@ -68,56 +69,56 @@ struct Entry {
     /// The request.
     id: u64,
     version: Version,
-    /// The number of the event with which it began.
+    /// Event with which it began.
     begun: u64,
-    /// That with which it ended; none if it has not.
+    /// Event with which it ended; `None` while under way.
     ended: Option<u64>,
-    /// It was promised to survive.
+    /// True if its survival is guaranteed.
     stable: bool,
 }
 
-/// The versions of a sector that are possible.
+/// Possible versions of a sector.
 #[derive(Clone, Debug)]
 struct Sector {
     entries: Vec<Entry>,
-    /// What might have been found instead of what was found after a power cut.
+    /// Versions that might have been found, after a power cut, instead of the one that was.
     alternatives: Vec<Entry>,
 }
 
-/// When a sector is looked at without the array.
+/// Condition of a check without the array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Moment {
-    /// As if the power had just gone.
+    /// True to check as if the power had just failed.
     pub(super) after_cut: bool,
-    /// As if drives were lost, or on a copy that is not the one that is read: what might have been
-    /// found after the last power cut may be there.
+    /// True to check as if drives were lost, or a copy that reads do not use: the alternatives of
+    /// the last power cut are allowed.
     pub(super) other_copies: bool,
 }
 
-/// Why a sector that was read is wrong.
+/// A wrong sector that was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Wrong {
     pub(super) sector: u64,
-    /// What was found; none if it is no version of this sector.
+    /// Version that was found; `None` if it is no version of this sector.
     pub(super) found: Option<Version>,
-    /// What may be there.
+    /// Allowed versions.
     pub(super) allowed: Vec<Version>,
 }
 
 impl Sector {
-    /// Zeros, as in an array that was never written.
+    /// A sector of zeros, as in an array that was never written.
     fn blank() -> Self {
         let zeros = Entry { id: 0, version: ZEROS, begun: 0, ended: Some(0), stable: true };
         Self { entries: vec![zeros], alternatives: Vec::new() }
     }
 }
 
-/// See the module.
+/// The model of an array.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
-    /// How many sectors there are.
+    /// Number of sectors.
     count: u64,
-    /// Those that were ever written. All others are zeros.
+    /// Sectors that were ever written. All others are zeros.
     sectors: BTreeMap<u64, Sector>,
     /// Sectors with entries that are not stable.
     unstable: BTreeSet<u64>,
@@ -147,13 +148,13 @@ impl Model {
         self.sectors.keys().copied()
     }
 
-    /// The number of an event.
+    /// Returns the number of a new event.
     pub(super) fn tick(&mut self) -> u64 {
         self.clock += 1;
         self.clock
     }
 
-    /// A write of these sectors begins. Gives its number.
+    /// Begins a write of these sectors. Returns its number.
     pub(super) fn begin(&mut self, sectors: std::ops::Range<u64>, version: Version) -> u64 {
         let begun = self.tick();
         for sector in sectors {
@@ -164,8 +165,8 @@ impl Model {
         begun
     }
 
-    /// The write of these sectors with this number is answered; `stable` if that was a promise to
-    /// survive.
+    /// Ends the write of these sectors with this number; `stable` is true if the answer guarantees
+    /// its survival.
     pub(super) fn end(&mut self, sectors: std::ops::Range<u64>, id: u64, stable: bool) {
         let ended = self.tick();
         let oldest_read = self.oldest_read();
@@ -182,13 +183,13 @@ impl Model {
         }
     }
 
-    /// A write of these sectors was answered with an error: it may have happened or not.
+    /// Fails a write of these sectors: it may or may not have happened.
     pub(super) fn fail(&mut self, sectors: std::ops::Range<u64>, id: u64) {
         let now = self.tick();
         for (_, sector) in self.sectors.range_mut(sectors) {
             for entry in &mut sector.entries {
                 if entry.id == id {
-                    // It never replaces anything for certain: as if it had begun before all others.
+                    // The write certainly replaces no other: as if it had begun before all others.
                     entry.begun = 0;
                     entry.ended = Some(now);
                 }
@@ -196,7 +197,7 @@ impl Model {
         }
     }
 
-    /// A flush that was asked for at `asked` is answered: what had ended before is stable.
+    /// Ends a flush that was asked for at `asked`: writes that had ended before are stable.
     pub(super) fn flushed(&mut self, asked: u64) {
         let oldest_read = self.oldest_read();
         let sectors = &mut self.sectors;
@@ -216,30 +217,30 @@ impl Model {
         });
     }
 
-    /// All that has ended is promised to survive.
+    /// Makes all ended writes stable.
     pub(super) fn flushed_everything(&mut self) {
         let now = self.tick();
         self.flushed(now);
     }
 
-    /// A read begins; [`Model::check`] wants the number of this event.
+    /// Begins a read. Returns the event for [`Model::check`].
     pub(super) fn begin_read(&mut self) -> u64 {
         let begun = self.tick();
         self.reads.insert(begun);
         begun
     }
 
-    /// The read that began with this event has ended, whatever it has brought.
+    /// Ends the read that began with this event, whatever its data.
     pub(super) fn end_read(&mut self, begun: u64) {
         self.reads.remove(&begun);
     }
 
-    /// When the oldest read began that is under way.
+    /// Event with which the oldest read under way began.
     fn oldest_read(&self) -> u64 {
         self.reads.first().copied().unwrap_or(u64::MAX)
     }
 
-    /// The power is gone: what is not replaced by something stable may be found.
+    /// Cuts the power: any version that no stable one has replaced may be found.
     pub(super) fn cut(&mut self) {
         let now = self.tick();
         self.reads.clear();
@@ -247,18 +248,18 @@ impl Model {
             let Some(Sector { entries, .. }) = self.sectors.get_mut(&sector) else { continue };
             let replaced = last_begun(entries, |entry| entry.stable);
             entries.retain(|entry| entry.ended.is_none_or(|ended| ended >= replaced));
-            // Which of them is there nobody knows, but it is one of them, and it is stable.
+            // One of the versions is there and stable; which one is unknown.
             for entry in entries {
                 *entry = Entry { begun: 0, ended: Some(now), stable: true, ..*entry };
             }
         }
     }
 
-    /// The array starts without drives that it had: a sector that was half written on several of
-    /// them may be found as another had it, unless something that was written since is stable.
+    /// Notes a start without some former drives. A sector that was half written on several of them
+    /// may be found in another version, unless a later write is stable.
     pub(super) fn drives_lost(&mut self) {
         for Sector { entries, alternatives } in self.sectors.values_mut() {
-            // A write that is under way, or that was answered and not promised, may be lost too.
+            // A write that is under way, or answered and not stable, may be lost too.
             let replaced = entries.iter().any(|entry| entry.begun > 0 && entry.stable);
             let known = |entry: &Entry, entries: &[Entry]| {
                 entries.iter().any(|other| other.version == entry.version)
@@ -270,7 +271,7 @@ impl Model {
         }
     }
 
-    /// A read that began at `begun` has found these bytes in these sectors.
+    /// Checks the bytes that a read, which began at `begun`, found in these sectors.
     pub(super) fn check(&mut self, first: u64, bytes: &[u8], begun: u64) -> Result<(), Wrong> {
         for (sector, bytes) in (first..).zip(bytes.chunks_exact(SECTOR_BYTES)) {
             let found = version_of(sector, bytes);
@@ -289,15 +290,15 @@ impl Model {
                 let allowed = allowed.map(|entry| entry.version).collect();
                 return Err(Wrong { sector, found, allowed });
             }
-            // Nothing was written since the power came back, and here is what the sector holds. A
-            // write that failed while the read was under way may have happened behind the read.
+            // Nothing was written since the power cut, so the found version is the content of the
+            // sector. A write that failed during the read may have happened after it.
             let is_settled = |entry: &Entry| {
                 entry.begun == 0 && entry.stable && entry.ended.is_some_and(|ended| ended < begun)
             };
             let settled = entries.iter().all(is_settled);
             if settled && entries.len() > 1 {
-                // Those of an earlier power cut stay: nothing stable has replaced them, so a copy
-                // may still have them.
+                // Alternatives of an earlier power cut stay: no stable write has replaced them, so
+                // a copy may still have them.
                 let is_new = |entry: &&Entry| {
                     !alternatives.iter().any(|other| other.version == entry.version)
                 };
@@ -311,9 +312,9 @@ impl Model {
     }
 }
 
-/// Without the array.
+/// Checks without the array.
 impl Model {
-    /// Whether these versions may be on the disks from this sector on.
+    /// Checks that these versions may be on the disks from this sector on.
     pub(super) fn peek(&self, first: u64, page: &Versions, moment: Moment) -> Result<(), Wrong> {
         let mut written = self.sectors.range(first..first + PAGE_SECTORS).peekable();
         for (sector, &found) in (first..).zip(page) {
@@ -347,13 +348,13 @@ impl Model {
     }
 }
 
-/// The latest beginning of an entry that has replaced others for certain.
+/// Latest beginning of an entry that certainly replaces others.
 fn last_begun(entries: &[Entry], counts: impl Fn(&Entry) -> bool) -> u64 {
     entries.iter().filter(|entry| counts(entry)).map(|entry| entry.begun).max().unwrap_or(0)
 }
 
-/// Drops what neither a read nor a power cut can bring back. The oldest read under way may still
-/// find what was replaced after it had begun.
+/// Drops versions that neither a read nor a power cut can find. The oldest read under way may still
+/// find versions that were replaced after it began.
 fn prune(entries: &mut Vec<Entry>, oldest_read: u64) {
     let replaced = last_begun(entries, |entry| {
         entry.stable && entry.ended.is_some_and(|ended| ended < oldest_read)
@@ -370,7 +371,7 @@ mod tests {
         finds(model, version, begun)
     }
 
-    /// The read that began at `begun` ends, and has found this version.
+    /// Ends the read that began at `begun`, with this version.
     fn finds(model: &mut Model, version: Version, begun: u64) -> bool {
         let mut bytes = [0; SECTOR_BYTES];
         fill(version, 3, &mut bytes);
@@ -399,7 +400,7 @@ mod tests {
         assert!(read(&mut model, 0) && read(&mut model, 1));
         model.end(3..4, write_1, false);
         assert!(!read(&mut model, 0) && read(&mut model, 1));
-        // Two at once end in either order.
+        // Two concurrent writes take effect in either order.
         let write_2 = model.begin(3..4, 2);
         let write_3 = model.begin(3..4, 3);
         model.end(3..4, write_3, false);
@@ -454,8 +455,8 @@ mod tests {
         );
     }
 
-    /// Nothing after the first power cut was promised, so another copy may still have what it had
-    /// then.
+    /// Nothing is stable since the first power cut, so another copy may still have its content of
+    /// that time.
     #[test]
     fn another_copy_may_have_what_an_earlier_cut_has_left() {
         let mut model = Model::new(8);
@@ -511,7 +512,7 @@ mod tests {
             model.peek(0, &nothing, now),
             Err(Wrong { sector: 4, found: None, allowed: vec![ZEROS] })
         );
-        // What might have been found instead is there on another copy.
+        // An alternative version is still on another copy.
         model.cut();
         assert!(read(&mut model, 2) && !finds(&model, 1, now));
         assert!(finds(&model, 1, Moment { other_copies: true, ..now }));

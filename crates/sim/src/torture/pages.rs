@@ -1,5 +1,5 @@
-//! The memory of arrays under torture: pages that are used again as they are, and sums by the
-//! processor's instruction.
+//! Memory of arrays under torture: pages are reused without clearing, and sums use the processor's
+//! instruction.
 
 use engine::Memory;
 use std::collections::BTreeMap;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 /// Bytes that a client, a disk and the array share.
 pub(super) type Page = Arc<Vec<u8>>;
 
-/// See the module.
+/// A pool of buffers.
 #[derive(Debug)]
 pub(super) struct Pages {
-    /// Buffers that nobody has, by their length.
+    /// Unused buffers, by their length.
     free: BTreeMap<usize, Vec<Page>>,
     zeros: Page,
-    /// The sum of the zeros.
+    /// CRC-32C of the zeros.
     zeros_sum: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Which rows of stripes the blocks of a drive are.
+//! Mapping of a drive's blocks to rows of stripes.
 
 use array::{Layout, Role};
 use units::{DriveId, Lba};
@@ -11,18 +11,18 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The row with this page of the array.
+    /// Row with this page of the array.
     pub(super) fn of_page(layout: &Layout, page: u64) -> Self {
         let chunk_pages = u64::from(layout.chunk_pages());
         let stripe_pages = u64::from(layout.data_chunks()) * chunk_pages;
         Self { stripe: page / stripe_pages, row: (page % chunk_pages) as u32 }
     }
 
-    /// The row that page `lba` of a drive is in; `None` behind the last stripe.
+    /// Row with page `lba` of a drive; `None` behind the last stripe.
     pub(super) fn of_drive(layout: &Layout, drive: DriveId, lba: u64) -> Option<Self> {
         let chunk_pages = u64::from(layout.chunk_pages());
         let (width, members) = (u64::from(layout.width()), u64::from(layout.stripe_width()));
-        // Stripes are dealt in turn, so those with a chunk of this number are neighbours.
+        // Stripes are placed in rotation, so those with a chunk of this number are neighbours.
         let first = (lba / chunk_pages * width / members).saturating_sub(1);
         let last = ((lba / chunk_pages + 1) * width).div_ceil(members) + 1;
         let row = (lba % chunk_pages) as u32;
@@ -32,20 +32,20 @@ impl Row {
             .map(|stripe| Self { stripe, row })
     }
 
-    /// Its members.
+    /// Members of the row.
     pub(super) fn members(self, layout: &Layout) -> impl Iterator<Item = DriveId> + use<> {
         let members = layout.members(self.stripe);
         (0..layout.width() as u8).filter(move |drive| members >> drive & 1 == 1).map(DriveId)
     }
 
-    /// The pages of the array in it, each with the member that has it.
+    /// Pages of the array in the row, each with its member.
     pub(super) fn pages(self, layout: &Layout) -> impl Iterator<Item = (u64, DriveId)> + use<> {
         let (layout, Self { stripe, row }) = (*layout, self);
         (0..layout.data_chunks())
             .map(move |chunk| (layout.page(stripe, chunk, row), layout.member_of(stripe, chunk)))
     }
 
-    /// The number of the data chunk that a member has; `None` if it has a parity or a copy.
+    /// Number of the data chunk of a member; `None` if it has a parity or a copy.
     pub(super) fn chunk(self, layout: &Layout, member: DriveId) -> Option<u32> {
         match layout.role(self.stripe, member) {
             Role::Data(chunk) => Some(chunk),

@@ -1,4 +1,4 @@
-//! Policies that an array under torture goes through, and the windows of its drives.
+//! Policies of an array under torture, and the windows of its drives.
 
 use super::history::Shape;
 use array::policy::{AttentiveSettings, PolicyKind, PolicySettings, PolicySetup, WindowUse};
@@ -6,42 +6,42 @@ use array::{AdaptiveConfig, Coordination, SynchronizedConfig, TokenConfig, Windo
 use std::fmt;
 use units::{Duration, Instant, Rng};
 
-/// Time between two looks at the drives, where the host looks.
+/// Time between two polls of the drives, if the host polls.
 const PERIOD: Duration = Duration::from_millis(50);
-/// Blocks of writes that a drive has at most, where the policy has a limit.
+/// Most blocks of writes in flight per drive, where the policy has a limit.
 const MOST_IN_FLIGHT: u32 = 4;
 
-/// Who decides when drives collect, under a policy that has them collect in turn.
+/// Method that decides when drives collect, under a policy with turns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Coordinated {
-    /// The clock.
+    /// The clock, with fixed windows.
     Windows,
     /// The clock, with windows whose length the host adapts.
     Adaptive,
-    /// The host.
+    /// The host, with tokens.
     Tokens,
 }
 
-/// The policy that an array begins with, and the turns of its drives.
+/// Initial policy of an array, and the turns of its drives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Play {
     /// The policy.
     pub policy: PolicyKind,
     /// Length of a busy window.
     pub window: Duration,
-    /// Who decides.
+    /// Method of coordination.
     pub coordinated: Coordinated,
 }
 
 impl Play {
-    /// Every drive collects when it is due, and is waited for.
+    /// Base: every drive collects when that is due, and reads wait for it.
     pub(super) const PLAIN: Self = Self {
         policy: PolicyKind::BASE,
         window: Duration::from_millis(5),
         coordinated: Coordinated::Windows,
     };
 
-    /// Draws one for an array of this shape.
+    /// Draws a policy for an array of this shape.
     pub(super) fn draw(shape: &Shape, rng: &mut Rng) -> Self {
         let possible = possible(shape);
         let coordinated = match rng.below(4) {
@@ -52,7 +52,7 @@ impl Play {
         let window = Duration::from_micros(500 << rng.below(6));
         let (with_turns, others): (Vec<PolicyKind>, Vec<PolicyKind>) =
             possible.into_iter().partition(|policy| policy.uses_windows());
-        // Most policies have no turns, and those that have are the most to go wrong.
+        // Most policies have no turns, but those with turns can go wrong in more ways.
         let policies = if rng.below(2) == 0 { with_turns } else { others };
         let policy = match rng.below(4) {
             0 => PolicyKind::BASE,
@@ -61,13 +61,13 @@ impl Play {
         Self { policy, window, coordinated }
     }
 
-    /// What an array of this shape needs to go on under a policy.
+    /// Settings and coordination of an array of this shape under a policy.
     pub(super) fn parts(
         &self,
         policy: PolicyKind,
         shape: &Shape,
     ) -> (PolicySettings, Coordination) {
-        // The stripes are few and small: writes are to wait at the host all the same.
+        // The stripes are few and small: the limit makes writes wait at the host.
         let attentive =
             AttentiveSettings { most_in_flight: MOST_IN_FLIGHT, ..AttentiveSettings::default() };
         let settings = PolicySettings { attentive, ..PolicySettings::default() };
@@ -143,7 +143,7 @@ pub(super) fn possible(shape: &Shape) -> Vec<PolicyKind> {
         reconstruct_compute: Duration::from_micros(1),
         settings: &settings,
     };
-    // A cache of writes in front of the drives is emulated, so nothing durable has one.
+    // A write cache in front of the drives is only emulated, so durable arrays have none.
     let serves = |policy: &PolicyKind| {
         policy.is_possible(shape.level) && (policy.about().build)(&setup).write_cache().is_none()
     };

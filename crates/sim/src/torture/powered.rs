@@ -1,5 +1,5 @@
-//! A simulated disk while an array is created or opened: one command after the other, until the
-//! power goes.
+//! A simulated disk during creation and opening: one command after the other, until the power
+//! fails.
 
 use super::disk::{Content, DiskError, Loss, SimDisk, Write};
 use engine::durability::Disk;
@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use units::Rng;
 
-/// After how many commands the power goes; none if it stays.
+/// Number of commands until the power fails; `None` if it stays.
 #[derive(Debug)]
 pub(super) struct Fuse(Cell<Option<u32>>);
 
@@ -16,7 +16,7 @@ impl Fuse {
         Self(Cell::new(after))
     }
 
-    /// A command begins or ends. Whether the power is still there.
+    /// Counts the begin or end of a command. Returns true if the power is still on.
     pub(super) fn burn(&self) -> bool {
         match self.0.get() {
             None => true,
@@ -28,7 +28,7 @@ impl Fuse {
         }
     }
 
-    /// How many commands are left.
+    /// Number of commands left.
     pub(super) fn left(&self) -> Option<u32> {
         self.0.get()
     }
@@ -38,7 +38,7 @@ impl Fuse {
     }
 }
 
-/// See the module.
+/// A simulated disk with its power.
 #[derive(Debug)]
 pub(super) struct PoweredDisk<'a> {
     pub(super) disk: &'a mut SimDisk,
@@ -46,9 +46,9 @@ pub(super) struct PoweredDisk<'a> {
     pub(super) rng: Rng,
 }
 
-/// Larger than any drive of a history: what was never written is zeros.
+/// Size of the disk, larger than any drive of a history: blocks that were never written are zeros.
 const SIZE_BYTES: u64 = 1 << 40;
-/// No tag of the engine.
+/// Tag of its writes, which is no tag of the engine.
 const TAG: u64 = u64::MAX;
 
 impl PoweredDisk<'_> {
@@ -86,7 +86,7 @@ impl Disk for PoweredDisk<'_> {
 
     fn sync(&mut self) -> Result<(), DiskError> {
         if let Err(error) = self.may_begin() {
-            // Part of what was to be synced may have been.
+            // A part of the sync may have been done.
             if error == DiskError::PowerCut {
                 self.disk.cut(Loss::Sectors, &mut self.rng);
             }

@@ -1,13 +1,13 @@
-//! A failing history made short.
+//! Shortening of a failing history.
 
 use super::history::{History, HistoryStep};
 use super::{Demands, torture};
 
-/// Most histories that are tried.
+/// Most histories to try.
 const TRIES: u32 = 4000;
 
-/// The shortest history found that fails as this one does: steps are left out as long as it still
-/// fails. `tried` is told after each try how many steps are left.
+/// Returns the shortest history found that fails in the same way. Steps are left out as long as it
+/// still fails. `tried` gets the number of steps left after each try.
 #[must_use]
 pub fn shrink(history: &History, demands: Demands, tried: impl FnMut(usize)) -> History {
     let Some(failure) = torture(history, demands, false).failure else { return history.clone() };
@@ -17,7 +17,7 @@ pub fn shrink(history: &History, demands: Demands, tried: impl FnMut(usize)) -> 
     shrink_while(history, fails, tried)
 }
 
-/// The shortest history found of which `fails` is true, as it is of this one.
+/// Returns the shortest history found for which `fails` is true; it must be true for `history`.
 #[must_use]
 pub fn shrink_while(
     history: &History,

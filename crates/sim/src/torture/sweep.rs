@@ -1,9 +1,10 @@
-//! Every short sequence of orders and requests, with the power cut at every command of the disks.
+//! Sweep: every short sequence of orders and requests, with a power cut at every command of the
+//! disks.
 //!
-//! A drawn history is long and meets rare sequences by chance. Here nothing is left to chance: all
-//! sequences up to a length are written down, and each is lived through once for every command or
-//! answer at which the power can go and every way in which it can go. The drives are tiny, so that
-//! all of a rebuild has few such moments.
+//! A drawn history is long and meets rare sequences by chance. A sweep is exhaustive: it lists all
+//! sequences up to a length. Each runs once for every command or answer at which the power can
+//! fail, and for every kind of loss. The drives are tiny, so that a whole rebuild has few such
+//! moments.
 
 use super::constants::QUIET_FOR;
 use super::disk::Loss;
@@ -19,36 +20,37 @@ use units::{DriveId, Duration};
 /// One step of a script.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Act {
-    /// Clients write at once: parts of chunks, a whole stripe, over each other, one of them forced.
+    /// Clients write concurrently: parts of chunks, a whole stripe, overlapping, one of them
+    /// forced.
     Write,
     /// A client flushes.
     Flush,
-    /// The first drive is ordered to fail.
+    /// The first drive is failed by order.
     Fail,
-    /// The last drive is ordered to fail.
+    /// The last drive is failed by order.
     FailLast,
     /// The first drive dies.
     Die,
-    /// Empty drives are put in the places of all that have failed.
+    /// Empty drives replace all failed ones.
     Replace,
-    /// A moment passes in which some commands end and others do not.
+    /// A short time passes in which some commands end and others do not.
     Soon,
     /// Ten seconds pass: jobs end, the intent record becomes clean.
     Wait,
     /// Parity is compared with data.
     Scrub,
-    /// Another policy.
+    /// The policy is changed.
     Policy,
-    /// Shut down, and started again.
+    /// The array is shut down, and started again.
     Restart,
-    /// The second drive is taken for failed.
+    /// The second drive is failed by order.
     FailSecond,
-    /// An empty drive is put in the place of the last one, and of no other.
+    /// An empty drive replaces the last one, and no other.
     ReplaceLast,
-    /// A few milliseconds pass: a rebuild ends, and the journal and the intent record stay as they
-    /// are.
+    /// A few milliseconds pass: a rebuild ends, and the journal and the intent record do not
+    /// change.
     Moment,
-    /// The first drive is copied, and the copy kept.
+    /// The first drive is copied to the shelf.
     Copy,
 }
 
@@ -72,8 +74,8 @@ impl Act {
         Self::Copy,
     ];
 
-    /// Those of a sweep. The others are for scripts that somebody writes: a sweep with them would
-    /// take twice as long, for sequences that differ from its own in which drive they meet.
+    /// Acts of a sweep. The others are for hand-written scripts: with them a sweep would take twice
+    /// as long, for sequences that differ only in the affected drive.
     pub fn swept() -> impl Iterator<Item = Self> {
         let is_for_scripts = |act: &Self| {
             matches!(act, Self::FailSecond | Self::ReplaceLast | Self::Moment | Self::Copy)
@@ -81,7 +83,7 @@ impl Act {
         Self::ALL.into_iter().filter(move |act| !is_for_scripts(act))
     }
 
-    /// As it is typed.
+    /// Name in scripts.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -128,7 +130,7 @@ impl Act {
     }
 }
 
-/// Writes that are under way together.
+/// Concurrent writes.
 fn burst(shape: &Shape, at: u64) -> [HistoryStep; 4] {
     let chunk = u64::from(shape.chunk_pages) * 8;
     let stripe = u64::from(u32::from(shape.stripe_width) - shape.parities()) * chunk;
@@ -137,7 +139,7 @@ fn burst(shape: &Shape, at: u64) -> [HistoryStep; 4] {
         sector,
         sectors,
     };
-    // Bursts overlap, and each reaches a little further.
+    // Bursts overlap, and each extends a little further.
     let first = at % 3 * stripe;
     [
         write(first + 3, chunk, false),
@@ -147,29 +149,28 @@ fn burst(shape: &Shape, at: u64) -> [HistoryStep; 4] {
     ]
 }
 
-/// How the power goes, and how the array is started after it.
+/// Kind of a power cut and of the start after it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Cutting {
-    /// The disks keep everything.
+    /// The disks keep all writes.
     Nothing,
-    /// The disks lose all that was not synced.
+    /// The disks lose all unsynced writes.
     Everything,
-    /// They lose what was written last.
+    /// The disks lose the latest writes.
     Later,
-    /// They lose some writes.
+    /// The disks lose some writes.
     Writes,
-    /// They lose some sectors.
+    /// The disks lose some sectors.
     Sectors,
-    /// One loses everything, the next nothing, the next some writes.
+    /// One disk loses everything, the next nothing, the next some writes.
     Mixed,
-    /// As `Mixed`, with the disks rotated.
+    /// As `Mixed`, with the disks in rotated places.
     Rotated,
-    /// They lose some sectors, and the power goes again during the start.
+    /// The disks lose some sectors, and the power fails again during the start.
     Again,
-    /// They lose some writes, and a drive is not found at the start.
+    /// The disks lose some writes, and a drive is missing at the start.
     Missing,
-    /// They lose some writes, and in the place of the first drive is one that was replaced, or a
-    /// copy.
+    /// The disks lose some writes, and the first drive is a replaced one, or a copy.
     Stale,
 }
 
@@ -188,7 +189,7 @@ impl Cutting {
         Self::Stale,
     ];
 
-    /// As it is typed.
+    /// Name in scripts.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -220,31 +221,31 @@ impl Cutting {
             missing: if self == Self::Missing { 1 << (shape.width - 1) } else { 0 },
             rotated: u8::from(self == Self::Rotated),
             outdated: u64::from(self == Self::Stale),
-            // Every moment of the start is met as the moments of the cut go by.
+            // The moments of the start advance with those of the cut.
             cut_after: (self == Self::Again).then_some(after % 40),
         };
         HistoryStep::Cut { after, loss, seed: u64::from(after), start }
     }
 }
 
-/// A sequence on an array of a level.
+/// A sequence of acts on an array of a level.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Script {
     /// RAID level.
     pub level: Level,
-    /// When it journals, if it has parity.
+    /// Choice of the changes that are journalled, if it has parity.
     pub journalled: Journalled,
-    /// What happens, in this order.
+    /// Acts, in their order.
     pub acts: Vec<Act>,
 }
 
-/// What follows the level in the name of a script on an array that journals only while drives are
+/// Suffix of the level, in the name of a script, for an array that journals only while drives are
 /// missing.
 const DEGRADED: &str = "-degraded";
 
 impl Script {
-    /// All scripts of up to `length` acts on arrays of this level, without those that only do
-    /// nothing twice.
+    /// All scripts of up to `length` acts on arrays of this level, without those that merely repeat
+    /// an act without effect.
     #[must_use]
     pub fn all(level: Level, length: usize) -> Vec<Self> {
         let has_parity = level.is_redundant() && !level.is_mirrored();
@@ -271,7 +272,7 @@ impl Script {
         all.into_iter().skip(1).map(|acts| Self { level, journalled, acts }).collect()
     }
 
-    /// The ways to cut the power that make a difference.
+    /// Kinds of power cuts that make a difference.
     pub fn cuttings(&self) -> impl Iterator<Item = Cutting> + use<> {
         let has_stale = self.acts.iter().any(|act| matches!(act, Act::Replace | Act::Copy));
         Cutting::ALL.into_iter().filter(move |cutting| has_stale || *cutting != Cutting::Stale)
@@ -298,11 +299,11 @@ impl Script {
     }
 }
 
-/// Whether an act after others is something new.
+/// Returns true if an act has a new effect after others.
 fn is_worth_it(before: &[Act], act: Act) -> bool {
     let last = |acts: &[Act]| before.iter().rposition(|old| acts.contains(old));
     let replaced = last(&[Act::Replace]);
-    // Positions compare as they should: what never happened is before everything.
+    // Positions are comparable: an act that never happened is before everything.
     match act {
         Act::Fail | Act::Die => last(&[Act::Fail, Act::Die]) <= replaced,
         Act::FailLast => last(&[Act::FailLast]) <= replaced,
@@ -323,21 +324,21 @@ impl fmt::Display for Script {
     }
 }
 
-/// A script, and where the power goes.
+/// A script, and its power cut.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Case {
     /// The script.
     pub script: Script,
-    /// How, and after how many commands and answers of disks; none if it stays.
+    /// Kind of the cut, and number of commands and answers before it; `None` without a cut.
     pub cut: Option<(Cutting, u32)>,
 }
 
 impl Case {
-    /// What happens to the array.
+    /// Steps of the case.
     #[must_use]
     pub fn history(&self) -> History {
         let shape = self.script.shape();
-        // What is written over was on stable storage before.
+        // Overwritten data was on stable storage before.
         let mut steps = vec![HistoryStep::Flush];
         Act::Write.steps(&shape, 0, &mut steps);
         Act::Flush.steps(&shape, 0, &mut steps);
@@ -362,7 +363,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// A text that is no case.
+/// Error: a text that is no case.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "{text:?} is no script; write LEVEL:ACTS or LEVEL:ACTS:LOSS:COMMANDS, such as \

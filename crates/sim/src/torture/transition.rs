@@ -1,4 +1,4 @@
-//! Transitions within an array: steps that no client sees, each of which a bug can make in the
+//! Internal transitions of an array: steps that no client sees, each of which a bug can put in the
 //! wrong order.
 
 use super::array::{Bay, Running};
@@ -11,63 +11,63 @@ use engine::durability::superblock::COPIES_AT;
 use engine::durability::{HEAD_BYTES, Note, Opened, Transitions};
 use std::ops::Range;
 
-/// Blocks of the headers of a journal.
+/// Header blocks of a journal.
 const HEADERS: u64 = 2;
 
-/// Something that happens within an array.
+/// An internal transition.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Transition {
-    /// The batches of a half of the journal count no longer.
+    /// A half of the journal is retired: its batches no longer count.
     HalfRetired,
-    /// A half of the journal gets batches again after that.
+    /// A retired half of the journal gets batches again.
     HalfRefilled,
-    /// A batch is withdrawn: a drive has failed before it was stable.
+    /// A batch is withdrawn: a drive failed before it was stable.
     BatchWithdrawn,
     /// A block of checksums leaves the cache.
     BlockEvicted,
-    /// A block of checksums that has changed is written so that it can leave the cache.
+    /// A changed block of checksums is written so that it can leave the cache.
     ChangedBlockEvicted,
-    /// A block of checksums cannot be read or says nothing.
+    /// A block of checksums is damaged or unreadable.
     TableDamaged,
     /// A block of data whose sum is lost is read.
     LostRead,
-    /// A sum in doubt is taken from what is found.
+    /// A doubtful sum is computed from the data found.
     DoubtTaken,
-    /// A page is reconstructed and written again.
+    /// A page is reconstructed and rewritten.
     PageRepaired,
     /// A start reconstructs a record of the journal that a drive lacks.
     RecordMended,
-    /// A start writes again what the journals hold.
+    /// A start replays the journal.
     RecordsReplayed,
     /// A start leaves out a drive that was overwritten.
     OverwrittenLeftOut,
     /// A start leaves out a drive that missed changes.
     OldLeftOut,
-    /// A start goes on with a rebuild.
+    /// A start resumes a rebuild.
     RebuildResumed,
-    /// A drive is given up.
+    /// A drive fails.
     DriveRetired,
     /// A drive is rebuilt.
     DriveRebuilt,
-    /// A drive that had failed is taken back.
+    /// A failed drive is taken back.
     DriveReturned,
     /// The parity or the copies of marked stripes fit again.
     Resynced,
-    /// The policy is another.
+    /// The policy changes.
     PolicySwitched,
-    /// A read is failed fast by a drive that collects.
+    /// A read fails fast at a drive that collects.
     FailedFast,
     /// A command comes to a drive in its busy window.
     MetWindow,
-    /// The power goes while superblocks are written.
+    /// The power fails while superblocks are written.
     CutSuperblock,
-    /// The power goes while the write-intent record is written.
+    /// The power fails while the write-intent record is written.
     CutIntent,
-    /// The power goes while a header of the journal is written.
+    /// The power fails while a header of the journal is written.
     CutHeader,
-    /// The power goes while a batch of the journal is written.
+    /// The power fails while a batch of the journal is written.
     CutBatch,
-    /// The power goes while checksums are written, or before they are synced.
+    /// The power fails while checksums are written, or before they are synced.
     CutTable,
 }
 
@@ -102,7 +102,7 @@ impl Transition {
         Self::CutTable,
     ];
 
-    /// For tables.
+    /// Name for tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -135,7 +135,7 @@ impl Transition {
         }
     }
 
-    /// Whether an array of this level can do it.
+    /// Returns true if an array of this level can make it.
     pub(super) fn is_possible(self, level: Level) -> bool {
         match self {
             Self::HalfRetired
@@ -150,7 +150,7 @@ impl Transition {
     }
 }
 
-/// Adds what the array has counted since it was started.
+/// Adds the transitions that the array has counted since its start.
 pub(super) fn count_running(array: &Running, coverage: &mut Coverage) {
     let plane = array.volume.engine().plane();
     let Transitions { halves_retired, halves_refilled, batches_withdrawn } =
@@ -172,7 +172,7 @@ pub(super) fn count_running(array: &Running, coverage: &mut Coverage) {
     }
 }
 
-/// Adds what a start has done.
+/// Adds the transitions of a start.
 pub(super) fn count_opened<D>(opened: &Opened<D>, coverage: &mut Coverage) {
     let notes = &opened.assembly.notes;
     let noted = |is_it: fn(&Note) -> bool| notes.iter().filter(|note| is_it(note)).count() as u64;
@@ -184,7 +184,7 @@ pub(super) fn count_opened<D>(opened: &Opened<D>, coverage: &mut Coverage) {
     coverage.count(Transition::OldLeftOut, old);
 }
 
-/// Adds what the power meets when it goes now. The tables of checksums are in these blocks.
+/// Adds the writes that a power cut now would meet. `tables` are the blocks of the checksum tables.
 pub(super) fn count_cut(bays: &[Bay], tables: &Range<u64>, coverage: &mut Coverage) {
     let block = |bytes: u64| bytes / BLOCK_BYTES as u64;
     let journal = block(JOURNAL_OFFSET_BYTES);

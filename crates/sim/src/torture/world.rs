@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use units::{DriveId, Instant, Rng};
 
-/// What was done in a history.
+/// Counts of a history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Requests of clients.
@@ -34,22 +34,22 @@ pub struct Counts {
     pub orders: u64,
     /// Sectors that were read and compared.
     pub sectors: u64,
-    /// Records of the journal that were written again at a start.
+    /// Journal records that starts replayed.
     pub replayed: u64,
-    /// Power cuts while the array was created.
+    /// Power cuts during the creation of the array.
     pub cut_creations: u64,
-    /// Power cuts while a drive was formatted that takes the place of another.
+    /// Power cuts during the formatting of a replacement drive.
     pub cut_formats: u64,
-    /// Rebuilds that a start went on with where they had been.
+    /// Rebuilds that a start resumed at their cursor.
     pub resumed: u64,
-    /// Drives that came back and were given what they had missed.
+    /// Drives that came back and got what they had missed.
     pub returned: u64,
-    /// Power cuts on copies of the disks: an array was started on them and looked at.
+    /// Power cuts on copies of the disks, each checked after a start.
     pub looks: u64,
 }
 
 impl Counts {
-    /// Adds those of another history.
+    /// Adds the counts of another history.
     pub fn add(&mut self, other: &Self) {
         self.requests += other.requests;
         self.cuts += other.cuts;
@@ -65,7 +65,7 @@ impl Counts {
     }
 }
 
-/// Who waits for an answer.
+/// A request that waits for its answer.
 #[derive(Clone, Debug)]
 pub(super) enum Waiting {
     Read {
@@ -78,7 +78,7 @@ pub(super) enum Waiting {
         id: u64,
         forced: bool,
     },
-    /// The bytes may hold anything that was there, or zeros.
+    /// A trim: the sectors may have any earlier content, or zeros.
     Trim {
         sectors: Range<u64>,
         id: u64,
@@ -88,7 +88,7 @@ pub(super) enum Waiting {
     },
 }
 
-/// A power cut that is to come.
+/// A pending power cut.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingCut {
     pub(super) loss: [Loss; 3],
@@ -96,74 +96,75 @@ pub(super) struct PendingCut {
     pub(super) start: Start,
 }
 
-/// Damage that was done, and is not known to be repaired.
+/// Damage that is not known to be repaired.
 #[derive(Debug, Default)]
 pub(super) struct Harms {
-    /// What strikes when the power is off.
+    /// Damage that waits until the power is off.
     pub(super) waiting: Vec<(DriveId, Fault)>,
-    /// Drives whose checksums were damaged since a scrub began that has ended, as bits. A block of
-    /// them that was written again may still lack sums.
+    /// Drives whose checksums were damaged, with no complete scrub since, as bits. A rewritten
+    /// block of checksums may still lack sums.
     pub(super) unscrubbed: u64,
-    /// Nothing was damaged since the scrub that is running began.
+    /// True if nothing was damaged since the running scrub began.
     pub(super) scrubs_all: bool,
-    /// Damage so far.
+    /// Number of damages so far.
     pub(super) count: u64,
 }
 
-/// See the module.
+/// The world of a history.
 pub(super) struct World {
     pub(super) shape: Shape,
     pub(super) layout: Layout,
     pub(super) geometry: Geometry,
     pub(super) seed: u64,
     pub(super) array: Option<Running>,
-    /// How often the array has come down.
+    /// Number of times that the array has ended.
     pub(super) ends: u64,
-    /// When the array ran last.
+    /// Last time at which the array ran.
     pub(super) clock: Instant,
-    /// Disks that were taken out of a place, with what they held.
+    /// Disks that were taken out of their places, with their content.
     pub(super) shelf: Vec<Option<SimDisk>>,
-    /// Drives whose stale disk is plugged in again before the next start.
+    /// Drives whose old disk is plugged in again before the next start, as bits.
     pub(super) returning: u64,
     pub(super) model: Model,
     pub(super) waiting: BTreeMap<Token, Waiting>,
     pub(super) names: Names,
     pub(super) pending: Option<PendingCut>,
-    /// Drives that will be given up because of a fault that has not struck yet, as bits.
+    /// Drives that will fail because of a fault that has not struck yet, as bits.
     pub(super) doomed: u64,
-    /// Drives that may be absent, because something has happened to them, as bits.
+    /// Drives that may be absent because of an earlier event, as bits.
     pub(super) explained: u64,
-    /// Drives that are rebuilt, of which the superblocks may not say so yet, as bits.
+    /// Drives that are rebuilt while the superblocks may not record it yet, as bits.
     pub(super) unrecorded: u64,
-    /// Drives may be lost in the moment in which the power goes, whatever the array promises.
+    /// True if drives may be lost in power cuts, whatever the array guarantees.
     pub(super) write_hole: bool,
-    /// More was lost than the array can miss: errors are right from now on, and wrong data is not.
+    /// True if more drives were lost than the array can miss: errors are right from then on, but
+    /// wrong data is not.
     pub(super) beyond: bool,
-    /// Nothing goes wrong but what the history says.
+    /// True if faults come from the steps only.
     pub(super) calm: bool,
     /// Rows in which anything was ever written.
     pub(super) rows: BTreeSet<Row>,
-    /// What was found there.
+    /// Rows that were checked, with their content.
     pub(super) memo: Memo,
     pub(super) harms: Harms,
     pub(super) report: Report,
 }
 
-/// Names that are given once.
+/// Counters for unique names.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// Requests so far.
+    /// Number of requests so far.
     pub(super) asked: u64,
     version: Version,
     pub(super) disk: u32,
 }
 
-/// What came of a history.
+/// Result of a history.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Report {
     pub(super) counts: Counts,
     pub(super) coverage: Coverage,
-    /// What happened, if that was asked for.
+    /// The story, if it was asked for.
     pub(super) story: Option<Vec<String>>,
 }
 
@@ -261,10 +262,9 @@ impl World {
     }
 }
 
-/// What the array can miss.
+/// Losses that the array can bear.
 impl World {
-    /// Drives that do not hold all their data, or that the superblocks do not call serving, as
-    /// bits.
+    /// Drives that lack data, or that the superblocks do not call serving, as bits.
     pub(super) fn lost(&self) -> u64 {
         let Some(array) = &self.array else { return 0 };
         let engine = array.volume.engine();
@@ -277,7 +277,7 @@ impl World {
         lost
     }
 
-    /// Drives that were rebuilt serve as far as the superblocks of all say so.
+    /// Notes rebuilt drives that all superblocks call serving.
     pub(super) fn note_recorded(&mut self) {
         let Some(array) = &self.array else { return };
         if self.unrecorded != 0
@@ -290,12 +290,12 @@ impl World {
         }
     }
 
-    /// Whether some stripe misses more than it can if these drives are missing.
+    /// Returns true if some stripe misses too many members without these drives.
     pub(super) fn is_too_much(&self, missing: u64) -> bool {
         !self.layout.can_miss(missing)
     }
 
-    /// Whether as much is missing as can be.
+    /// Returns true if no further drive can be missed.
     pub(super) fn is_critical(&self, missing: u64) -> bool {
         self.drives().any(|drive| {
             let more = missing | 1 << drive.0;
@@ -308,12 +308,12 @@ impl World {
         self.may_tear() && !self.is_too_much(self.lost() | self.doomed | damaged | 1 << drive.0)
     }
 
-    /// Whether a drive may be lost beside stripes that may be half written.
+    /// Returns true if a drive may be lost while stripes may be half written.
     pub(super) fn may_tear(&self) -> bool {
         self.may_lose_in_a_cut() || !self.resyncs()
     }
 
-    /// Whether what a cut has left different is being made equal.
+    /// Returns true if differences that a cut has left are being resynced.
     pub(super) fn resyncs(&self) -> bool {
         let job = self.array.as_ref().and_then(|array| array.volume.engine().array().job());
         job.is_some_and(|job| job.what == JobKind::Resync)
@@ -344,7 +344,7 @@ impl World {
     }
 }
 
-/// What happens.
+/// Steps.
 impl World {
     fn step(&mut self, step: &HistoryStep) -> Done {
         match *step {
@@ -352,7 +352,7 @@ impl World {
             HistoryStep::Flush => self.flush(),
             HistoryStep::Wait(time) => {
                 if self.damaged() != 0 && self.rng("scrub", self.names.asked).below(3) == 0 {
-                    // People look into the log.
+                    // The administrator reads the log.
                     self.scrub()?;
                 }
                 let until = self.now() + time;
@@ -447,8 +447,7 @@ impl World {
 
     fn fault(&mut self, drive: DriveId, fault: Fault) -> Done {
         let gives_up = matches!(fault, Fault::Dies | Fault::WriteError | Fault::SyncError);
-        // A page that is wrong or cannot be read counts as a drive: the next one may be in the same
-        // row.
+        // A wrong or unreadable page counts as a drive: the next fault may be in the same row.
         let suspects = self.damaged() | self.unreadable();
         let missing = self.lost() | self.doomed;
         let is_missing = missing >> drive.0 & 1 == 1;
@@ -501,7 +500,7 @@ impl World {
                 self.note(Event::Policy);
                 let (settings, coordination) = self.shape.play.parts(policy, &self.shape);
                 let Some(array) = &mut self.array else { return Ok(()) };
-                // Refused while another change is under way, as it should be.
+                // The change is rightly refused while another is under way.
                 let _ = array.volume.switch_policy(array.now, policy, settings, coordination);
                 self.run(self.now())
             }
@@ -516,7 +515,7 @@ impl World {
         self.run(self.now())
     }
 
-    /// The copy has what the drive would read, synced or not.
+    /// Copies a drive to the shelf: the copy has what the drive would read, synced or not.
     fn copy(&mut self, drive: DriveId) {
         let mut rng = self.rng("copy", self.names.asked);
         let Some(array) = &self.array else { return };
@@ -543,8 +542,8 @@ impl World {
         unreadable.fold(0, |bits, (drive, _): (u32, _)| bits | 1 << drive)
     }
 
-    /// Takes back read errors of drives whose rows can miss nothing more: each would be one thing
-    /// too many.
+    /// Drops read errors of drives whose rows can miss nothing more: each would be one fault too
+    /// many.
     pub(super) fn forget_read_errors(&mut self) {
         let missing = self.lost() | self.doomed | self.damaged();
         let one_too_many: Vec<DriveId> =
@@ -567,7 +566,7 @@ impl World {
         }
         let cut_after = self.array.as_ref().and_then(|array| array.fuse.left());
         let mut bays = self.take_down();
-        // What was not synced is in the cache of a machine that runs on.
+        // Unsynced writes are in the cache of a machine that keeps running.
         let mut rng = self.rng("shutdown", self.names.asked);
         bays.iter_mut().for_each(|bay| bay.disk.cut(Loss::Nothing, &mut rng));
         self.start(bays, Start { missing: 0, rotated: 0, outdated: 0, cut_after }, clean, now)

@@ -1,8 +1,8 @@
-//! The window formula is true and tight: no violation at the bound, violations beyond it.
+//! The window formula is right and tight: no violation at the bound, violations beyond it.
 //!
-//! The usable share of the over-provisioned space is what lies between the watermarks. Models of
-//! 512 GiB and more have a sixteenth of their blocks per chip, which shortens every window to a
-//! sixteenth and changes nothing else.
+//! The usable share of the over-provisioned space lies between the watermarks. Models of 512 GiB
+//! and more have a sixteenth of their blocks per chip. This shortens every window to a sixteenth
+//! and changes nothing else.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use ioda_sim::{AtRest, Burst, breaks_contract, burst, longest_simulated_window};

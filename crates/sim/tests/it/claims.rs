@@ -1,4 +1,4 @@
-//! What the project promises of a run: it repeats, it explains itself, and IODA keeps its contract.
+//! Properties of every run: it repeats, it explains its delays, and IODA keeps its contract.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common::plan;
@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 use units::{Duration, Instant, Ratio};
 use workload::{Arrival, Op, PresetSource, Request, Source, WorkloadError};
 
-/// The artifact's drive with a quarter of its pages per block, so that a run is short.
+/// The artifact's drive with a quarter of its pages per block, for a short run.
 fn quarter_artifact() -> ssd::Config {
     let mut drive = ssd::presets::preset("femu-artifact").unwrap();
     drive.geometry.pages_per_block = 64;
     drive
 }
 
-/// The preset at `share` of the load that the windows of `plan` can sustain, and its rate.
+/// The preset at `share` of the load that the windows of `plan` sustain, and its rate.
 fn sustainable(plan: &Plan, preset: &str, requests: u64, share: f64) -> Source {
     let preset = workload::preset(preset).unwrap();
     let source = |requests, rate| {
@@ -43,7 +43,7 @@ fn compare(plans: &[Plan], source: &Source, threads: usize) -> Vec<RunResult> {
     run_all(plans, threads, open, &[], &Progress::new(plans.len())).unwrap()
 }
 
-/// Shows the first event that differs of the first run that did not repeat.
+/// Prints the first event that differs in the first run that did not repeat.
 fn assert_repeats(plans: &[Plan], source: &Source, hashes: (&[u64], &[u64]), how: &str) {
     let mut pairs = plans.iter().zip(hashes.0.iter().zip(hashes.1));
     let Some((plan, _)) = pairs.find(|(_, (one, again))| one != again) else { return };
@@ -75,8 +75,8 @@ fn results_do_not_depend_on_threads() {
     let one = hashes(1);
     assert_repeats(&plans, &source, (&one, &hashes(1)), "the same run again");
     assert_repeats(&plans, &source, (&one, &hashes(4)), "over four threads");
-    // Pinned: the same on every machine. A change of the model changes them, and that is the point:
-    // say in the commit what moved.
+    // Pinned: the same on every machine. A change of the model changes them on purpose: the commit
+    // must say what changed.
     let pinned = [
         0x85f5_f15b_008e_8c3c,
         0x8bea_b2b0_62c2_e064,
@@ -214,12 +214,12 @@ fn runs_under_several_seeds_are_one_longer_run_together() {
     assert_eq!(all.simulated, results.iter().map(|run| run.simulated).sum());
     let longest = results.iter().map(|run| run.read.max()).max().unwrap();
     assert_eq!(all.read.max(), longest);
-    // A percentile of all lies between those of the runs.
+    // A percentile over all runs lies between those of the runs.
     let p90 = |run: &RunResult| run.read.percentile(90.0);
     let each: Vec<Duration> = results.iter().map(p90).collect();
     let between = *each.iter().min().unwrap()..=*each.iter().max().unwrap();
     assert!(between.contains(&p90(&all)), "{each:?}, {:?}", p90(&all));
-    // Blocks are put in a row if they are equally long.
+    // Blocks are concatenated only if they are equally long.
     let blocks = |run: &RunResult| run.blocks.as_ref().map(|blocks| blocks.all.read.blocks());
     let twice = RunResult::together(&[&results[0], &results[0]]).unwrap();
     assert_eq!(blocks(&twice), blocks(&results[0]).map(|blocks| 2 * blocks));

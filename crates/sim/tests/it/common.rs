@@ -1,4 +1,4 @@
-//! What the tests of whole arrays have in common.
+//! Helpers for tests of whole arrays.
 
 use array::{Level, policy::PolicyKind};
 use ioda_sim::Plan;
@@ -6,11 +6,11 @@ use std::convert::Infallible;
 use units::Instant;
 use workload::{Op, Request};
 
-/// Drives of today of which one stands for each kind: TLC with turns and one queue, TLC with queues
-/// of submitters, QLC, and a cache of SLC blocks. The others have the same parts in other numbers.
+/// One current drive for each kind: TLC with turns and one queue, TLC with queues of submitters,
+/// QLC, and a cache of SLC blocks. Other drives have the same parts with other parameters.
 const KINDS_OF_TODAY: [&str; 4] = ["7450-960", "pm9a3-960", "p5430-7680", "980pro-1000"];
 
-/// The papers' drives, and a drive of today of each kind.
+/// The papers' drives, and one current drive of each kind.
 pub(crate) fn presets_of_each_kind() -> impl Iterator<Item = &'static str> {
     ssd::presets::names().filter(|name| {
         let is_of_today = ssd::presets::data_sheet(name).is_some();
@@ -18,13 +18,13 @@ pub(crate) fn presets_of_each_kind() -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// Aged drives, chunks of a page, and everything else as usual.
+/// Plan with aged drives, chunks of one page, and defaults otherwise.
 pub(crate) fn plan(drive: ssd::Config, level: Level, width: u32, policy: PolicyKind) -> Plan {
     let chunk_bytes = u64::from(drive.geometry.page_bytes);
     Plan { chunk_bytes, ..Plan::new(drive, level, width, policy) }
 }
 
-/// The drive with a quarter of its blocks, so that it is soon prepared.
+/// The drive with a quarter of its blocks, for quick preparation.
 pub(crate) fn quarter(mut drive: ssd::Config) -> ssd::Config {
     drive.geometry.blocks_per_plane /= 4;
     let watermarks =

@@ -1,5 +1,5 @@
-//! Verified runs in which drives fail, are replaced and cannot read: every level, random policies,
-//! drives with collections, buffers and windows.
+//! Verified runs with drives that fail, are replaced, and cannot read: every level, random
+//! policies, drives with collections, buffers and windows.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::random::random_plan;
@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use units::{DriveId, Duration, Instant, Rng};
 use workload::{Arrival, Op, Request};
 
-/// Requests of a run, and the mean time between two.
+/// Number of requests of a run, and mean time between two.
 const REQUESTS: u64 = 800;
 const GAP_NANOSECONDS: u64 = 150_000;
 

@@ -1,5 +1,5 @@
-//! What coordinating buffer flushes is good for (IODA ToS §7.1): reads that meet at most one busy
-//! drive of their stripe, whether that collects or flushes.
+//! Effect of coordinated buffer flushes (IODA ToS §7.1): reads meet at most one busy drive of their
+//! stripe, whether it collects or flushes.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common;
@@ -12,8 +12,8 @@ use workload::{Arrival, Op, Request};
 
 const REQUESTS: u64 = 200_000;
 
-/// The artifact's drive with a quarter of its pages per block, so that a run is short, and this
-/// much of a buffer.
+/// The artifact's drive with a quarter of its pages per block, for a short run, and with this
+/// buffer.
 fn plan(policy: PolicyKind, buffer: Option<(u64, FlushRule)>) -> Plan {
     let mut drive = ssd::presets::preset("femu-artifact").unwrap();
     drive.geometry.pages_per_block = 64;
@@ -24,7 +24,7 @@ fn plan(policy: PolicyKind, buffer: Option<(u64, FlushRule)>) -> Plan {
     common::plan(drive, Level::Raid5, 4, policy)
 }
 
-/// Single pages at random, six of ten written, at `share` of what windows sustain.
+/// Random single pages, six of ten written, at `share` of the load that windows sustain.
 fn result(plan: &Plan, share: f64) -> RunResult {
     const WRITE_PERCENT: u64 = 60;
     let windowed = Plan { policy: PolicyKind::IODA, ..plan.clone() };
@@ -79,8 +79,8 @@ fn show(name: &str, result: &RunResult) {
     );
 }
 
-/// At nine tenths of what windows sustain. Between two of its windows (24 ms in 98 ms) each drive
-/// is written 2.5 MiB, which a buffer of 4 MiB holds and one of 2 MiB does not.
+/// The load is nine tenths of what windows sustain. Between two of its windows (24 ms in 98 ms)
+/// each drive receives 2.5 MiB, which fit a buffer of 4 MiB but not one of 2 MiB.
 #[test]
 fn coordinated_flushes_keep_reads_at_one_busy_drive() {
     let ioda = |buffer| result(&plan(PolicyKind::IODA, buffer), 0.9);

@@ -1,5 +1,5 @@
-//! Promises for ever. Free space of drives that have served their load stays where it is. The
-//! planner says of each load what the simulation does.
+//! Guarantees for unlimited time. Free space of drives that have served their load stays constant.
+//! The planner predicts of each load what the simulation shows.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common;
@@ -22,16 +22,15 @@ fn small(name: &str) -> ssd::Config {
     let geometry = &mut drive.geometry;
     geometry.planes_per_chip = 1;
     if let Some(cells) = &drive.cells {
-        // Their watermarks are a few of many lines.
+        // Watermarks of such drives are a few of many lines.
         (geometry.channels, geometry.chips_per_channel) = (2, 1);
-        // The last unit of a block that is collected may be filler, and a cache keeps blocks to
-        // itself.
+        // The last unit of a collected block may be filler, and a cache reserves blocks.
         let units = if cells.slc.is_some() { 24 } else { 8 };
         geometry.pages_per_block = units * cells.unit_pages();
     } else {
         geometry.blocks_per_plane = BLOCKS;
         geometry.pages_per_block = 64;
-        // Parity within the drive is over all channels.
+        // Parity within the drive spans all channels.
         if drive.rain.is_none() {
             geometry.channels = geometry.channels.min(4);
         }
@@ -48,7 +47,7 @@ fn writes(
     skew: RandomDistribution,
 ) -> Source {
     let page = u64::from(plan.drive.geometry.page_bytes);
-    // Two pages are written for each.
+    // Each write programs two pages.
     let requests = drive_writes * plan.drive.logical_pages() as f64 * f64::from(DRIVES) / 2.0;
     let rate = drive_bytes_per_second * f64::from(DRIVES) / (2.0 * page as f64);
     Source::from(Synthetic {
@@ -90,7 +89,7 @@ fn free_space_stays_where_it_is_on_drives_of_each_kind() {
         let zipf = RandomDistribution::Zipf { theta: 0.9 };
         let skews = match drive.cells {
             None => vec![RandomDistribution::Random, zipf],
-            // These are large.
+            // Drives of this kind are large.
             Some(_) => vec![zipf],
         };
         for skew in skews {
@@ -109,7 +108,7 @@ fn free_space_stays_where_it_is_on_drives_of_each_kind() {
                     trend.noise * 100.0,
                 );
                 print!("{line}");
-                // A run begins right behind a collection.
+                // A run begins right after a collection.
                 let blocks =
                     (trend.last - trend.first).abs() * f64::from(drive.geometry.blocks_per_die());
                 if trend.moves() && blocks > CYCLE_BLOCKS || violations > 0 {
@@ -152,7 +151,7 @@ fn the_planner_and_the_simulation_agree_about_for_ever() {
                         ..ssd::WriteBufferConfig::new(pages.max(256))
                     });
                 }
-                // Too much is seen soon, what is not too much only in the long run.
+                // An overload shows soon, a sustainable load only in the long run.
                 let drive_writes = if share < 1.0 { 3.0 } else { 1.5 };
                 let source = writes(&plan, load, drive_writes, RandomDistribution::Random);
                 let result = simulate(&plan, &source);

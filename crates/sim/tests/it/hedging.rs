@@ -1,4 +1,4 @@
-//! Hedging on arrays that have no time for it: no worse than Base by more than its budget.
+//! Hedging on overloaded arrays: a policy is worse than Base by at most its budget.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
@@ -15,8 +15,8 @@ fn plan(level: Level, width: u32, seed: u64) -> Plan {
     Plan { seed, ..common::plan(drive, level, width, PolicyKind::BASE) }
 }
 
-/// Single pages anywhere, that keep the dies busy for `utilization` of the time with the reads and
-/// writes of the host alone. A write is two reads and two programs.
+/// Random single pages, whose reads and writes alone keep the dies busy for `utilization` of the
+/// time. A write is two reads and two programs.
 fn simulate(plan: &Plan, policy: &str, utilization: f64, write_percent: u64) -> RunResult {
     let plan = Plan { policy: PolicyKind::from_name(policy).unwrap(), ..plan.clone() };
     let timing = plan.drive.timing;
@@ -40,7 +40,7 @@ fn simulate(plan: &Plan, policy: &str, utilization: f64, write_percent: u64) -> 
     run(&plan, drives, Arrival::Open, requests, &RunProgress::default()).unwrap()
 }
 
-/// How much longer `theirs` is than `base`.
+/// Ratio of `theirs` to `base`.
 fn ratio(theirs: Duration, base: Duration) -> f64 {
     theirs.as_nanos() as f64 / base.as_nanos() as f64
 }
@@ -49,7 +49,8 @@ fn reads(result: &RunResult) -> f64 {
     result.array.drive_read_pages as f64
 }
 
-/// By its budget a hedging policy may be worse than Base, and no more, in all that can be felt.
+/// Checks that a hedging policy is worse than Base by at most its budget, in all user-visible
+/// measures.
 fn check(level: Level, width: u32, utilization: f64, write_percent: u64, seed: u64) {
     let plan = plan(level, width, seed);
     let budget = 1.0 + plan.policy_settings.hedge.budget.as_f64();
@@ -67,7 +68,7 @@ fn check(level: Level, width: u32, utilization: f64, write_percent: u64, seed: u
         ];
         println!("{what}: {costs:?}, {} hedges", hedged.array.hedges);
         for (cost, ratio) in costs {
-            // Of no writes there is no mean.
+            // Without writes the mean is NaN.
             assert!(ratio.is_nan() || ratio <= budget, "{what}: {cost} is {ratio} of Base's");
         }
     }
@@ -89,7 +90,7 @@ fn nor_is_one_that_is_busy_for_more_or_less() {
     }
 }
 
-/// What the budget is for: reading whole stripes on such an array is a disaster.
+/// Reason for the budget: reading whole stripes overloads such an array.
 #[test]
 fn reads_without_a_budget_overload_it() {
     let plan = plan(Level::Raid5, 4, 1);
@@ -98,7 +99,7 @@ fn reads_without_a_budget_overload_it() {
     assert!(ratio(proactive.read.mean(), base.read.mean()) > 10.0);
 }
 
-/// And where there is time, it helps: collections make some reads late.
+/// On an array with spare time hedging helps: collections make some reads late.
 #[test]
 fn hedging_helps_where_there_is_time() {
     let plan = plan(Level::Raid5, 4, 1);
@@ -108,7 +109,7 @@ fn hedging_helps_where_there_is_time() {
     assert!(ratio(hedged.read.mean(), base.read.mean()) < 0.95);
 }
 
-/// Requests that have ended, in the order of ending: number, end in nanoseconds, reconstructions.
+/// Completed requests in order of completion: number, end in nanoseconds, reconstructions.
 fn ended(plan: &Plan, requests: &[Request]) -> Vec<(u64, u64, u32)> {
     let mut rows = RequestColumns::default();
     let requests = requests.iter().map(|request| Ok::<_, Infallible>(*request));
@@ -119,8 +120,8 @@ fn ended(plan: &Plan, requests: &[Request]) -> Vec<(u64, u64, u32)> {
     times.map(|((&number, &end), &reconstructions)| (number, end, reconstructions)).collect()
 }
 
-/// A policy that predicts must do so from what it knew: on the first part of a workload it decides
-/// as on the whole.
+/// A policy that predicts must use only past observations: on the first part of a workload it
+/// decides as on the whole.
 #[test]
 fn decisions_do_not_depend_on_what_comes_later() {
     let drive = common::quarter(ssd::presets::preset("7450-960").unwrap());
@@ -132,7 +133,7 @@ fn decisions_do_not_depend_on_what_comes_later() {
         let mut at_nanos = 0;
         let requests: Vec<Request> = (0..20_000)
             .map(|number| {
-                // Bursts of writes, and reads all the time.
+                // Writes come in bursts, reads all the time.
                 let is_burst = number % 500 < 200;
                 at_nanos += rng.below(if is_burst { 2_000 } else { 60_000 });
                 let op = if is_burst { Op::Write } else { Op::Read };

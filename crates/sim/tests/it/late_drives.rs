@@ -1,5 +1,5 @@
-//! Drives that answer too late, under `quiet` and `attentive`: found, out of the way of reads, and
-//! back when they behave again.
+//! Drives that answer too late, under `quiet` and `attentive`: they are detected, bypassed by
+//! reads, and used again when they behave.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::common;
@@ -20,19 +20,19 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
 }
 
-/// Requests a second in the runs that are measured.
+/// Requests per second in the measured runs.
 const RATE: u64 = 10_000;
-/// When the drive begins to misbehave, and when it must not be seen any more.
+/// Times in ms at which the drive begins to misbehave, and after which it must not show any more.
 const BEGINS: u64 = 500;
 const OVER: u64 = BEGINS + 1_000;
 const ENDS: u64 = OVER + 1_000;
 
-/// A drive of today whose buffer holds a cycle.
+/// A current drive whose buffer holds a cycle.
 fn plan(policy: PolicyKind, level: Level, width: u32) -> Plan {
     plan_of(ssd::presets::unfitted("7450-960").unwrap(), policy, level, width)
 }
 
-/// A drive with the tails that were measured, which promises nothing.
+/// A drive with measured tails and without a contract.
 fn ordinary_plan(policy: PolicyKind, level: Level, width: u32) -> Plan {
     plan_of(ssd::presets::preset("7450-960").unwrap(), policy, level, width)
 }
@@ -42,7 +42,7 @@ fn plan_of(drive: ssd::Config, policy: PolicyKind, level: Level, width: u32) -> 
     Plan { measured, ..common::plan(common::quarter(drive), level, width, policy) }
 }
 
-/// Pages at random until `ends` (in ms), seven of ten read.
+/// Random pages until `ends` (in ms), seven of ten read.
 fn result(plan: &Plan, faults: &[(Instant, Fault)], ends: u64) -> RunResult {
     let pages = plan.capacity_bytes().unwrap() / plan.chunk_bytes;
     let mut rng = Rng::stream(plan.seed, "requests");
@@ -67,7 +67,7 @@ fn result(plan: &Plan, faults: &[(Instant, Fault)], ends: u64) -> RunResult {
     run_with_faults(plan, drives, Arrival::Open, requests, faults.to_vec(), &progress).unwrap()
 }
 
-/// As many pages at random as the array takes, at a depth of 256.
+/// Random pages in a closed loop at a depth of 256.
 fn saturated(plan: &Plan) -> RunResult {
     let pages = plan.capacity_bytes().unwrap() / plan.chunk_bytes;
     let mut rng = Rng::stream(plan.seed, "requests");
@@ -153,8 +153,8 @@ fn ordinary_drives_that_are_busy_are_not_accused() {
     }
 }
 
-/// With two parities reads are below twice Floor. With one nothing is left to reconstruct from but
-/// all other drives, as if the slow one had failed: Floor is that of an array without it.
+/// With two parities, reads stay below twice Floor. With one parity, a reconstruction needs all
+/// other drives, as if the slow one had failed: Floor is that of an array without it.
 #[test]
 fn a_slow_ordinary_drive_is_out_of_the_way_of_reads_after_a_second() {
     for (level, width) in [(Level::Raid5, 4), (Level::Raid6, 8)] {
@@ -186,7 +186,7 @@ fn an_ordinary_drive_that_is_itself_again_is_read_again() {
     assert!(expected.contains(&time), "{time}");
 }
 
-/// What is read is what was written, whatever drives do to be late, and in every order.
+/// Reads return what was written, in every order, however late drives answer.
 #[test]
 fn nothing_is_lost_with_drives_that_are_late() {
     let (mut distrusted, mut verified) = (0, 0);

@@ -1,16 +1,16 @@
-//! What arrays once lost data by, each as the shortest scripts that meet it, with the power cut at
-//! every command of the disks.
+//! Bugs that once lost data, each with the shortest scripts that meet it, with a power cut at every
+//! command of the disks.
 //!
-//! A failure names the script; `ioda torture --story --script …` tells it.
+//! A failure names the script; `ioda torture --story --script …` prints its story.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use array::Level;
 use ioda_sim::torture::{Case, Demands, History, torture};
 
-/// What is promised: where the journal is always on, drives may be lost in the moment of a cut.
+/// Demands: with the journal always on, drives may be lost in a cut.
 const PROMISED: Demands = Demands { write_hole: false };
 
-/// Lives through scripts, `LEVEL:ACTS:LOSS`, once for each command at which the power can go.
+/// Lives through scripts, `LEVEL:ACTS:LOSS`, once for each command at which the power can fail.
 fn survive(scripts: &[&str]) {
     for script in scripts {
         let mut cuts = 0;
@@ -76,7 +76,7 @@ fn a_replacement_that_is_ordered_while_the_failed_drive_is_busy_is_carried_out()
     }
 }
 
-/// Histories that no script meets.
+/// Lives through a history that no script covers.
 fn survive_seed(level: Level, seed: u64) {
     survive_steps(level, seed, 200);
 }
@@ -86,8 +86,8 @@ fn survive_steps(level: Level, seed: u64, steps: usize) {
     assert_eq!(verdict.failure, None, "{level:?}, seed {seed}");
 }
 
-/// After a crash the copies of a mirror differ, and one cannot be read for a moment: a client finds
-/// the other. After one more crash it finds the same.
+/// After a crash the copies of a mirror differ, and one is unreadable for a moment: a client reads
+/// the other. After another crash it reads the same.
 #[test]
 fn of_copies_that_differ_the_one_that_was_found_is_kept() {
     survive_seed(Level::Raid10, 8317);
@@ -101,29 +101,28 @@ fn a_batch_counts_also_if_a_drive_without_its_record_has_lost_checksums() {
 }
 
 /// A drive has lost the record of a stable batch of trims. Blocks of zeros take no room in the
-/// record that is made for it.
+/// reconstructed record.
 #[test]
 fn a_record_of_zeros_fits_where_it_was_lost() {
     survive_seed(Level::Raid5, 11_029_907);
 }
 
-/// A client reads of a slow drive while its stripe is resynced. The drive fails, and the parity
-/// fits by then.
+/// A client reads from a slow drive while its stripe is resynced. The drive fails when the parity
+/// already fits.
 #[test]
 fn a_read_that_began_before_the_resync_is_reconstructed_behind_it() {
     survive_seed(Level::Raid4, 11_034_263);
 }
 
-/// A drive dies in the moment of a cut, without a journal, and is found again. It holds nothing
-/// that was written to it after its death: no lost checksums stand for those that it could not
-/// read.
+/// A drive dies in a cut, without a journal, and is found again. Nothing was written to it after
+/// its death: checksums that it could not read are not replaced by lost ones.
 #[test]
 fn a_dead_drive_that_is_found_again_has_taken_nothing_since_its_death() {
     survive_seed(Level::Raid4, 13_054_141);
 }
 
-/// A trim that failed because a pair of drives was lost, and that was done on the other pair behind
-/// a read that found what was there before.
+/// A trim failed because a pair of drives was lost. It was done on the other pair after a read had
+/// found the old content.
 #[test]
 fn a_trim_that_fails_behind_a_read_may_be_done_in_part() {
     survive_steps(Level::Raid10, 14_074_702, 30_000);

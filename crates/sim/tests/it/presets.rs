@@ -22,7 +22,7 @@ fn drives_of_each_kind_work_under_every_policy() {
             if let Some(slc) = &mut cells.slc {
                 (slc.most_blocks, slc.fixed_blocks, slc.low_blocks) = (8, 2, 1);
             }
-            // Their watermarks are a few of many superblocks.
+            // Watermarks of such drives are a few of many superblocks.
             drive.geometry.pages_per_block = 4 * cells.unit_pages();
             drive.geometry.chips_per_channel = 1;
             drive.collection.hard = units::Ratio::from_percent(5);
@@ -34,7 +34,7 @@ fn drives_of_each_kind_work_under_every_policy() {
             buffer.pages = 256;
         }
         for (index, &policy) in PolicyKind::ALL.iter().enumerate() {
-            // IODA and its parts on every drive, each of the others on every fourth.
+            // IODA and its parts run on every drive, other policies on every fourth.
             let is_its_turn = index % 4 == position % 4 || PolicyKind::IODA_PARTS.contains(&policy);
             if !policy.is_possible(Level::Raid5) || !is_its_turn {
                 continue;
@@ -46,7 +46,7 @@ fn drives_of_each_kind_work_under_every_policy() {
                 ..common::plan(drive.clone(), Level::Raid5, 4, policy)
             };
             let pages = plan.capacity_bytes().unwrap() / plan.chunk_bytes;
-            // Half of what windows sustain, in single pages: two writes to drives for each.
+            // Half of the load that windows sustain, in single pages: two drive writes for each.
             let windowed = Plan { policy: PolicyKind::IODA, ..plan.clone() };
             let per_second =
                 windowed.restored_bytes_per_second() * 4.0 / (2.0 * plan.chunk_bytes as f64);
@@ -83,7 +83,7 @@ fn drives_of_each_kind_work_under_every_policy() {
             assert!(totals.collections > 0, "{name} {policy:?}");
             if matches!(policy.about().windows, WindowUse::Blind | WindowUse::Seen) {
                 assert_eq!(totals.contract_violations, 0, "{name} {policy:?}");
-                // A buffer that is flushed whenever it is full makes any drive busy at any time.
+                // A buffer that is flushed whenever it is full may make any drive busy at any time.
                 if plan.drive.cells.is_none() {
                     let two_busy = result.array.busy_sub_ios[2..].iter().sum::<u64>();
                     assert_eq!(two_busy, 0, "{name} {policy:?}");

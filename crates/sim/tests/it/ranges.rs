@@ -76,11 +76,11 @@ fn shared_channels_break_windows_in_two_dimensions() {
     let own = simulate(ranges(4, RangePlacement::Channels), Blocking::Channel, PolicyKind::IODA);
     let p99 = |result: &RunResult| result.read.percentile(99.0);
     let p999 = |result: &RunResult| result.read.percentile(99.9);
-    // Collection that holds its channel keeps the chips of other ranges from the host.
+    // A collection that holds its channel keeps the host from the chips of other ranges.
     let held = simulate(ranges(4, RangePlacement::Chips), Blocking::Channel, PolicyKind::IODA);
     assert!(busy_twice(&held) > 100, "{:?}", held.busy_members);
-    // Collection that only uses the channel delays reads of other ranges behind its copies, and no
-    // window says so.
+    // A collection that only uses the channel delays reads of other ranges by its copies, outside
+    // of any window.
     let shared = simulate(ranges(4, RangePlacement::Chips), Blocking::Die, PolicyKind::IODA);
     println!(
         "p99 and p99.9: ideal {} {}, own channels {} {}, held channels {} {}, shared {} {}",

@@ -1,4 +1,4 @@
-//! Requests one by one: what the watch hands over is what the run did, and changes nothing of it.
+//! Requests one by one: the watch delivers what the run did, and does not change the run.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
@@ -20,7 +20,7 @@ fn requests_to(sink: RequestSink<'_>) -> Listeners<'_> {
     Listeners { requests: Some(sink), ..Listeners::default() }
 }
 
-/// Requests as a workload gives them: short and long, at all offsets.
+/// Requests of a workload: short and long, at all offsets.
 fn requests(plan: &Plan, count: u64, gap_nanos: u64) -> Vec<Request> {
     let capacity = plan.capacity_bytes().unwrap();
     let mut rng = Rng::stream(plan.seed, "requests");
@@ -43,7 +43,7 @@ fn requests(plan: &Plan, count: u64, gap_nanos: u64) -> Vec<Request> {
     (0..count).map(request).collect()
 }
 
-/// The run of each plan with and without records, which must agree.
+/// Runs each plan with and without records; the results must agree.
 fn recorded(
     plans: &[Plan],
     arrival: Arrival,
@@ -69,12 +69,12 @@ fn recorded(
     watched.into_iter().zip(kept.into_iter().map(|kept| kept.into_inner().unwrap())).collect()
 }
 
-/// What a column sums to.
+/// Sum of a column.
 fn sum(column: &[u64]) -> u64 {
     column.iter().sum()
 }
 
-/// Everything that must hold of the records of a run.
+/// Checks all properties of the records of a run.
 fn check(result: &RunResult, columns: &RequestColumns, requests: &[Request], width: u32) {
     assert_eq!(columns.len() as u64, result.requests);
     let mut numbers = columns.number.clone();
@@ -125,7 +125,7 @@ fn records_are_what_the_run_did_and_change_nothing() {
             plan.measured.sub_reads = seed % 5 == 0;
             plan
         };
-        // One of them is a policy that holds requests back.
+        // One of the policies holds requests back.
         let holding = possible.iter().position(|policy| policy.name() == "plm-light");
         let plans = [plan(seed as usize), plan(seed as usize + 5), plan(holding.unwrap_or(0))];
         let requests = requests(&base, 800, 150_000);
@@ -136,7 +136,7 @@ fn records_are_what_the_run_did_and_change_nothing() {
         let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
         let drive = DriveId(0);
         let faults = [(at(20), Fault::Fail(drive)), (at(60), Fault::Replace(drive))];
-        // Without redundancy what was on the drive is lost, and requests fail.
+        // Without redundancy the data of a drive is lost, and requests fail.
         let faults = if seed % 4 == 0 || seed % 3 == 1 { &faults[..] } else { &[] };
         for (result, columns) in recorded(&plans, arrival, &requests, faults) {
             check(&result, &columns, &requests, base.width);
@@ -148,7 +148,7 @@ fn records_are_what_the_run_did_and_change_nothing() {
             held_back += waited.iter().filter(|&&waited| waited > 0).count();
         }
     }
-    // A test that never meets what it is for proves nothing.
+    // A test that never meets its cases proves nothing.
     let met = format!(
         "{busy} busy, {quiet} quiet, {reconstructed} reconstructed, {held_back} held, {failed} failed"
     );
@@ -156,8 +156,8 @@ fn records_are_what_the_run_did_and_change_nothing() {
     assert!(testing::is_repeat() || held_back > 50 && failed > 50, "{met}");
 }
 
-/// Single-page reads of an array of up to eight drives: what the run counts by the number of busy
-/// members can be counted in the records, too.
+/// Single-page reads of an array of up to eight drives: the records give the run's counts by the
+/// number of busy members.
 #[test]
 fn busy_members_are_those_that_the_run_counts() {
     let mut met = 0;
@@ -179,7 +179,7 @@ fn busy_members_are_those_that_the_run_counts() {
     assert!(met > 100, "{met} reads met a busy member");
 }
 
-/// Whoever takes the requests cannot take any more.
+/// A sink that takes no more requests ends the run.
 #[test]
 fn runs_end_when_their_requests_are_not_taken() {
     let plan = Plan { verify: false, ..random_plan(1, Level::Raid5, PolicyKind::BASE) };
@@ -201,7 +201,7 @@ fn runs_end_when_their_requests_are_not_taken() {
     assert!(matches!(ended, Err(SimError::Interrupted)), "{ended:?}");
 }
 
-/// More requests than are handed over at once.
+/// More requests than one delivery holds.
 #[test]
 fn many_requests_come_in_parts() {
     let plan = random_plan(1, Level::Raid5, PolicyKind::BASE);

@@ -1,4 +1,4 @@
-//! The lives of requests agree with what their run reports, and runs that differ are told apart.
+//! The lives of requests agree with their run's report, and runs that differ are distinguished.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use crate::common;
@@ -28,7 +28,7 @@ fn plan(policy: &str) -> Plan {
 
 type Workload = (Arrival, std::vec::IntoIter<Result<Request, Infallible>>);
 
-/// Reads and writes of a small part of the array, so that they meet.
+/// Reads and writes of a small part of the array, so that they conflict.
 fn workload(seed: u64) -> Workload {
     let mut rng = Rng::stream(seed, "story");
     let mut at = Instant::ZERO;
@@ -65,13 +65,13 @@ fn story(plan: &Plan, number: u64, rebuild: bool) -> Story {
     }
 }
 
-/// What holds of every life, on a drive whose pages all take the same time.
+/// Checks properties of every life, on a drive whose pages all take the same time.
 fn check(story: &Story) {
     check_chain(story);
     check_delays(story);
 }
 
-/// The chain of a life has no gap, and nothing in it is unknown.
+/// Checks that the path of a life has no gap and no unknown activity.
 fn check_chain(story: &Story) {
     let name = format!("request {} under {}", story.number, story.policy.name());
     let mut at = story.arrived;
@@ -85,7 +85,7 @@ fn check_chain(story: &Story) {
     assert_eq!(unknown, None, "{name}: {:#?}", story.path);
 }
 
-/// The parts of a read are the delays that the run reports.
+/// Checks that the parts of a read are the delays that the run reports.
 fn check_delays(story: &Story) {
     let name = format!("request {} under {}", story.number, story.policy.name());
     let latency = story.completed.since(story.arrived);
@@ -98,7 +98,7 @@ fn check_delays(story: &Story) {
         (sums.service, sums.fail_fast, sums.stripe_lock, sums.late_answer, sums.held_back)
     };
     assert_eq!(exact(&mine), exact(&run), "{name}: {:#?}", story.path);
-    // The run counts the wait for a channel as one for what the channel moved.
+    // The run counts a wait for the channel as a wait for the data that the channel moved.
     let more = |run: Duration, mine: Duration| run.as_nanos().checked_sub(mine.as_nanos());
     let channel = [
         more(run.behind_host, mine.behind_host),
@@ -124,7 +124,7 @@ fn the_parts_of_a_life_are_the_delays_that_the_run_reports() {
         for number in (1..=REQUESTS).step_by(29) {
             check(&story(&plan, number, rebuild));
         }
-        // What is slow is where attribution is hard.
+        // Attribution is hardest for slow requests.
         let drives = prepare_drives(&plan).unwrap();
         let (wanted, progress) = ((RequestKind::Read, 12), RunProgress::default());
         let slow = slowest(&plan, drives, workload(1), faults(rebuild), wanted, &progress);

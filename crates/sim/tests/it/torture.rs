@@ -1,5 +1,4 @@
-//! Whole arrays under torture: what a seed draws, what every short script has, and what is
-//! demanded.
+//! Whole arrays under torture: drawn histories, all short scripts, and their demands.
 //!
 //! `ioda torture` runs many more of both.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
@@ -13,9 +12,9 @@ use testing::seeds;
 
 const LEVELS: [Level; 5] = [Level::Raid1, Level::Raid4, Level::Raid5, Level::Raid6, Level::Raid10];
 
-/// What is promised.
+/// Demands on all arrays.
 const PROMISED: Demands = Demands { write_hole: false };
-/// More than RAID-4, 5 and 6 can keep that journal only while drives are missing.
+/// A demand that RAID-4, 5 and 6 cannot meet if they journal only while drives are missing.
 const WRITE_HOLE: Demands = Demands { write_hole: true };
 
 #[test]
@@ -93,7 +92,7 @@ fn what_was_flushed_is_there_whatever_a_seed_draws() {
 }
 
 /// Halves of the journal wrap, and blocks of checksums leave the cache, in more than half of all
-/// histories; everything else that an array does by itself is done in some.
+/// histories. Every other internal transition occurs in some.
 #[test]
 fn arrays_go_through_their_transitions() {
     const HISTORIES: u64 = 150;
@@ -110,7 +109,7 @@ fn arrays_go_through_their_transitions() {
         let histories = coverage.made(transition).histories;
         assert!(5 * histories > 2 * HISTORIES, "{} in {histories}", transition.name());
     }
-    // Of these a few hundred histories have one.
+    // These transitions occur once in a few hundred histories.
     let rare = [Transition::OverwrittenLeftOut, Transition::OldLeftOut, Transition::RebuildResumed];
     let never = coverage.never_made(&LEVELS);
     let never: Vec<&str> = never
@@ -161,13 +160,13 @@ fn a_history_is_the_same_every_time() {
         assert_eq!((one.counts, one.coverage), (other.counts, other.coverage));
         assert_eq!(one.failure, other.failure);
         assert!(one.story.len() > 150, "a step is a line at least");
-        // Whether it is told changes nothing.
+        // Recording the story changes nothing.
         assert_eq!(torture(&history, PROMISED, false).counts, one.counts);
     }
 }
 
-/// The shortest script that meets the write hole: a stripe is half written when the power goes, and
-/// a drive is not found after it.
+/// The shortest script that meets the write hole: a stripe is half written when the power fails,
+/// and a drive is missing afterwards.
 fn write_hole() -> Case {
     let first = |case: &Case| torture(&case.history(), WRITE_HOLE, false).failure.is_some();
     let script = "raid5-degraded:write".parse::<Case>().unwrap().script;
@@ -195,7 +194,7 @@ fn losing_a_drive_in_the_moment_of_a_cut_is_not_promised_with_the_weaker_journal
 fn a_failing_history_is_made_short_and_still_fails() {
     let mut history = write_hole().history();
     let failure = torture(&history, WRITE_HOLE, false).failure.unwrap();
-    // Steps that have nothing to do with it.
+    // Steps that are irrelevant to the failure.
     for sector in 0..20 {
         let read = HistoryStep::Client { access: Access::Read, sector, sectors: 1 };
         history.steps.insert(0, read);
@@ -207,7 +206,7 @@ fn a_failing_history_is_made_short_and_still_fails() {
     assert!(failed.is_like(&failure), "{failed} instead of {failure}");
     assert!(short.steps.len() < 10, "{:?}", short.steps);
     assert!(tries > 3 && short.steps.iter().any(|step| matches!(step, HistoryStep::Cut { .. })));
-    // No step can be spared.
+    // Every step is needed.
     for left_out in 0..short.steps.len() {
         let mut shorter = short.clone();
         shorter.steps.remove(left_out);
@@ -221,7 +220,7 @@ fn every_cut_of_short_scripts_is_survived() {
     let texts = ["write", "write,fail,replace", "fail,write,restart", "write,policy,flush"];
     for level in LEVELS {
         for (number, text) in seeds(0..texts.len() as u64).note(level.name()).zip(texts) {
-            // Each level meets half of them as an array that journals only while drives are
+            // Half of the scripts of each level run on an array that journals only while drives are
             // missing.
             let suffix = if number % 2 == 1 { "-degraded" } else { "" };
             let case: Case = format!("{}{suffix}:{text}", level.name()).parse().unwrap();

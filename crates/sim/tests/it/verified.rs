@@ -24,7 +24,7 @@ fn random_run(plan: &Plan, requests: u64) -> RunResult {
     let workload = (0..requests).map(|_| {
         at += Duration::from_nanos(rng.below(2 * mean_gap_nanos));
         let op = if rng.below(100) < write_percent { Op::Write } else { Op::Read };
-        // Sometimes a small hot spot, so that requests meet on the same stripes.
+        // Sometimes a small hot spot, so that requests conflict on the same stripes.
         let span = if rng.below(2) == 0 { capacity } else { capacity / 8 };
         let size_bytes = 1 + rng.below(12 * 4096);
         let size_bytes =
@@ -54,7 +54,8 @@ fn random_run(plan: &Plan, requests: u64) -> RunResult {
     }
 }
 
-/// A policy that asks the copies of a mirror in turn, lets busy drives fail, and has no patience.
+/// A policy that reads the copies of a mirror in turn, lets busy drives fail reads, and hedges
+/// within 150 µs.
 const IN_TURN: PolicyKind = PolicyKind::new(&About {
     name: "in-turn",
     label: "In turn",
@@ -95,7 +96,7 @@ impl Policy for InTurn {
     }
 }
 
-/// Of so many seeds, each policy is run with one.
+/// Each policy runs with one in this number of seeds.
 const SEEDS_OF_A_POLICY: u64 = 9;
 
 fn check(level: Level) {
@@ -110,9 +111,9 @@ fn check(level: Level) {
     let alone = testing::is_repeat();
     for seed in testing::seeds(0..90) {
         for (index, policy) in (0..).zip(PolicyKind::ALL.iter().copied().chain([IN_TURN])) {
-            // Each seed has its share of the policies, each policy its share of the seeds.
+            // Each seed runs some of the policies, each policy some of the seeds.
             let is_its_turn = seed % SEEDS_OF_A_POLICY == index % SEEDS_OF_A_POLICY;
-            // Few run without redundancy.
+            // Few policies run without redundancy.
             let is_its_turn = is_its_turn || level == Level::Raid0 && seed < 30;
             if !policy.is_possible(level) || !(is_its_turn || alone) {
                 continue;
@@ -134,7 +135,7 @@ fn check(level: Level) {
             buffered.add(&totals);
         }
     }
-    // A test that never meets what it is for proves nothing.
+    // A test that never meets its cases proves nothing.
     assert!(alone || held_back > 500, "{held_back} requests held back");
     assert!(collections > 1_000, "{collections} collections");
     if !alone {
@@ -190,8 +191,8 @@ fn raid6_reads_what_was_written() {
     check(Level::Raid6);
 }
 
-/// A policy that moves every third page that is written to a random drive that can take it, and
-/// rebuilds every fourth read.
+/// A policy that relocates every third written page to a random possible drive, and reconstructs
+/// every fourth read.
 const MOVER: PolicyKind = PolicyKind::new(&About {
     name: "mover",
     label: "Mover",

@@ -1,5 +1,4 @@
-//! Windows on a whole array: several busy drives at once, clocks that disagree, lengths that
-//! change, tokens.
+//! Windows on a whole array: several busy drives at once, clock skew, changing lengths, tokens.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common;
@@ -21,8 +20,8 @@ fn plan(level: Level, width: u32, policy: PolicyKind, windows: WindowPlan) -> Pl
     Plan { windows, ..common::plan(drive, level, width, policy) }
 }
 
-/// Page requests at even intervals for each of the given phases: length, and bytes per second
-/// written to each drive, parity included. Two reads for every write.
+/// Page requests at even intervals for each phase: its length, and the bytes per second written to
+/// each drive, parity included. Two reads for every write.
 fn requests(plan: &Plan, phases: &[(Duration, f64)]) -> Vec<Request> {
     let pages = plan.capacity_bytes().unwrap() / PAGE;
     let written_per_write = f64::from(1 + plan.parities()) / f64::from(plan.width);
@@ -52,7 +51,7 @@ fn requests(plan: &Plan, phases: &[(Duration, f64)]) -> Vec<Request> {
     requests
 }
 
-/// The same while drives fail and are replaced.
+/// Simulates phases while drives fail and are replaced.
 fn simulate_faults(plan: &Plan, phases: &[(Duration, f64)], faults: &[(u64, Fault)]) -> RunResult {
     let requests = requests(plan, phases).into_iter().map(Ok::<_, Infallible>);
     let drives = prepare_drives(plan).unwrap();
@@ -68,7 +67,7 @@ fn simulate(plan: &Plan, phases: &[(Duration, f64)]) -> RunResult {
     run(plan, drives, Arrival::Open, requests, &RunProgress::default()).unwrap()
 }
 
-/// Seconds at what the first windows can sustain, by `share`.
+/// A phase at `share` of the load that the first windows sustain.
 fn steady(plan: &Plan, seconds: u64, share: f64) -> Vec<(Duration, f64)> {
     vec![(Duration::from_secs(seconds), share * plan.restored_bytes_per_second())]
 }
@@ -98,7 +97,7 @@ fn with_two_parities_two_drives_are_busy_and_never_three() {
 
 #[test]
 fn with_one_parity_one_drive_is_busy_and_never_two() {
-    // In RAID-4 the parity drive is written three times as much as any other, so its array bears
+    // In RAID-4 the parity drive is written three times as much as any other, so its array sustains
     // less.
     let arrays = [(Level::Raid4, 4, 0.3), (Level::Raid5, 8, 0.8), (Level::Raid5, 16, 0.8)];
     for (level, width, share) in arrays {
@@ -267,7 +266,7 @@ fn tokens_keep_the_contract_and_ask_for_no_clock() {
     }
 }
 
-/// When a run first had a window for which `is_near` holds, in seconds after `from`.
+/// Seconds after `from` at which a run first had a window for which `is_near` is true.
 fn seconds_until(result: &RunResult, from: u64, is_near: impl Fn(Duration) -> bool) -> Option<f64> {
     let start = Instant::ZERO + Duration::from_secs(from);
     let in_force = result.windows.iter().rfind(|&&(at, _)| at <= start);
@@ -333,7 +332,7 @@ fn with_one_of_two_parities_gone_one_drive_is_busy_and_no_read_waits_for_it() {
     let totals = result.drive_totals();
     assert_eq!((totals.contract_violations, result.array.failed_requests), (0, 0));
     assert!(totals.collections > 20, "{totals:?}");
-    // Besides the one that is gone, which is a drive for the simulation still.
+    // Busy drives beside the failed one, which still counts as a drive in the simulation.
     assert_eq!(busy_at_least(&result, 3), 0, "{:?}", result.busy_members);
     assert_eq!(result.array.resubmitted, 0, "no read waits for a drive in its window");
     assert!(result.array.reconstructions > 1_000);
@@ -361,7 +360,7 @@ fn windows_shrink_when_a_drive_fails_and_grow_again_when_it_is_rebuilt() {
     assert!(rebuild.ended.is_some_and(|ended| ended == rebuild.began + rebuild.time));
     assert!((rebuild.done_share() - 1.0).abs() < f64::EPSILON, "{rebuild:?}");
     assert_eq!(rebuild.bytes, plan.drive.logical_bytes() / PAGE * PAGE, "all of the drive");
-    // At least half as fast as without anybody's requests.
+    // At least half as fast as without any requests.
     let nothing = simulate_faults(&plan, &[(Duration::from_secs(6), 5.0)], &faults);
     let alone = nothing.degraded.unwrap().rebuilds[0].bytes_per_second();
     let share = rebuild.bytes_per_second() / alone;
@@ -378,14 +377,13 @@ fn with_the_only_parity_gone_reads_wait_for_one_drive_and_for_one_collection() {
     assert_eq!(result.drive_totals().contract_violations, 0);
     assert_eq!(busy_at_least(&result, 3), 0, "{:?}", result.busy_members);
     assert!(result.array.resubmitted > 100, "they wait: {}", result.array.resubmitted);
-    // Of the drives nothing is interrupted: a read waits for the programs of the flush and a
-    // collection.
+    // Drives interrupt nothing: a read waits for the programs of a flush and for a collection.
     let slowest = result.read.percentile(100.0);
     let most = plan.drive.worst_unit_time() * 2;
     assert!(slowest < most, "{slowest}, collections take up to {most}");
 }
 
-/// Free space bounds no window where the host holds what a drive is written between two of them.
+/// Free space bounds no window if the host holds the writes to a drive between two of its windows.
 #[test]
 fn windows_of_quiet_are_long_where_the_host_holds_its_writes() {
     let quiet = PolicyKind::from_name("quiet").unwrap();
@@ -401,7 +399,7 @@ fn windows_of_quiet_are_long_where_the_host_holds_its_writes() {
     assert_eq!(ioda.window().unwrap(), ioda.advertised_window());
     let asked = Duration::from_millis(200);
     assert_eq!(plan("7450-960", WindowPlan::fixed(asked)).window(), Some(asked));
-    // The buffer of this one holds a cycle; the other has none.
+    // The buffer of the first drive holds a cycle; the second has none.
     for name in ["7450-960-unfitted", "femu-artifact"] {
         let plan = plan(name, WindowPlan::default());
         assert_eq!(plan.window().unwrap(), plan.advertised_window(), "{name}");

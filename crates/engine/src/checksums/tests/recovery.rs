@@ -1,4 +1,4 @@
-//! Which blocks of tables are read and written, and how sums that say nothing are found again.
+//! Tests of the reads and writes of tables, and of the recovery of doubtful sums.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn read(sums: &mut Checksums) -> Vec<u64> {
     all.collect()
 }
 
-/// Brings a block of a table on which nothing was ever written.
+/// Answers a read with a block of a table that was never written.
 fn bring(sums: &mut Checksums, drive: DriveId, number: u64) {
     let key = Key { drive: drive.0, number };
     assert!(sums.is_fetching(key));
@@ -45,7 +45,7 @@ fn a_read_fetches_the_blocks_of_the_table_that_it_needs_and_no_other() {
             bring(&mut sums, DRIVE, number);
         }
         assert_eq!(sums.verify(DRIVE, blocks.start, &found, since), Verdict::Fits);
-        // What has left the cache meanwhile is read again.
+        // A block that was evicted is read again.
         let mut others = Checksums::new(setup(Vec::new()));
         let since = others.begin_read(OTHER, blocks.clone());
         read(&mut others);
@@ -160,7 +160,7 @@ fn of_a_drive_that_is_gone_nothing_is_known_and_of_others_everything() {
     assert!(matches!(gone.poll_io(), Some(TableIo::Write(Key { drive: 1, number: 0 }, _))));
     gone.end_change(3, true);
     assert_eq!(gone.poll_io(), None, "the change went with its drive");
-    // What is in its place has sums of zeros, none in doubt.
+    // The new drive has sums of zeros, none in doubt.
     gone.drive_replaced(DRIVE);
     let since = gone.begin_read(DRIVE, 0..1);
     read(&mut gone);
@@ -170,7 +170,7 @@ fn of_a_drive_that_is_gone_nothing_is_known_and_of_others_everything() {
     assert!(!gone.is_known(OTHER), "some was in doubt");
 }
 
-/// A drive after a crash: what it holds, and a table of which parts are older, newer or torn.
+/// A drive after a crash: its data, and a table with older, newer or torn parts.
 struct Crashed {
     drives: Drives,
     /// Sums of these blocks are in doubt.
@@ -212,8 +212,8 @@ fn crashed(rng: &mut Rng) -> Crashed {
     Crashed { drives, doubtful }
 }
 
-/// Whatever the tables say after a crash, all sums of a drive are right and on the drive when all
-/// was recovered and it was synced, and no read of what the drive holds is called wrong on the way.
+/// Whatever the tables hold after a crash, all sums are right and on the drive after recovery and a
+/// sync. No read of right data counts as wrong before that.
 #[test]
 fn all_sums_are_found_again_after_a_crash() {
     let (mut recovered, mut torn, mut settled) = (0, 0, 0);
@@ -227,10 +227,10 @@ fn all_sums_are_found_again_after_a_crash() {
         for drive in [DRIVE, OTHER] {
             sums.recover(drive);
         }
-        // Blocks that cannot be read: nobody finds their sums.
+        // Blocks that cannot be read: their sums are never found.
         let unreadable: Vec<(u8, u64)> =
             (0..rng.below(4)).map(|_| (rng.below(DRIVES) as u8, rng.below(DATA))).collect();
-        // What is to be read, and who asked for it.
+        // Reads to do; true if a recovery asked for the read.
         let mut reads: Vec<(DriveId, Range<u64>, Stamp, bool)> = Vec::new();
         let mut io: Vec<TableIo> = Vec::new();
         let mut writing: Vec<(u32, u8, u64, u32)> = Vec::new();
@@ -392,8 +392,7 @@ fn what_is_to_be_recovered_comes_in_order_and_block_by_block_if_it_cannot_be_rea
 }
 
 /// A slow read may outlast more ended changes than are remembered. Its blocks stay in doubt until a
-/// later read brings them, because otherwise their marks would be taken back with old sums in the
-/// table.
+/// later read of them. Otherwise their marks would be cleared with old sums in the table.
 #[test]
 fn a_read_that_is_older_than_all_remembered_changes_is_repeated_before_its_sums_are_taken() {
     let sizes = Sizes { ended_changes: 2, ..Sizes::SERVED };
@@ -413,8 +412,8 @@ fn a_read_that_is_older_than_all_remembered_changes_is_repeated_before_its_sums_
     assert_eq!(sums.verify(DRIVE, 0, &[8], since), Verdict::Wrong(0), "9 is its sum");
 }
 
-/// A block of the table that cannot be read makes all its data unreadable: a drive that has one
-/// error is asked again.
+/// A block of the table that cannot be read makes all its data unreadable, so a drive with one
+/// error gets retries.
 #[test]
 fn a_block_of_a_table_that_cannot_be_read_is_asked_for_again_before_its_sums_are_lost() {
     let key = Key { drive: DRIVE.0, number: 0 };
@@ -430,7 +429,7 @@ fn a_block_of_a_table_that_cannot_be_read_is_asked_for_again_before_its_sums_are
     assert_eq!(tries, 1 + usize::from(READS_AGAIN));
     sums.table_read(key, None);
     assert_eq!(sums.verify(DRIVE, 3, &[0], since), Verdict::Wrong(3));
-    // Of another drive it is there at the second try.
+    // The block of the other drive is read at the second try.
     let key = Key { drive: OTHER.0, ..key };
     let since = sums.begin_read(OTHER, 3..4);
     assert!(sums.read_again(key));

@@ -14,7 +14,7 @@ const MIB: u64 = 1 << 20;
 const BLOCKS_PER_REGION: u64 = MIB / BLOCK;
 const DRIVES: u8 = 3;
 
-/// The bytes of a change.
+/// Content of a change.
 #[derive(Debug)]
 struct Data(Vec<u8>);
 
@@ -24,11 +24,11 @@ impl Change for Data {
     }
 }
 
-/// A gate with what it decides by.
+/// A gate with the records that it needs.
 struct World {
     gate: WriteGate<Data>,
     ids: IoIds,
-    /// The pending write of each operation.
+    /// Pending write of each operation.
     writes: BTreeMap<u64, IoId>,
     intent: Intent,
     journal: JournalWriter,
@@ -39,7 +39,7 @@ fn all() -> DriveSet {
     (0..DRIVES).map(DriveId).collect()
 }
 
-/// All regions are marked already.
+/// A world in which all regions are marked.
 fn marked() -> World {
     let mut world = unmarked();
     (0..world.intent.regions()).for_each(|region| {
@@ -97,14 +97,14 @@ impl World {
         id
     }
 
-    /// No more changes come for what waits, and it is let in.
+    /// Seals the waiting writes, and admits them.
     fn admit(&mut self) {
         self.gate.seal();
         self.gate.admit(self.journal.drives());
         self.check();
     }
 
-    /// The write-intent record is on stable storage.
+    /// Brings the write-intent record to stable storage.
     fn mark(&mut self) {
         for write in self.intent.blocks_to_write() {
             self.intent.written(write.block);
@@ -112,21 +112,21 @@ impl World {
         self.gate.note_marked();
     }
 
-    /// Begins to write the next batch. Its number.
+    /// Begins to write the next batch. Returns its number.
     fn record(&mut self) -> Option<u64> {
         let batch = self.gate.record(&mut self.journal).unwrap()?;
         self.check();
         Some(batch.sequence)
     }
 
-    /// The batch is on stable storage.
+    /// Brings the batch to stable storage.
     fn land(&mut self, sequence: u64) {
         self.journal.written(sequence);
         self.gate.note_stable(self.journal.stable());
         self.check();
     }
 
-    /// What leaves the gate, write by write.
+    /// Returns the changes that leave the gate, write by write.
     fn release(&mut self) -> Vec<Vec<IoId>> {
         let released =
             core::iter::from_fn(|| self.gate.release(&self.intent, self.journal.stable()));
@@ -142,7 +142,7 @@ impl World {
         drive
     }
 
-    /// A drive fails. What was held for it.
+    /// Fails a drive. Returns the changes that were held for it.
     fn fail(&mut self, drive: u8) -> Vec<IoId> {
         let drive = DriveId(drive);
         self.present.remove(drive);
@@ -206,7 +206,7 @@ fn a_change_marks_the_regions_in_which_it_lies_and_no_other() {
         assert!(world.release().is_empty());
         world.mark();
         assert_eq!(world.release(), [[id]]);
-        // It is over: nothing holds its regions any more.
+        // The write has ended: nothing holds its regions any more.
         world.end(id);
         let quiet = world.intent.quiet(Instant::ZERO + Duration::from_secs(5));
         assert_eq!(quiet.len(), regions.len(), "{blocks:?}");
@@ -215,7 +215,7 @@ fn a_change_marks_the_regions_in_which_it_lies_and_no_other() {
 
 #[test]
 fn changes_of_the_same_blocks_follow_each_other() {
-    // The second change, and whether it waits for one of blocks 4 to 8 of drive 0.
+    // The second change, and whether it waits for a change of blocks 4 to 8 of drive 0.
     for (drive, blocks, waits) in [
         (0, 0..4, false),
         (0, 8..9, false),
@@ -228,7 +228,7 @@ fn changes_of_the_same_blocks_follow_each_other() {
     ] {
         let mut world = marked();
         let first = world.hold(1, 0, 4..8);
-        // Another part of the same operation waits with it.
+        // Another change of the same operation waits with it.
         let second = [world.hold(2, drive, blocks.clone()), world.hold(2, 2, 0..1)];
         world.admit();
         let released = world.release();
@@ -265,7 +265,7 @@ fn no_write_waits_for_itself_or_for_one_that_waits_for_it() {
     world.end(a);
     assert_eq!(world.release(), [[b]]);
 
-    // It may join a write that is newer than what it has to wait for.
+    // A change may join a write that is newer than the one it has to wait for.
     let mut world = marked();
     let (a, b) = (world.hold(1, 0, 0..1), world.hold(2, 0, 10..11));
     let c = world.hold(2, 0, 0..1);
@@ -274,7 +274,7 @@ fn no_write_waits_for_itself_or_for_one_that_waits_for_it() {
     world.end(a);
     assert_eq!(world.release(), [[b, c]]);
 
-    // And not one that is older.
+    // It may not join an older one.
     let mut world = marked();
     let (a, b) = (world.hold(1, 0, 0..1), world.hold(2, 0, 10..11));
     let c = world.hold(2, 0, 0..1);
@@ -304,7 +304,7 @@ fn what_is_sent_back_waits_to_be_let_in_again() {
             world.land(sequence);
         }
         assert_eq!(world.release(), [[a]]);
-        // What is in flight is not sent back.
+        // Changes in flight are not withdrawn.
         world.gate.withdraw();
         world.check();
         assert!(!world.gate.is_drained());
@@ -356,7 +356,7 @@ fn only_writes_that_touch_a_journalled_drive_are_recorded() {
     assert_eq!(world.gate.first_cached(), None);
 }
 
-/// The numbers of writes that each batch takes.
+/// Returns the number of writes in each batch.
 fn batches(world: &mut World) -> Vec<usize> {
     world.admit();
     let mut taken = Vec::new();
@@ -370,7 +370,7 @@ fn batches(world: &mut World) -> Vec<usize> {
 #[test]
 fn a_batch_takes_as_many_writes_as_it_may() {
     let usual = Sizes::SERVED.batch_bytes / BLOCK;
-    // The blocks of each write, and how many writes each batch takes.
+    // Data blocks of each write, and the number of writes in each batch.
     for (blocks, expected) in [
         (vec![usual / 2, usual / 2], vec![2]),
         (vec![usual / 2, usual / 2 + 1], vec![1, 1]),
@@ -385,7 +385,7 @@ fn a_batch_takes_as_many_writes_as_it_may() {
         }
         assert_eq!(batches(&mut world), expected, "{blocks:?}");
     }
-    // The changes of each write.
+    // Changes of each write.
     for (changes, expected) in [
         (vec![PARTS_MAX - 1, 1], vec![2]),
         (vec![PARTS_MAX - 1, 2], vec![1, 1]),
@@ -474,8 +474,8 @@ fn a_batch_that_is_not_to_be_is_recorded_again_and_others_are_not() {
     assert!(world.journal.clear().is_ok(), "no batch is left");
 }
 
-/// Whatever comes, every change leaves once, none before another of the same block has ended, and
-/// the gate is empty at the end.
+/// In any order of events, every change leaves once, none before another of the same block has
+/// ended, and the gate is empty at the end.
 #[test]
 fn every_change_leaves_once_and_in_order() {
     for seed in testing::seeds(0..200) {
@@ -488,8 +488,7 @@ fn every_change_leaves_once_and_in_order() {
         for step in 0..400 {
             let is_over = step >= 200;
             if there.len() > 1 && rng.below(100) == 0 {
-                // Its changes in flight count as ended, and those that were held come back, each
-                // once.
+                // Its changes in flight count as ended, and its held changes come back, each once.
                 let failed = there.swap_remove(rng.below(there.len() as u64) as usize);
                 let mut cancelled = world.fail(failed);
                 cancelled.sort_unstable();
@@ -536,7 +535,7 @@ fn every_change_leaves_once_and_in_order() {
                 in_flight.push(id);
             }
         }
-        // All that waits has had its turn many times.
+        // Every waiting write has had many chances.
         for _ in 0..200 {
             if let Some(sequence) = landing.take() {
                 world.land(sequence);

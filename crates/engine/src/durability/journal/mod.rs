@@ -1,36 +1,36 @@
 //! The journal: writes are recorded before they are carried out, always or while drives are missing
 //! ([`Journalled`]).
 //!
-//! A crash between the writes of one stripe changes the sum of its members. While all of them are
-//! there parity is computed again; but what a missing drive holds is known from that sum only. So
-//! the blocks that a stripe operation writes are recorded, on stable storage, before it writes any
-//! of them, and are written again at the next start.
+//! A crash between the writes of one stripe changes the sum of its members. While all members are
+//! there, parity is recomputed; but the data of a missing drive is known from that sum only. So the
+//! blocks that a stripe operation writes are recorded, on stable storage, before it writes any of
+//! them, and are replayed at the next start.
 //!
 //! # Where
 //!
-//! Each drive has a log of what is written to itself, in its reserved head. What many operations
-//! write at a time is one *batch*: a record in the log of each drive that takes part, written at
-//! once. It is stable when all records are, and only then the next is begun. So the journal writes
-//! no byte twice, and survives what the array survives: a batch is as redundant as the stripes in
-//! it.
+//! Each drive has a log of its own writes, in its reserved head. The journal collects the writes of
+//! many operations into a *batch*: a record in the log of each drive that takes part, written at
+//! once. A batch is stable when all its records are, and only then the next is begun. So the
+//! journal writes no byte twice, and survives what the array survives: a batch is as redundant as
+//! the stripes in it.
 //!
-//! A batch counts at a start if a drive has its record. Of a drive that is not there nothing is
-//! needed: what it was to hold follows from what the others hold. A drive that is there and lacks
-//! its record leaves a *gap*: its record is damaged, or the power went before the batch was stable.
-//! Nobody can tell which, so the start reconstructs what the drive was to hold and writes the
-//! record (`durability::mend`). If too much is missing for that, the last batch is left out: unless
-//! more is damaged than the array can miss, it was not stable, nothing of it was written, and no
-//! client was told that it was.
+//! A batch counts at a start if any drive has its record. A missing drive's record is not needed:
+//! the drive's part is reconstructed from the others. A drive that is found and lacks its record
+//! leaves a *gap*: the record is damaged, or the power failed before the batch was stable. These
+//! cases cannot be told apart, so the start reconstructs the drive's part and writes the record
+//! (`durability::mend`). If too much is missing for that, the last batch is left out. Unless more
+//! is damaged than the array can miss, that batch was not stable: nothing of it was written or
+//! answered as stable.
 //!
-//! Mirrors need no journal: each drive has the data themselves. Drives that are being rebuilt have
+//! Mirrors need no journal: each drive has the data itself. Drives that are being rebuilt have
 //! none: a start does not rely on them.
 //!
 //! # How
 //!
-//! Two header blocks are written in turn and say from which batch on records count. After them the
-//! area has two halves. One is filled, batch after batch, while the operations of the other
-//! end. When all have, all drives are synced, then a header says that its batches count no
-//! longer, and then it is filled again. A record is a block that says what it is, followed by its
+//! Two header blocks are written in turn and name the first batch that counts. Behind them the area
+//! has two halves. One half is filled, batch after batch, while the operations of the other end.
+//! When all have ended, all drives are synced. Then a header takes the batches of that half out of
+//! account, and the half is filled again. A record is a block that describes it, followed by its
 //! data:
 //!
 //! | bytes | header block | first block of a record |
@@ -47,13 +47,13 @@
 //! | 64..72 | 0 | number of the record before it in this half, or 0 |
 //! | 80..4096 | 0 | 16 bytes per part: offset on the drive; length, + 1 if it is zeros, which have no data |
 //!
-//! Records in a half count as far as each names the one before it; what comes after is torn, or
-//! older.
+//! Records in a half count as far as each names the one before it; later ones are torn, or older.
 //!
-//! # What the owner keeps to
+//! # Duties of the owner
 //!
-//! While records count, every change of drives that serve is journalled. Before the first that is
-//! not (the array is optimal again), [`Journal::clear`] is on stable storage on all drives.
+//! While records count, every change of drives that serve is journalled. Before the first change
+//! that is not (the array is optimal again), [`Journal::clear`] must be on stable storage on all
+//! drives.
 
 mod record;
 mod replay;
@@ -77,46 +77,46 @@ use core::fmt;
 use record::{Header, RecordHead, record_bytes};
 use units::DriveId;
 
-/// Where the journal begins in the file of each drive.
+/// Start of the journal in the file of each drive.
 pub const JOURNAL_OFFSET_BYTES: u64 = 1 << 20;
 /// Bytes of the journal.
 pub const JOURNAL_BYTES: usize = (HEAD_BYTES - JOURNAL_OFFSET_BYTES) as usize;
 /// Largest record of a drive in an array that serves, with its first block.
 pub const RECORD_BYTES_MAX: usize = HALF_BYTES;
 
-/// Where the halves begin, after the headers.
+/// Start of the halves, behind the headers.
 const HALVES_AT: usize = 64 << 10;
 /// Bytes of a half that fills its share of the head.
 pub(super) const HALF_BYTES: usize = (JOURNAL_BYTES - HALVES_AT) / 2 / BLOCK_BYTES * BLOCK_BYTES;
 
-/// Why a batch was not taken.
+/// Reason for which a batch was not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum JournalError {
     /// Both halves are in use.
     Full,
-    /// It would never fit.
+    /// A record would never fit.
     TooLong {
-        /// Its length on one drive.
+        /// Length of the record on one drive.
         bytes: usize,
         /// Largest length that fits.
         most_bytes: usize,
     },
-    /// Too many parts.
+    /// A record has too many parts.
     TooMany {
-        /// How many on one drive.
+        /// Number of parts on one drive.
         parts: usize,
     },
-    /// Not whole blocks.
+    /// A part is not whole blocks.
     Unaligned {
-        /// Where on its drive.
+        /// First byte on its drive.
         offset_bytes: u64,
         /// Its length.
         bytes: u64,
     },
-    /// Batches that count are not done.
+    /// Batches that count have not ended.
     Busy {
-        /// How many.
+        /// Number of these batches.
         batches: usize,
     },
 }
@@ -144,14 +144,14 @@ impl fmt::Display for JournalError {
 
 impl core::error::Error for JournalError {}
 
-/// What is to be written to a drive.
+/// A write to a drive, as a part of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
     /// The drive.
     pub drive: DriveId,
-    /// Where on it; a multiple of 4096.
+    /// First byte on it; a multiple of 4096.
     pub offset_bytes: u64,
-    /// What.
+    /// New content.
     pub content: Content<'a>,
 }
 
@@ -160,9 +160,9 @@ pub struct Part<'a> {
 pub enum Content<'a> {
     /// These bytes.
     Bytes(&'a [u8]),
-    /// So many bytes of zeros.
+    /// Zeros.
     Zeros {
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
 }
@@ -176,16 +176,16 @@ impl Content<'_> {
     }
 }
 
-/// Bytes to be written to the head of a drive.
+/// A write into the head of a drive.
 #[derive(Clone, Debug)]
 pub struct HeadWrite {
-    /// Where in the file of the drive.
+    /// First byte, in the file of the drive.
     pub offset_bytes: u64,
-    /// What: whole blocks.
+    /// Whole blocks.
     pub bytes: Vec<u8>,
 }
 
-/// A batch that was appended: what is to be written to the head of each drive that takes part.
+/// A batch that was appended: the writes into the head of each drive that takes part.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// Its number.
@@ -194,12 +194,12 @@ pub struct Batch {
     pub records: Vec<(DriveId, HeadWrite)>,
 }
 
-/// What a header that is being written does.
+/// Purpose of a header that is being written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeaderUse {
-    /// The batches of this half count no longer.
+    /// Its half is retired: the batches of the half no longer count.
     Retire {
-        /// Its number.
+        /// Number of the half, 0 or 1.
         half: usize,
     },
     /// No batch counts.
@@ -210,19 +210,19 @@ pub enum HeaderUse {
 #[derive(Clone, Copy, Debug, Default)]
 struct Log {
     used_bytes: usize,
-    /// The last record; 0 if there is none.
+    /// Number of the last record; 0 without one.
     last: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Half {
-    /// By drive.
+    /// Logs, by drive.
     logs: Vec<Log>,
-    /// Its first batch; 0 if there is none.
+    /// Number of its first batch; 0 without one.
     first: u64,
-    /// Batches whose operations are not done.
+    /// Number of batches whose operations have not ended.
     open: usize,
-    /// Batches that it held before count no longer.
+    /// True if its former batches were retired.
     was_retired: bool,
 }
 
@@ -249,14 +249,14 @@ pub struct Journal {
     uuid: Uuid,
     sizes: Sizes,
     next: u64,
-    /// The header that was written last, or is being written.
+    /// Last header, written or being written.
     header: Header,
     header_use: Option<HeaderUse>,
     halves: [Half; 2],
     filling: usize,
-    /// The batch that is being written.
+    /// Batch that is being written.
     in_flight: Option<u64>,
-    /// The half of each batch whose operations are not done.
+    /// Half of each batch whose operations have not ended.
     open: BTreeMap<u64, usize>,
     planted: Planted,
     transitions: Transitions,
@@ -290,16 +290,17 @@ impl Journal {
         self.planted
     }
 
-    /// Whether an array writes a journal while the drives of `absent` are missing.
+    /// Returns true if an array writes a journal while the drives of `absent` (as bits) are
+    /// missing.
     #[must_use]
     pub fn is_needed(geometry: &Geometry, absent: u64) -> bool {
         let needed = absent != 0 || geometry.journalled == Journalled::Always;
         needed && geometry.level.is_redundant() && !geometry.level.is_mirrored()
     }
 
-    /// Records what operations are about to write. They may begin when [`Journal::stable`] has
-    /// reached the number of the batch, and [`Journal::finish`] says that all are over. No other
-    /// batch is being written.
+    /// Appends a batch with the writes of operations. The operations may begin when
+    /// [`Journal::stable`] has reached its number; call [`Journal::finish`] when all have ended. No
+    /// other batch may be in flight.
     ///
     /// # Errors
     ///
@@ -376,7 +377,7 @@ impl Journal {
         self.sizes.batch_bytes
     }
 
-    /// The batch that is being written is on stable storage on all drives that take part.
+    /// Notes that the batch in flight is on stable storage on all drives that take part.
     pub fn written(&mut self, sequence: u64) {
         let ended = self.in_flight.take_if(|in_flight| *in_flight == sequence);
         assert!(
@@ -385,19 +386,19 @@ impl Journal {
         );
     }
 
-    /// Batches up to this number are stable, and their operations may begin.
+    /// Number of the last stable batch: operations of batches up to it may begin.
     #[must_use]
     pub fn stable(&self) -> u64 {
         self.in_flight.unwrap_or(self.next) - 1
     }
 
-    /// Whether no batch is being written.
+    /// Returns true if no batch is being written.
     #[must_use]
     pub fn is_stable(&self) -> bool {
         self.in_flight.is_none()
     }
 
-    /// All writes of the batch are done, or will never begin.
+    /// Notes that all writes of the batch have ended, or will never begin.
     pub fn finish(&mut self, sequence: u64) {
         assert!(sequence < self.next, "batch {sequence} is over, and was never begun");
         if let Some(half) = self.open.remove(&sequence) {
@@ -407,19 +408,19 @@ impl Journal {
         }
     }
 
-    /// A half whose operations are all done, by the number of its first batch: when all drives were
-    /// synced after this call, give it to [`Journal::retire`].
+    /// Returns a half whose operations have all ended, by the number of its first batch. Sync all
+    /// drives after this call, then call [`Journal::retire`].
     #[must_use]
     pub fn to_sync(&self) -> Option<u64> {
         let half = &self.halves[1 - self.filling];
         (half.is_used() && half.open == 0 && self.header_use.is_none()).then_some(half.first)
     }
 
-    /// All drives were synced since [`Journal::to_sync`] gave `first`: a header that says that the
-    /// batches of this half count no longer, to be written to all drives that take part. Until it
-    /// is stable ([`Journal::header_written`]) the half is not filled again. None if another header
-    /// is being written, or the half was filled again after [`Journal::clear`]: those syncs do not
-    /// cover what it holds now.
+    /// Retires a half; all drives were synced since [`Journal::to_sync`] returned `first`. Returns
+    /// the header for all drives that take part, after which the batches of the half no longer
+    /// count. The half is not filled again until the header is stable
+    /// ([`Journal::header_written`]). `None` if another header is being written, or the half was
+    /// filled again after [`Journal::clear`]: the syncs do not cover its new content.
     pub fn retire(&mut self, first: u64) -> Option<HeadWrite> {
         self.to_sync().filter(|&ready| ready == first)?;
         let (mut base, half) = (self.halves[self.filling].first, 1 - self.filling);
@@ -429,30 +430,30 @@ impl Journal {
         Some(self.write_header(base, HeaderUse::Retire { half }))
     }
 
-    /// Halves that were retired, and filled again after that.
+    /// Numbers of halves that were retired, and that were filled again after that.
     pub(super) const fn transitions(&self) -> Transitions {
         self.transitions
     }
 
-    /// Whether any record may count at the next start.
+    /// Returns true if no record can count at the next start.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.halves.iter().any(Half::is_used)
     }
 
-    /// Whether a header is being written.
+    /// Returns true if a header is being written.
     #[must_use]
     pub const fn is_header_in_flight(&self) -> bool {
         self.header_use.is_some()
     }
 
-    /// From now on no record counts: a header to be written to all drives that take part, on stable
-    /// storage, after they were synced. The journal is empty at once, so nothing may be appended
-    /// before that is done. No other header is being written.
+    /// Clears the journal. Returns the header for all drives that take part, after which no record
+    /// counts. Sync them before it is written. The journal is empty at once, so append nothing
+    /// before the header is stable. No other header may be in flight.
     ///
     /// # Errors
     ///
-    /// If batches are not done.
+    /// If batches have not ended.
     pub fn clear(&mut self) -> Result<HeadWrite, JournalError> {
         if !self.open.is_empty() {
             return Err(JournalError::Busy { batches: self.open.len() });
@@ -464,7 +465,8 @@ impl Journal {
         Ok(self.write_header(self.next, HeaderUse::Clear))
     }
 
-    /// The header is on stable storage on all drives that take part. Returns what it was for.
+    /// Notes that the header is on stable storage on all drives that take part. Returns its
+    /// purpose.
     pub fn header_written(&mut self) -> Option<HeaderUse> {
         let done = self.header_use.take();
         assert!(
@@ -480,7 +482,7 @@ impl Journal {
         done
     }
 
-    /// The header as it was written last, for a drive that joins; write it to both places.
+    /// The last header, for a drive that joins; write it to both places.
     #[must_use]
     pub fn headers(&self) -> [HeadWrite; 2] {
         let bytes = self.header.encode(self.uuid);
@@ -497,7 +499,7 @@ impl Journal {
     }
 }
 
-/// Where a half begins in the journal.
+/// Start of a half in the journal.
 const fn half_at(sizes: &Sizes, half: usize) -> usize {
     HALVES_AT + half * sizes.journal_half_bytes
 }

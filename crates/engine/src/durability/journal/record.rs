@@ -1,4 +1,4 @@
-//! The bytes of the journal: its header blocks, and the records of one drive.
+//! Format of the journal: its header blocks, and the records of one drive.
 
 use super::super::block::{BLOCK_BYTES, array, get_u32, get_u64, is_sealed, put, seal};
 use super::super::drive_set::DriveSet;
@@ -13,21 +13,21 @@ pub const PARTS_MAX: usize = (BLOCK_BYTES - PARTS_AT) / PART_BYTES;
 
 const HEADER_MAGIC: [u8; 8] = *b"ioda\0jrn";
 const RECORD_MAGIC: [u8; 8] = *b"ioda\0log";
-/// Of records before each drive had its own.
+/// Magic of an older format, in which drives shared records.
 const SHARED_MAGIC: [u8; 8] = *b"ioda\0rec";
 const SUM_AT: usize = 8;
 const PARTS_AT: usize = 80;
 const PART_BYTES: usize = 16;
-/// Numbers of headers and batches are below: they begin at 1, and a start skips 2^32.
+/// Bound of the numbers of headers and batches: they begin at 1, and a start skips 2^32.
 const NUMBER_MAX: u64 = 1 << 62;
-/// In the length of a part: it is zeros, which the record does not hold.
+/// Flag in the length of a part: the part is zeros, which the record does not hold.
 const ZEROS: u64 = 1;
 
-/// What the header block of a drive says.
+/// Content of a header block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     pub(super) number: u64,
-    /// The first batch that counts.
+    /// Number of the first batch that counts.
     pub(super) base: u64,
 }
 
@@ -42,7 +42,8 @@ impl Header {
         block
     }
 
-    /// None of numbers that no array comes to: counting on from them would overflow.
+    /// Decodes a header; `None` also if its numbers are too high, because counting on from them
+    /// would overflow.
     pub(super) fn decode(block: &[u8], uuid: Uuid) -> Option<Self> {
         let header = Self { number: get_u64(block, 32), base: get_u64(block, 40) };
         let is_possible = header.number.max(header.base) < NUMBER_MAX;
@@ -54,7 +55,7 @@ fn is_ours(block: &[u8], magic: [u8; 8], uuid: Uuid) -> bool {
     block[..8] == magic && is_sealed(block, SUM_AT) && array::<16>(block, 16) == uuid.0
 }
 
-/// The number of a record of the format before, if one begins here.
+/// Number of a record of the older format; `None` if none begins here.
 pub(super) fn shared_record(block: &[u8], uuid: Uuid) -> Option<u64> {
     is_ours(block, SHARED_MAGIC, uuid).then(|| get_u64(block, 32))
 }
@@ -64,14 +65,14 @@ pub(super) fn shared_record(block: &[u8], uuid: Uuid) -> Option<u64> {
 pub(super) struct RecordHead {
     pub(super) drive: DriveId,
     pub(super) sequence: u64,
-    /// The record before it in the same half of the same drive; 0 if it is the first.
+    /// Number of the record before it in the same half of the same drive; 0 for the first.
     pub(super) previous: u64,
-    /// The drives that have records of this batch.
+    /// Drives that have records of this batch.
     pub(super) participants: DriveSet,
 }
 
 impl RecordHead {
-    /// The record, with what its parts hold.
+    /// Encodes the record with its data.
     pub(super) fn encode(&self, uuid: Uuid, parts: &[&Part<'_>]) -> Vec<u8> {
         let mut encoded = vec![0; record_bytes(parts)];
         let (block, data) = encoded.split_at_mut(BLOCK_BYTES);
@@ -103,7 +104,7 @@ impl RecordHead {
     }
 }
 
-/// Bytes of a record with its first block.
+/// Length of a record, in bytes, with its first block.
 pub(super) fn record_bytes(parts: &[&Part<'_>]) -> usize {
     let held = parts.iter().map(|part| match part.content {
         Content::Bytes(bytes) => bytes.len(),
@@ -112,30 +113,30 @@ pub(super) fn record_bytes(parts: &[&Part<'_>]) -> usize {
     BLOCK_BYTES + held.sum::<usize>()
 }
 
-/// Bytes after the first block of a record, if it may be one of `drive`.
+/// Bytes of data behind the first block of a record; `None` if it cannot be one of `drive`.
 pub(super) fn data_bytes(block: &[u8], uuid: Uuid, drive: DriveId) -> Option<usize> {
     let bytes = usize::try_from(get_u64(block, 40)).ok()?;
     let is_whole = bytes.is_multiple_of(BLOCK_BYTES);
     (is_whole && block[52] == drive.0 && is_ours(block, RECORD_MAGIC, uuid)).then_some(bytes)
 }
 
-/// A part of a record that was found: bytes of the drive that the record is on.
+/// A part of a record that was read: a write to the drive of the record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoundPart {
-    /// Where on the drive.
+    /// First byte on the drive.
     pub offset_bytes: u64,
-    /// What is to be there.
+    /// New content.
     pub content: FoundContent,
 }
 
-/// What a part of a record that was found says.
+/// Content of a part of a record that was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FoundContent {
     /// These bytes, whole blocks.
     Bytes(Vec<u8>),
-    /// So many bytes of zeros.
+    /// Zeros.
     Zeros {
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
 }
@@ -151,7 +152,8 @@ impl FoundPart {
     }
 }
 
-/// The record of a drive that begins here, its parts, and what follows it.
+/// Decodes the record of a drive that begins here. Returns its head, its parts, and the bytes
+/// behind it.
 pub(super) fn decode(
     bytes: &[u8],
     uuid: Uuid,
@@ -186,7 +188,7 @@ pub(super) fn decode(
     Some((head, parts, after))
 }
 
-/// Bytes of a record that was found, with its first block.
+/// Length of a record that was read, in bytes, with its first block.
 pub(super) fn found_bytes(parts: &[FoundPart]) -> usize {
     let held = parts.iter().map(|part| match &part.content {
         FoundContent::Bytes(bytes) => bytes.len(),
@@ -195,7 +197,7 @@ pub(super) fn found_bytes(parts: &[FoundPart]) -> usize {
     BLOCK_BYTES + held.sum::<usize>()
 }
 
-/// The records of a half, as far as each names the one before it.
+/// Returns the records of a half, as far as each names the one before it.
 pub(super) fn records_of(
     half: &[u8],
     uuid: Uuid,

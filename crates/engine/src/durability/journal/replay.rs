@@ -1,4 +1,4 @@
-//! What the journals of the drives that were found say together.
+//! Replay: the journals of all drives found, combined.
 
 use super::super::block::BLOCK_BYTES;
 use super::super::drive_set::DriveSet;
@@ -15,21 +15,21 @@ use alloc::vec::Vec;
 use core::fmt;
 use units::DriveId;
 
-/// Numbers that a start skips, so that a record that was torn never has the number of a later one.
+/// Numbers that a start skips, so that a torn record never has the number of a later one.
 const SKIPPED: u64 = 1 << 32;
 
-/// What was found on one drive of one batch.
+/// Part of a batch that was found on one drive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
     /// The number of the batch.
     pub sequence: u64,
-    /// The drive that has it, and that it is about.
+    /// Drive of the record, and of its writes.
     pub drive: DriveId,
-    /// What is to be written there.
+    /// Writes of the record.
     pub parts: Vec<FoundPart>,
 }
 
-/// Why the journals cannot be relied on.
+/// Reason for which the journals cannot be relied on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Damage {
     /// A drive has no sound header.
@@ -37,7 +37,7 @@ pub enum Damage {
         /// The drive.
         drive: DriveId,
     },
-    /// A drive lacks a record that was stable on it, because a later one was begun.
+    /// A drive lacks a record that was stable on it: a later batch was begun.
     Missing {
         /// The drive.
         drive: DriveId,
@@ -73,49 +73,48 @@ impl fmt::Display for Damage {
     }
 }
 
-/// The result of reading the journals of all drives that were found.
+/// Result of reading the journals of all drives found.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// Records to be written again, in order.
+    /// Records to be replayed, in order.
     pub records: Vec<Record>,
-    /// Records of counting batches that drives which were found lack, in order of drive and half.
-    /// Their batches may not be written again before these records are there, or before
-    /// [`Replay::drop_last`].
+    /// Records of counting batches that drives found lack, in order of drive and half. Fill these
+    /// gaps, or call [`Replay::drop_last`], before their batches are replayed.
     pub gaps: Vec<Gap>,
-    /// The journal to go on with; [`Journal::clear`] comes first, after the records are written
+    /// Journal of the running array; [`Journal::clear`] comes first, after the records are replayed
     /// and synced.
     pub journal: Journal,
-    /// Whether a drive lacks a sound header.
+    /// True if a drive lacks a sound header.
     pub is_unsound: bool,
-    /// What speaks against it: after a clean end, nothing; else some write that was promised may be
+    /// Damage found. It does not matter after a clean end; else a write that was answered may be
     /// missing.
     pub damage: Option<Damage>,
 }
 
-/// Batches of which a drive that was found took part in, and lacks the records: those behind the
-/// first record of its half that is damaged, or was not written.
+/// A gap: batches whose records a drive lacks, though it was found and took part. They follow the
+/// last sound record of its half: the next was damaged or not written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gap {
     /// The drive.
     pub drive: DriveId,
-    /// The half in which the records were to be.
+    /// Half of the missing records.
     pub half: usize,
-    /// Bytes of the half before the first of them.
+    /// Bytes of the half before the first missing record.
     at_bytes: usize,
-    /// Number of the record before the first of them, 0 without one.
+    /// Number of the record before the first missing one; 0 without one.
     previous: u64,
-    /// The numbers of the batches, ascending, and the drives that take part in each.
+    /// Numbers of the batches, ascending, and the drives that take part in each.
     batches: Vec<(u64, DriveSet)>,
 }
 
 impl Gap {
-    /// The numbers of the batches, ascending.
+    /// Numbers of the batches, ascending.
     pub fn sequences(&self) -> impl Iterator<Item = u64> + '_ {
         self.batches.iter().map(|(sequence, _)| *sequence)
     }
 
-    /// Records that fill the gap with `parts`, as many of them in each as it can have. `None` if
-    /// the half has no room for them.
+    /// Encodes records that fill the gap with `parts`, as many in each record as fit. Returns
+    /// `None` if the half has no room for them.
     #[must_use]
     pub fn fill(&self, uuid: Uuid, sizes: &Sizes, parts: &[Part<'_>]) -> Option<HeadWrite> {
         let half_bytes = sizes.journal_half_bytes;
@@ -138,8 +137,8 @@ impl Gap {
 }
 
 impl Replay {
-    /// Leaves out the last batch if a drive lacks its record: unless that is damaged, the batch was
-    /// not stable, so nothing of it was written, and no write in it was answered as stable.
+    /// Leaves out the last batch if a drive lacks its record. Unless the record is damaged, the
+    /// batch was not stable: nothing of it was written, and no write in it was answered as stable.
     pub fn drop_last(&mut self) {
         let Some(last) = self.records.last().map(|record| record.sequence) else { return };
         if !self.gaps.iter().any(|gap| gap.sequences().any(|sequence| sequence == last)) {
@@ -154,7 +153,7 @@ impl Replay {
         self.gaps.retain(|gap| !gap.batches.is_empty());
     }
 
-    /// The first record that is missing.
+    /// The first missing record.
     #[must_use]
     pub fn missing(&self) -> Option<Damage> {
         let first = |gap: &Gap| Some((gap.sequences().next()?, gap.drive));
@@ -163,7 +162,7 @@ impl Replay {
     }
 }
 
-/// A batch by what was found of it.
+/// The records found of a batch.
 #[derive(Debug, Default)]
 struct Batch {
     half: usize,
@@ -172,14 +171,14 @@ struct Batch {
 }
 
 impl Batch {
-    /// Drives that took part and were found, and have no record of it.
+    /// Drives that took part and were found, but have no record of the batch.
     fn lacking(&self, found: DriveSet) -> DriveSet {
         let have: DriveSet = self.records.iter().map(|record| record.drive).collect();
         self.participants.intersection(found).without(have)
     }
 }
 
-/// Where the sound records of a drive in a half end, and the last of them.
+/// End of the sound records of a drive in a half, and the number of the last of them.
 #[derive(Clone, Copy, Debug, Default)]
 struct End {
     at_bytes: usize,
@@ -187,12 +186,12 @@ struct End {
 }
 
 impl Journal {
-    /// Puts together the journals of all drives that were found and take part, as
-    /// [`Journal::read`] gave them, with halves of the same size.
+    /// Combines the journals of all drives that were found and take part, as [`Journal::read`]
+    /// returned them, with halves of the same size.
     ///
-    /// A batch counts if a drive has its record. A drive that was found and lacks it, although it
-    /// took part, leaves a gap. The newest header of all drives counts: a drive whose own is
-    /// damaged has the batches of the others.
+    /// A batch counts if any drive has its record. A drive that took part, was found and lacks the
+    /// record leaves a gap. The newest header of all drives counts: a drive with a damaged header
+    /// counts the same batches as the others.
     #[must_use]
     pub fn replay<'a>(
         uuid: Uuid,
@@ -273,12 +272,12 @@ impl Journal {
         Replay { records, gaps, journal, is_unsound: !unsound.is_empty(), damage }
     }
 
-    /// Reads the headers of the journal of a drive, for a start at which no batch counts. What
-    /// comes after them is numbered by less than a start skips.
+    /// Reads the headers of the journal of a drive, for a start at which no batch counts. Unread
+    /// records behind them cannot have later numbers: a start skips more numbers than they use.
     ///
     /// # Errors
     ///
-    /// Those of the function.
+    /// Errors of `read`.
     pub fn read_headers<E>(
         mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<Vec<u8>, E> {
@@ -287,13 +286,12 @@ impl Journal {
         Ok(image)
     }
 
-    /// Reads the journal of a drive: its headers, and the records that are there, by a function
-    /// that fills whole blocks from a place in the file. What comes after the last record is left
-    /// out.
+    /// Reads the journal of a drive: its headers and its records. `read` fills whole blocks from an
+    /// offset in the file. Bytes behind the last record are left out.
     ///
     /// # Errors
     ///
-    /// Those of the function.
+    /// Errors of `read`.
     pub fn read<E>(
         uuid: Uuid,
         drive: DriveId,

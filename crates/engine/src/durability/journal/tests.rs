@@ -1,4 +1,4 @@
-//! Tests of the journal: what it says after it was cut anywhere.
+//! Tests of the journal: its content after a cut anywhere.
 
 use super::super::block::{put, seal};
 use super::*;
@@ -17,12 +17,12 @@ const UUID: Uuid = Uuid([5; 16]);
 const BLOCK: usize = BLOCK_BYTES;
 const DRIVES: u8 = 4;
 
-/// The journal's part of each drive, as far as it was ever written.
+/// Journal of each drive, as far as it was ever written.
 #[derive(Clone, Default)]
 struct Images([Vec<u8>; DRIVES as usize]);
 
 impl Images {
-    /// Writes as many of the bytes as land before the power goes.
+    /// Writes only the first `landed` bytes: the power fails then.
     fn write(&mut self, drive: DriveId, write: &HeadWrite, landed: usize) {
         let at = (write.offset_bytes - JOURNAL_OFFSET_BYTES) as usize;
         let bytes = &write.bytes[..landed.min(write.bytes.len())];
@@ -44,8 +44,8 @@ impl Images {
         (0..DRIVES).for_each(|drive| self.write(DriveId(drive), write, usize::MAX));
     }
 
-    /// Whether all of a record is there. A cut within zeros that were zeros before takes nothing
-    /// away.
+    /// Returns true if all of a record is there. A cut within zeros that were zeros before loses
+    /// nothing.
     fn has(&self, drive: DriveId, write: &HeadWrite) -> bool {
         let at = (write.offset_bytes - JOURNAL_OFFSET_BYTES) as usize;
         let mut padded = self.0[drive.index()].clone();
@@ -53,7 +53,7 @@ impl Images {
         padded[at..at + write.bytes.len()] == write.bytes
     }
 
-    /// What a start reads from each drive of a set.
+    /// Reads as a start does from each drive of a set.
     fn read(&self, found: DriveSet) -> Vec<(DriveId, Vec<u8>)> {
         self.read_sized(found, &Sizes::SERVED)
     }
@@ -99,7 +99,7 @@ fn new() -> (Journal, Images) {
     (journal, images)
 }
 
-/// A part that owns what it holds.
+/// A part that owns its content.
 type Owned = (DriveId, FoundPart);
 
 fn append(journal: &mut Journal, parts: &[Owned]) -> Result<Batch, JournalError> {
@@ -135,7 +135,7 @@ fn parts() -> impl Strategy<Value = Vec<Owned>> {
     proptest::collection::vec(part(), 1..5)
 }
 
-/// The records of a batch, by what went into it.
+/// Returns the expected records of a batch.
 fn records(batch: &Batch, parts: &[Owned], found: DriveSet) -> Vec<Record> {
     let drives = batch.records.iter().map(|(drive, _)| *drive);
     let record = |drive| Record {
@@ -149,7 +149,7 @@ fn records(batch: &Batch, parts: &[Owned], found: DriveSet) -> Vec<Record> {
 proptest! {
     #![proptest_config(testing::cases(128))]
 
-    /// All batches but the last are stable. Of the last any bytes have landed on each drive, and
+    /// All batches but the last are stable. Any bytes of the last have landed on each drive, and
     /// any drives are found.
     #[test]
     fn a_journal_cut_anywhere_gives_what_was_stable_and_nothing_by_halves(
@@ -315,10 +315,10 @@ fn a_drive_without_what_was_stable_on_it_is_named() {
     assert_eq!((gap, replay.missing()), (vec![sequences[1], sequences[2]], Some(missing)));
     replay.drop_last();
     assert_eq!((replay.records.len(), replay.missing()), (3, Some(missing)));
-    // Without that drive all is there.
+    // Without that drive all records are there.
     let without = rotten.replay(all().without(DriveSet::from_bits(0b10)));
     assert_eq!((without.gaps.len(), without.records.len()), (0, 3));
-    // Of the last batch nobody can know that it was stable.
+    // The last batch need not have been stable.
     let mut torn = images.clone();
     torn.0[1][second + 2 * BLOCK + 100] ^= 1;
     let mut replay = torn.replay(all());
@@ -326,7 +326,7 @@ fn a_drive_without_what_was_stable_on_it_is_named() {
     replay.drop_last();
     assert_eq!((replay.gaps.len(), replay.missing(), replay.records.len()), (0, None, 4));
     assert!(missing.to_string().starts_with("the journal of drive 1 lacks batch "));
-    // A drive without a header has those of the others.
+    // A drive without a header uses those of the others.
     images.0[2][..2 * BLOCK].fill(0xff);
     let replay = images.replay(all());
     assert_eq!((replay.damage, replay.is_unsound, replay.records.len()), (None, true, 6));
@@ -353,7 +353,7 @@ fn a_gap_that_was_filled_is_none() {
         let parts: Vec<usize> =
             replay.records.iter().filter(its).map(|it| it.parts.len()).collect();
         assert_eq!(parts, [&[1][..], &vec![0; 2 - lost]].concat());
-        // It has to fit behind what is there.
+        // The record has to fit behind the others.
         let blocks = first / BLOCK - HALVES_AT / BLOCK + parts.len() + 1;
         let sizes = |blocks| Sizes { journal_half_bytes: blocks * BLOCK, ..Sizes::SERVED };
         assert!(gap.fill(UUID, &sizes(blocks), &[part]).is_some());
@@ -361,7 +361,7 @@ fn a_gap_that_was_filled_is_none() {
     }
 }
 
-/// A gap has as many parts as its batches had, also where they do not fit into one record.
+/// A gap takes all parts of its batches, even if they do not fit into one record.
 #[test]
 fn parts_go_into_as_many_records_as_they_need() {
     let (mut images, sequences) = three_batches();
@@ -401,7 +401,7 @@ fn numbers_are_never_used_again_and_a_torn_header_takes_nothing() {
     assert_eq!(torn.records().len(), 1, "the header before still holds");
     images.header(&header);
     assert_eq!(images.records(), []);
-    // A drive that joins gets the same.
+    // A drive that joins gets the same header.
     images.0[1].clear();
     replay.journal.headers().iter().for_each(|write| images.write(DriveId(1), write, usize::MAX));
     let next = append(&mut replay.journal, &one(3)).unwrap();
@@ -416,18 +416,18 @@ fn what_a_drive_holds_is_never_taken_for_its_journal() {
     let first = append(&mut journal, &[bytes(0, 0, vec![1; BLOCK])]).unwrap();
     images.batch(&first);
     journal.written(first.sequence);
-    // A record of the next batch, found where the next record would be, but not written there.
+    // A record of the next batch in the place of the next record, but not written there.
     let next = append(&mut journal, &[bytes(0, 0, vec![2; BLOCK])]).unwrap();
     let mut forged = next.records[0].1.clone();
     put(&mut forged.bytes, 64, &0u64.to_le_bytes());
     seal(&mut forged.bytes[..BLOCK], 8);
     images.write(DriveId(0), &forged, usize::MAX);
     assert_eq!(images.records().len(), 1, "it does not name the one before it");
-    // Nor is the journal of another drive.
+    // The journal of another drive is not accepted.
     let mut swapped = images.clone();
     swapped.0.swap(0, 1);
     assert_eq!(swapped.records(), []);
-    // Even if each has what the other should.
+    // Nor are two drives with each other's journals.
     let (mut journal, mut images) = new();
     let both = [bytes(0, 0, vec![1; BLOCK]), bytes(1, 0, vec![2; BLOCK])];
     images.batch(&append(&mut journal, &both).unwrap());
@@ -460,12 +460,12 @@ fn records_that_cannot_be_are_refused() {
         let part = Part { drive: DriveId(0), offset_bytes, content: Content::Bytes(&data) };
         assert!(journal.append(&[part]).is_err());
     }
-    // On each drive as much as fits.
+    // Each drive takes the largest record.
     let whole = |drive| bytes(drive, 0, vec![0; RECORD_BYTES_MAX - BLOCK]);
     assert!(append(&mut journal, &[whole(0), whole(1)]).is_ok());
 }
 
-/// The first half is full to its last byte, and the next record is in the other.
+/// A first half that is full to its last byte has the next record in the other half.
 #[test]
 fn a_half_that_is_full_to_its_end_says_all_and_no_more() {
     let (mut journal, mut images) = new();
@@ -486,8 +486,8 @@ fn a_half_that_is_full_to_its_end_says_all_and_no_more() {
     assert_eq!(zeros.length_bytes(), 12_288);
 }
 
-/// Small halves are where their size puts them, wrap after a few batches, and no batch is larger
-/// than one of them.
+/// Small halves are placed by their size, wrap after a few batches, and hold no batch larger than
+/// themselves.
 #[test]
 fn halves_of_any_size_wrap_and_say_what_they_hold() {
     let half = 4 * BLOCK;
@@ -536,8 +536,8 @@ fn halves_of_any_size_wrap_and_say_what_they_hold() {
     assert_eq!(said, "a journal record of 20480 bytes is too long: at most 16384 fit");
 }
 
-/// Syncs that were under way while the journal was cleared cover nothing that is written after it:
-/// a half that was filled again meanwhile is not retired by them.
+/// Syncs that were under way while the journal was cleared do not cover later writes: they do not
+/// retire a half that was filled again since.
 #[test]
 fn a_half_that_was_filled_again_since_the_syncs_began_is_not_retired() {
     let sizes = Sizes { journal_half_bytes: 2 * BLOCK, ..Sizes::SERVED };
@@ -560,8 +560,8 @@ fn a_half_that_was_filled_again_since_the_syncs_began_is_not_retired() {
     assert!(journal.retire(after).is_some());
 }
 
-/// A record that is sealed says that it goes on past the end of its half: what is there is not its
-/// own, and behind the second half are the data of clients, or nothing.
+/// A sealed record claims to extend past the end of its half. The bytes there are not its own;
+/// behind the second half is the data of clients, or nothing.
 #[test]
 fn a_record_that_claims_to_go_past_its_half_is_none() {
     use super::record::RecordHead;

@@ -1,4 +1,4 @@
-//! The block of the head that names the owner of a drive.
+//! Format of the block of the head that names the owner of a drive.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -27,7 +27,7 @@ use super::Terms;
 use core::fmt;
 use units::Duration;
 
-/// Where the block is, from the start of the head.
+/// Offset of the block from the start of the head.
 pub const OWNER_AT: u64 = 32_768;
 
 /// Longest name of a server.
@@ -38,45 +38,45 @@ const VERSION: u32 = 1;
 const SUM_AT: usize = 8;
 const NAME_AT: usize = 128;
 
-/// How far an owner is.
+/// State of an owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OwnerState {
-    /// It wants the drive, and waits whether others object.
+    /// It claims the drive, and waits for objections of others.
     Bid {
-        /// People have said that it is to have the drive: a server that owns it has to stop.
+        /// True by order of the administrator: a server that owns the drive has to stop.
         demands: bool,
     },
     /// It owns the drive.
     Held,
-    /// It has ended in order.
+    /// It has released the drive in order.
     Released,
 }
 
-/// A process, so that a server on the same machine can tell that it is gone.
+/// Identity of a process, so that a server on the same machine can detect its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Process {
-    /// Random number that the machine drew when it started; zero if that is not known.
+    /// Random number that the machine drew at its start; zero if unknown.
     pub machine: [u8; 16],
-    /// Number of the namespace in which the process has its number.
+    /// Number of the PID namespace of the process.
     pub namespace: u64,
-    /// Its number.
+    /// Process id in that namespace.
     pub number: u32,
-    /// When it started, in the unit of the machine.
+    /// Start time of the process, in the unit of the machine.
     pub started: u64,
 }
 
-/// What the block says.
+/// Content of the block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OwnerBlock {
-    /// The server, another one at every start.
+    /// The server; it draws a new id at every start.
     pub owner: Uuid,
-    /// Higher with every server.
+    /// Epoch: higher with every server.
     pub epoch: u64,
-    /// Higher with every write.
+    /// Heartbeat: higher with every write.
     pub heartbeat: u64,
-    /// How far the server is.
+    /// State of the server.
     pub state: OwnerState,
-    /// For how long it owns the drive.
+    /// Times of its ownership.
     pub terms: Terms,
     /// Its process.
     pub process: Process,
@@ -89,7 +89,8 @@ pub struct OwnerBlock {
 pub struct OwnerName([u8; OWNER_NAME_BYTES]);
 
 impl OwnerName {
-    /// As much of a text as fits; what is not printable ASCII becomes a question mark.
+    /// Takes as much of a text as fits; other characters than printable ASCII become question
+    /// marks.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let mut name = [0; OWNER_NAME_BYTES];
@@ -126,19 +127,19 @@ const fn printable(byte: u8) -> u8 {
     }
 }
 
-/// What is in the place of the block.
+/// Content of the place of the block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// Zeros: no server has ever owned the drive in this way.
+    /// Zeros: no server has owned the drive in this way.
     Nothing,
-    /// Something else.
+    /// Neither zeros nor a sound block.
     Damaged,
-    /// The block.
+    /// A sound block.
     Owner(OwnerBlock),
 }
 
 impl Found {
-    /// Reads the block.
+    /// Decodes the block.
     ///
     /// # Panics
     ///
@@ -155,7 +156,7 @@ impl Found {
         }
     }
 
-    /// What the block says, if it can be read.
+    /// The block; `None` if there is no sound one.
     #[must_use]
     pub const fn owner(&self) -> Option<&OwnerBlock> {
         match self {
@@ -166,7 +167,7 @@ impl Found {
 }
 
 impl OwnerBlock {
-    /// Whether it is of the same server.
+    /// Returns true if the block is of this server.
     #[must_use]
     pub fn is_of(&self, owner: &Uuid) -> bool {
         self.owner == *owner
@@ -209,7 +210,7 @@ impl OwnerBlock {
         })
     }
 
-    /// Writes the block.
+    /// Encodes the block.
     #[must_use]
     pub fn encode(&self) -> [u8; BLOCK_BYTES] {
         let mut block = [0; BLOCK_BYTES];

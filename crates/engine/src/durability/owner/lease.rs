@@ -1,4 +1,4 @@
-//! Taking a drive, and keeping it.
+//! A lease: taking a drive, and keeping it.
 
 use super::block::{Found, OwnerBlock, OwnerState};
 use super::{Guard, Terms};
@@ -7,43 +7,45 @@ use units::Instant;
 /// I/O of a lease on the block of its drive, one at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LeaseIo {
-    /// Read it: [`Lease::handle_read`].
+    /// Read the block; then [`Lease::handle_read`].
     Read,
-    /// Write this, on stable storage when it is done: [`Lease::handle_written`].
+    /// Write this block to stable storage; then [`Lease::handle_written`].
     Write(OwnerBlock),
 }
 
-/// Whether the drive is the server's.
+/// Ownership of the drive, from the server's point of view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
-    /// It wants to be: nothing may be written yet.
+    /// The server bids: nothing may be written yet.
     Bidding,
-    /// It is, until then.
+    /// The server owns the drive, for now.
     Held {
-        /// When it is not any more, unless the block is written again.
+        /// End of the ownership, unless the block is written again.
         until: Instant,
     },
-    /// It was, and perhaps is again soon; or it is being given up.
+    /// The server owned the drive, and may own it again soon; or it is releasing the drive.
     Lapsed,
-    /// Another server has it. `None` if the drive only says that.
+    /// Another server owns the drive. `None` if only the drive says so.
     Lost(Option<OwnerBlock>),
-    /// It was given up in order.
+    /// The server has released the drive.
     Released,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// The block of a fenced drive is to be read: whether it has moved since it was watched.
+    /// The block of a fenced drive must be read, to see if it has moved since it was watched.
     Compare {
         watched: Found,
     },
-    /// It may have, before the drive kept its owner out: that one may answer clients until then.
+    /// The block may have moved before the drive locked its owner out: that owner may answer
+    /// clients until then.
     Outlast {
         until: Instant,
     },
-    /// The block is to be read before a bid for a drive without owner.
+    /// The block must be read before a bid for a drive without owner.
     Look,
-    /// A bid is to be written. With the start of the read that found no owner, if none was found.
+    /// A bid must be written. `looked` is the start of the read that found no owner; `None` if
+    /// there was an owner.
     Bid {
         looked: Option<Instant>,
     },
@@ -52,42 +54,42 @@ enum State {
         until: Instant,
         look_at: Instant,
     },
-    /// The block is to be read: a heartbeat of a bare drive begins so.
+    /// The block must be read: a heartbeat of a bare drive begins with that.
     Check,
-    /// A heartbeat is to be written.
+    /// A heartbeat must be written.
     Beat,
-    /// The next heartbeat is later.
+    /// The next heartbeat is due later.
     Rest {
         next: Instant,
     },
-    /// The block is to say that the drive is given up.
+    /// The block must be written as released.
     GiveUp,
     Lost(Option<OwnerBlock>),
     Released,
 }
 
-/// One server and one drive.
+/// The lease of one server on one drive.
 #[derive(Debug)]
 pub struct Lease {
-    /// The block as it was written last, or is next.
+    /// The block as it was last written, or as it is about to be.
     own: OwnerBlock,
     guard: Guard,
-    /// The terms of all who may own the drive.
+    /// Longest terms of all servers that may own the drive.
     against: Terms,
     state: State,
-    /// When what is under way began.
+    /// Start of the I/O under way.
     begun: Option<Instant>,
-    /// Until when the drive is the server's; `None` before it is for the first time.
+    /// End of the ownership; `None` before it begins for the first time.
     until: Option<Instant>,
-    /// The bid demands the drive, from this owner.
+    /// True if the bid demands the drive from its owner.
     demands: bool,
     is_ending: bool,
 }
 
 impl Lease {
-    /// A server that begins to take a drive. `own` says who it is, `found` whose the drive was;
-    /// with `demands` the owner has to stop, whether it lives or not, and is outlasted. A fenced
-    /// drive is reserved for the server already.
+    /// Begins to take a drive. `own` is the block of this server, `found` the block on the drive.
+    /// With `demands` the owner has to stop even if it lives, and the server outlasts it. A fenced
+    /// drive is already reserved for the server.
     #[must_use]
     pub fn new(own: OwnerBlock, guard: Guard, found: Found, demands: bool) -> Self {
         let (epoch, against) = match found.owner() {
@@ -109,13 +111,14 @@ impl Lease {
         Self { own, guard, against, state, begun: None, until: None, demands, is_ending: false }
     }
 
-    /// Whether the drive is the server's at `now`: only then may anything be sent or answered.
+    /// Returns true if the server owns the drive at `now`: only then may it send commands or
+    /// answers.
     #[must_use]
     pub fn is_valid(&self, now: Instant) -> bool {
         matches!(self.standing(now), Standing::Held { .. })
     }
 
-    /// Whether the drive is the server's.
+    /// Ownership at `now`.
     #[must_use]
     pub fn standing(&self, now: Instant) -> Standing {
         match (self.state, self.until) {
@@ -127,13 +130,13 @@ impl Lease {
         }
     }
 
-    /// Until when the drive is the server's, or was; `None` before it is for the first time.
+    /// End of the ownership, also of a past one; `None` before it begins for the first time.
     #[must_use]
     pub const fn until(&self) -> Option<Instant> {
         self.until
     }
 
-    /// Ends what is left of the time: the clock of the server has stood still for a while.
+    /// Ends the ownership now: the clock of the server has stood still for a while.
     pub const fn lapse(&mut self) {
         if self.until.is_some() {
             self.until = Some(Instant::ZERO);
@@ -143,7 +146,7 @@ impl Lease {
         }
     }
 
-    /// When [`Self::poll`] wants to be called if nothing else happens.
+    /// Time at which to call [`Self::poll`] if nothing else happens.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         if self.begun.is_some() {
@@ -158,7 +161,7 @@ impl Lease {
         }
     }
 
-    /// The next thing to do at `now`, if nothing is under way.
+    /// Returns the next I/O at `now`, if none is under way.
     pub fn poll(&mut self, now: Instant) -> Option<LeaseIo> {
         if self.begun.is_some() || self.next_deadline() > now {
             return None;
@@ -172,7 +175,7 @@ impl Lease {
         let has_lapsed = self.until.is_some_and(|until| now >= until);
         if self.is_ending && matches!(self.state, State::Rest { .. } | State::Check | State::Beat) {
             match self.guard == Guard::Bare && has_lapsed {
-                // Whose the block is by now is not known: it stays.
+                // The block may be another server's by now: it stays.
                 true => self.state = State::Released,
                 false => self.state = State::GiveUp,
             }
@@ -186,7 +189,7 @@ impl Lease {
                 };
                 self.next(now)
             }
-            // The time has run out since the block was read.
+            // The ownership has ended since the block was read.
             State::Beat if has_lapsed && self.guard == Guard::Bare => {
                 self.state = State::Look;
                 Some(LeaseIo::Read)
@@ -209,7 +212,8 @@ impl Lease {
                 Some(LeaseIo::Write(self.own))
             }
             State::GiveUp => {
-                // Others may have the drive as soon as that is written, not when it is known.
+                // Other servers may own the drive as soon as this is written, before the write
+                // completes here.
                 self.until = Some(Instant::ZERO);
                 self.own.heartbeat += 1;
                 self.own.state = OwnerState::Released;
@@ -219,12 +223,12 @@ impl Lease {
         }
     }
 
-    /// The read that was asked for is done.
+    /// Handles the end of the read.
     pub fn handle_read(&mut self, now: Instant, found: Found) {
         let Some(asked) = self.begun.take() else { return };
         let other = found.owner().filter(|owner| !owner.is_of(&self.own.owner));
         match self.state {
-            // Nobody has waited whether the owner of a demanded drive moves.
+            // Without a demand, the server has already waited for the owner to stand still.
             State::Compare { watched } if found == watched && !self.demands => {
                 self.state = State::Beat;
             }
@@ -238,8 +242,8 @@ impl Lease {
             State::Check => {
                 let is_valid = self.until.is_some_and(|until| now < until);
                 self.state = match other.map(|owner| owner.state) {
-                    // No server can own the drive as well, unless one of them keeps other times
-                    // than it says.
+                    // No other server can own the drive too, unless one of them keeps other times
+                    // than its block says.
                     Some(OwnerState::Bid { demands: true } | OwnerState::Held) => {
                         State::Lost(other.copied())
                     }
@@ -251,7 +255,7 @@ impl Lease {
         }
     }
 
-    /// The block was read before a bid for a drive without owner.
+    /// Handles the block that was read before a bid for a drive without owner.
     fn looked(&mut self, asked: Instant, found: &Found) {
         let is_first = self.until.is_none();
         self.state = match found {
@@ -263,13 +267,13 @@ impl Lease {
                 State::Bid { looked: Some(asked) }
             }
             Found::Nothing if is_first => State::Bid { looked: Some(asked) },
-            // A newcomer finds an owner, or an owner that has lapsed finds another one.
+            // A newcomer finds an owner, or a lapsed owner finds another one.
             Found::Owner(owner) => State::Lost(Some(*owner)),
             Found::Nothing | Found::Damaged => State::Lost(None),
         };
     }
 
-    /// The block was read while a bid stands.
+    /// Handles the block that was read while a bid stands.
     fn stood(&mut self, asked: Instant, now: Instant, until: Instant, found: &Found) {
         let look_at = now + self.own.terms.look();
         match found {
@@ -282,11 +286,11 @@ impl Lease {
                     false => State::Stand { until, look_at: look_at.min(until) },
                 };
             }
-            // An earlier bid of its own was carried out late.
+            // An earlier bid of this server was carried out late.
             Found::Owner(owner) if owner.is_of(&self.own.owner) => {
                 self.state = State::Bid { looked: None };
             }
-            // The owner has answered, and did not see the demand yet.
+            // The owner has answered, and has not seen the demand yet.
             Found::Owner(owner) if self.demands && owner.state == OwnerState::Held => {
                 self.against = self.against.max(owner.terms);
                 self.state = State::Bid { looked: None };
@@ -296,7 +300,7 @@ impl Lease {
         }
     }
 
-    /// The write that was asked for is done.
+    /// Handles the end of the write.
     pub fn handle_written(&mut self, now: Instant) {
         let Some(begun) = self.begun.take() else { return };
         match self.state {
@@ -305,7 +309,7 @@ impl Lease {
                     Some(looked) if now.since(looked) <= self.own.terms.gap() => {
                         self.own.terms.settling()
                     }
-                    // Meanwhile another server may have become the owner.
+                    // Another server may have become the owner since.
                     _ => self.against.outlasting(),
                 };
                 let until = now + wait;
@@ -325,23 +329,22 @@ impl Lease {
         }
     }
 
-    /// What was under way came to nothing, because the connection was lost: it is begun again over
-    /// another one.
+    /// Handles a lost connection: the I/O under way is begun again over another one.
     pub fn handle_cut(&mut self) {
         if self.begun.take().is_none() || self.guard == Guard::Fenced {
             return;
         }
         self.state = match self.state {
-            // Whether it was written is not known, and the next one differs from it.
+            // The write may or may not have been carried out; the next one differs from it.
             State::Beat if self.until.is_some() => State::Check,
             State::Bid { .. } => State::Bid { looked: None },
-            // Whose the block is by now is not known: it stays.
+            // The block may be another server's by now: it stays.
             State::GiveUp => State::Released,
             state => state,
         };
     }
 
-    /// The drive says that it is reserved for another server.
+    /// Handles a reservation conflict: the drive is reserved for another server.
     pub fn handle_conflict(&mut self) {
         self.begun = None;
         if self.state != State::Released {
@@ -349,7 +352,7 @@ impl Lease {
         }
     }
 
-    /// The server ends in order: nothing of it is under way any more.
+    /// Releases the drive when the server ends; the server has no commands in flight any more.
     pub fn release(&mut self) {
         self.is_ending = true;
         match self.state {
@@ -365,7 +368,7 @@ impl Lease {
         }
     }
 
-    /// Whether what is under way is a read.
+    /// Returns true if the I/O under way is a read.
     #[must_use]
     pub const fn is_reading(&self) -> bool {
         let reads = matches!(
@@ -375,13 +378,13 @@ impl Lease {
         self.begun.is_some() && reads
     }
 
-    /// Whether the drive is being given up.
+    /// Returns true if the drive is being released.
     #[must_use]
     pub const fn is_ending(&self) -> bool {
         self.is_ending
     }
 
-    /// The block as it was written last, or is next.
+    /// The block as it was last written, or as it is about to be.
     #[must_use]
     pub const fn block(&self) -> &OwnerBlock {
         &self.own

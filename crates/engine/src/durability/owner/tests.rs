@@ -1,5 +1,5 @@
-//! The block against damage, and the machines one step at a time. `engine/tests/it/owner.rs` has
-//! many servers at once.
+//! Tests of the block against damage, and of the machines one step at a time. Tests with many
+//! servers at once are in `engine/tests/it/owner.rs`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use super::super::block::{BLOCK_BYTES, seal};
@@ -69,7 +69,7 @@ fn a_damaged_block_is_damaged_or_can_be_written_again() {
             Found::Owner(owner) => {
                 assert_eq!(Found::decode(&owner.encode()), Found::Owner(owner));
                 assert!(owner.name.as_str().bytes().all(|byte| (b' '..=b'~').contains(&byte)));
-                // Nobody waits for ever because a block says so.
+                // The times of a damaged block are bounded.
                 assert!(owner.terms.outlasting() < Duration::from_secs(5 * 3600));
             }
         }
@@ -105,7 +105,7 @@ fn a_block_without_owner_is_free_and_one_that_cannot_be_read_is_watched() {
         watch.handle_read(at(0), at(1), found);
         assert_eq!((watch.verdict(), watch.found()), (Verdict::Free, Some(found)));
     }
-    // The server that has reserved the drive did not get to write its block yet, or never will.
+    // The server that has reserved the drive has not written its block yet, or never will.
     let mut reserved = Watch::new(Uuid([9; 16]), TERMS, Guard::Fenced, true);
     reserved.handle_read(at(0), at(1), released);
     assert_eq!(reserved.verdict(), Verdict::Unsure);
@@ -127,7 +127,7 @@ fn a_block_without_owner_is_free_and_one_that_cannot_be_read_is_watched() {
     assert!(matches!(gone.verdict(), Verdict::Still(Some(_))));
 }
 
-/// Does what a lease wants with a block, each step in a millisecond.
+/// Carries out the I/O of a lease on a block, each in a millisecond.
 fn run(lease: &mut Lease, stored: &mut Found, from: u64, until: u64) -> u64 {
     let mut writes = 0;
     for now in from..until {
@@ -198,15 +198,15 @@ fn a_bid_that_is_overwritten_is_given_up_and_a_slow_one_waits_longer() {
 
 #[test]
 fn an_owner_whose_fenced_drive_is_demanded_is_outlasted() {
-    // Nobody has watched it: it may have moved a moment ago, and answers clients for as long as it
-    // says.
+    // The owner was not watched: it may have moved a moment ago, and answers clients for its whole
+    // time.
     let mut stored = Found::Owner(block(2, OwnerState::Held));
     let mut lease = Lease::new(block(1, OwnerState::Held), Guard::Fenced, stored, true);
     run(&mut lease, &mut stored, 0, 1700);
     assert_eq!(lease.standing(at(1700)), Standing::Bidding);
     run(&mut lease, &mut stored, 1700, 1720);
     assert!(lease.is_valid(at(1720)));
-    // A server that has ended in order answers no client.
+    // A server that has released the drive answers no client.
     let mut stored = Found::Owner(block(2, OwnerState::Released));
     let mut lease = Lease::new(block(1, OwnerState::Held), Guard::Fenced, stored, true);
     run(&mut lease, &mut stored, 0, 100);
@@ -247,7 +247,7 @@ fn an_owner_that_lapsed_comes_back_only_if_nobody_has_bidden() {
     let mut stored = Found::Owner(bid);
     assert_eq!(run(&mut lease, &mut stored, 5000, 9000), 0, "it writes nothing");
     assert_eq!(lease.standing(at(9000)), Standing::Lost(Some(bid)));
-    // A write that was begun in time and ends too late does not count.
+    // A write that began in time and ends too late does not count.
     let (mut lease, _) = taken();
     let mut now = 1000;
     loop {
@@ -259,7 +259,7 @@ fn an_owner_that_lapsed_comes_back_only_if_nobody_has_bidden() {
     }
     lease.handle_written(at(now + 1700));
     assert_eq!(lease.standing(at(now + 1700)), Standing::Lapsed);
-    // A clock that stood still says nothing of how long that was.
+    // A clock that stood still gives no length of that time.
     let (mut lease, _) = taken();
     lease.lapse();
     assert_eq!(lease.standing(at(1000)), Standing::Lapsed);
@@ -303,7 +303,7 @@ fn a_lost_connection_repeats_what_was_under_way() {
     lease.handle_cut();
     run(&mut lease, &mut stored, now, now + 3000);
     assert!(lease.is_valid(at(now + 3000)));
-    // Whether others have the drive is not known when the connection is lost as it is given up.
+    // A release over a lost connection leaves it open if other servers have the drive.
     lease.release();
     assert!(matches!(lease.poll(at(now + 3000)), Some(LeaseIo::Write(_))));
     lease.handle_cut();

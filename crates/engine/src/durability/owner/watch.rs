@@ -1,59 +1,59 @@
-//! Whether the server that a block names lives.
+//! A watch: does the server that a block names live?
 
 use super::block::{Found, OwnerBlock, OwnerState};
 use super::{Guard, Terms};
 use crate::durability::Uuid;
 use units::Instant;
 
-/// Knowledge of a newcomer about the owner of a drive.
+/// Conclusion of a newcomer about the owner of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Nothing yet: the block is to be read, or to be read again.
+    /// No conclusion yet: the block must be read, or read again.
     Unsure,
-    /// There is none: nobody ever owned the drive, or the last owner has ended in order.
+    /// The drive has no owner: it never had one, or the last has released it.
     Free,
-    /// The block stands still: its server is gone, or stalled. `None` if it cannot be read.
+    /// The block stands still: its server is dead or stalled. `None` if the block cannot be read.
     Still(Option<OwnerBlock>),
-    /// The block moves.
+    /// The block moves: its server lives.
     Moving(OwnerBlock),
 }
 
-/// Looks at the block of a drive that another server may own.
+/// Watches the block of a drive that another server may own.
 #[derive(Clone, Debug)]
 pub struct Watch {
     me: Uuid,
     terms: Terms,
     guard: Guard,
-    /// Another server has reserved the drive: it has an owner, whatever the block says.
+    /// True if another server has reserved the drive: it has an owner, whatever the block says.
     is_reserved: bool,
-    /// What was found first, and when that was known.
+    /// First block found, and the time at which it was known.
     first: Option<(Found, Instant)>,
     last_read: Instant,
     verdict: Verdict,
 }
 
 impl Watch {
-    /// A newcomer with these terms begins to look. With `is_reserved` another server has reserved
-    /// the drive.
+    /// Begins to watch for a newcomer with these terms. `is_reserved` is true if another server has
+    /// reserved the drive.
     #[must_use]
     pub const fn new(me: Uuid, terms: Terms, guard: Guard, is_reserved: bool) -> Self {
         let (first, last_read) = (None, Instant::ZERO);
         Self { me, terms, guard, is_reserved, first, last_read, verdict: Verdict::Unsure }
     }
 
-    /// What is known.
+    /// The conclusion so far.
     #[must_use]
     pub const fn verdict(&self) -> Verdict {
         self.verdict
     }
 
-    /// What was found first.
+    /// First block found.
     #[must_use]
     pub fn found(&self) -> Option<Found> {
         self.first.map(|(found, _)| found)
     }
 
-    /// When the block is to be read the next time; at once if it was not read yet.
+    /// Time of the next read of the block; zero if it was not read yet.
     #[must_use]
     pub fn next_read(&self) -> Instant {
         match (self.verdict, self.first) {
@@ -63,14 +63,14 @@ impl Watch {
         }
     }
 
-    /// The process of the owner is gone: it is not waited for.
+    /// Ends the wait for an owner whose process is dead.
     pub fn handle_owner_gone(&mut self) {
         if let (Verdict::Unsure, Some((found, _))) = (self.verdict, self.first) {
             self.verdict = Verdict::Still(found.owner().copied());
         }
     }
 
-    /// The block was read. `asked` is when the read began.
+    /// Handles a read of the block that began at `asked`.
     pub fn handle_read(&mut self, asked: Instant, now: Instant, found: Found) {
         self.last_read = now;
         if self.verdict != Verdict::Unsure {
@@ -96,13 +96,14 @@ impl Watch {
                 Found::Owner(owner) if owner.state != OwnerState::Released => {
                     self.verdict = Verdict::Moving(owner);
                 }
-                // Its owner has ended, or it cannot be read any more: no sign of life.
+                // The owner has released the drive, or the block became unreadable: no sign of
+                // life.
                 _ => self.first = Some((found, now)),
             }
             return;
         }
         let patience = match found.owner() {
-            // Who bids waits so long in silence.
+            // A bidder may be silent for this long.
             Some(OwnerBlock { state: OwnerState::Bid { .. }, terms, .. }) => {
                 terms.outlasting() + terms.lease
             }

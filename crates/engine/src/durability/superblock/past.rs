@@ -1,14 +1,14 @@
-//! Branches that an array has left behind, so that a drive which comes back late is known to be
-//! outdated.
+//! Past branches of an array, by which a drive that comes back late is recognised as outdated.
 //!
-//! A *branch* is what an array goes through without losing a drive: starts, shutdowns, rebuilds,
-//! drives that join. It ends when a drive that took part no longer does, because that drive may go
-//! on without the others. So the list grows by one entry for each lost drive, and not with starts.
+//! A *branch* is a period in which an array loses no drive; starts, shutdowns, rebuilds and
+//! joinings do not end it. It ends when a drive that took part no longer does, because that drive
+//! may go on without the others. So the list grows by one entry for each lost drive, and not with
+//! starts.
 //!
-//! The list has a bound. What it no longer holds is covered by the *horizon*: a drive whose last
-//! commit is older counts as outdated, whichever branch it names. A drive that went on alone for
-//! fewer changes than the horizon has generations cannot be told from an outdated one. It is left
-//! out, and not written to.
+//! The list has a bound. Branches that left the list are covered by the *horizon*: a drive whose
+//! last commit is older counts as outdated, whichever branch it names. A drive that went on alone
+//! for fewer changes than the horizon has generations cannot be told from an outdated one. It is
+//! left out, and not written to.
 
 use super::{BLOCK_BYTES, HORIZON_AT, PAST_AT, VERSION_BRANCHES, get_u64, put};
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ pub(super) const PAST_MAX: usize = (BLOCK_BYTES - PAST_AT) / ENTRY_BYTES;
 pub struct PastBranch {
     /// Number of the branch, not 0.
     pub branch: u64,
-    /// Generation before which each commit of the branch lies.
+    /// Generation before which all commits of the branch lie.
     pub until: u64,
 }
 
@@ -37,7 +37,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// Whether a commit of `branch` in generation `committed` lies in this past.
+    /// Returns true if a commit of `branch` in generation `committed` lies in this past.
     #[must_use]
     pub fn covers(&self, branch: u64, committed: u64) -> bool {
         committed < self.horizon || self.branches.iter().any(|past| past.branch == branch)
@@ -48,7 +48,7 @@ impl Past {
         self.branches.iter().copied()
     }
 
-    /// Adds branches. Of too many the oldest leave the list.
+    /// Adds branches. If there are too many, the oldest leave the list.
     pub(in super::super) fn add(&mut self, branches: impl IntoIterator<Item = PastBranch>) {
         for new in branches {
             let is_listed = self.branches.iter().any(|past| past.branch == new.branch);
@@ -62,7 +62,7 @@ impl Past {
         }
     }
 
-    /// Takes in what another drive of the same history lists.
+    /// Adds the branches that another drive of the same history lists, except `own`.
     pub(in super::super) fn merge(&mut self, other: &Self, own: u64) {
         self.add(other.branches().filter(|past| past.branch != own));
         self.horizon = self.horizon.max(other.horizon);
@@ -77,7 +77,7 @@ impl Past {
         }
     }
 
-    /// The past that a block of this version lists. Before version 5 each change was a branch of
+    /// Decodes the past of a block of this version. Before version 5 each change was a branch of
     /// its own.
     pub(super) fn decode(block: &[u8], version: u32, generation: u64) -> Self {
         let (bytes, is_listed) = match version {
@@ -118,7 +118,7 @@ mod tests {
         past.add([branch(PAST_MAX as u64), PastBranch { branch: 0, until: u64::MAX }]);
         assert_eq!(past.branches().count(), PAST_MAX);
         for number in all {
-            // Its last commit is before its end.
+            // The last commit of a branch is before its end.
             assert!(past.covers(number, 10 * number - 1), "{number}");
         }
         assert!(past.covers(999_999, 29) && !past.covers(999_999, 30), "three have left");

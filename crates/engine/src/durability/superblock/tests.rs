@@ -35,7 +35,7 @@ pub(in crate::durability) fn example() -> Superblock {
 
 type Change = fn(&mut Superblock);
 
-/// Every field at its ends, and where its bytes are.
+/// Every field at the ends of its range, and the place of its bytes.
 #[test]
 fn every_field_has_its_place_and_its_range() {
     let table: &[(&str, usize, &[u8], Change)] = &[
@@ -105,7 +105,7 @@ fn every_field_has_its_place_and_its_range() {
     }
 }
 
-/// Puts bytes into the example's block and makes its checksum right again.
+/// Puts bytes into the example's block, and corrects its checksum.
 fn forged(at: usize, bytes: &[u8]) -> Result<Superblock, String> {
     let mut block = example().encode();
     put(&mut block, at, bytes);
@@ -149,10 +149,9 @@ fn impossible_fields_are_named() {
     }
 }
 
-/// Numbers of changes are on the drives.
+/// Numbers of changes are on the drives, so every version of the program must compute the same.
 const NUMBER: u64 = 0x324c_b3fa_2e85_7b40;
 
-/// Every version of the program has to come to the same.
 #[test]
 fn changes_keep_their_numbers() {
     let mut superblock = example();
@@ -172,7 +171,7 @@ fn commit(superblock: &mut Superblock, change: impl FnOnce(&mut [MemberState], &
     superblock.commit(states, joined, false);
 }
 
-/// A drive is lost, another one joins in its place and is rebuilt.
+/// Loses a drive; another one joins in its place and is rebuilt.
 fn replace(superblock: &mut Superblock, drive: usize) {
     commit(superblock, |states, _| states[drive] = MemberState::Failed);
     let joins = superblock.generation;
@@ -219,7 +218,7 @@ fn only_a_lost_drive_begins_a_branch() {
     assert!(superblock.past.branches().map(|past| past.branch).eq([first]));
 }
 
-/// Both halves of an array went on alone, one of them for long.
+/// Both halves of an array went on alone, one of them for many changes.
 #[test]
 fn a_drive_that_went_on_alone_is_not_outdated_until_the_horizon_has_passed_it() {
     let before = example();
@@ -236,7 +235,7 @@ fn a_drive_that_went_on_alone_is_not_outdated_until_the_horizon_has_passed_it() 
     }
 }
 
-/// What a program of version 4 wrote, whose list had the number of each change.
+/// A superblock of version 4, whose list had the number of each change.
 #[test]
 fn changes_of_version_4_count_as_branches() {
     let mut block = Superblock { generation: 30, ..example() }.encode();
@@ -272,7 +271,7 @@ fn checksums_follow_the_data() {
 fn version_1_is_read() {
     let read = forged(8, &VERSION_SINGLE.to_le_bytes()).unwrap();
     assert_eq!((read.generation, read.committed), (12, 11));
-    // It had nothing where version 2 has these.
+    // Version 1 had zeros where version 2 has these fields.
     let mut block = example().encode();
     put(&mut block, 8, &VERSION_SINGLE.to_le_bytes());
     put(&mut block, 88, &3u64.to_le_bytes());

@@ -1,4 +1,5 @@
-//! Starts without drives: two starts that do not know of each other never both go on by themselves.
+//! Starts without drives: of two starts that do not know of each other, at most one goes on by
+//! itself.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::disk::BLOCK;
@@ -20,7 +21,7 @@ fn created(geometry: &Geometry) -> Vec<SectorDisk> {
     opened.disks.into_iter().flatten().collect()
 }
 
-/// The drives of a set, each at its place.
+/// Returns the drives of a set, each in its place.
 fn only(disks: &[SectorDisk], present: u64) -> Vec<Option<SectorDisk>> {
     let all = disks.iter().enumerate();
     all.map(|(at, disk)| (present >> at & 1 == 1).then(|| disk.clone())).collect()
@@ -37,8 +38,8 @@ const LAYOUTS: [(Level, u8); 8] = [
     (Level::Raid6, 5),
 ];
 
-/// Arrays are started with drives drawn by chance, again and again, and go on whenever nobody has
-/// to be asked.
+/// Arrays are started again and again with random drives, and go on whenever no confirmation is
+/// needed.
 #[test]
 fn no_start_by_itself_misses_what_another_start_did() {
     let (mut degraded, mut refused, mut too_few) = (0, 0, 0);
@@ -56,7 +57,7 @@ fn no_start_by_itself_misses_what_another_start_did() {
                 match opening.doubt(QUIET_FOR).unwrap() {
                     Some(Doubt::Apart { away }) => {
                         refused += 1;
-                        // The others could do the same.
+                        // The drives that are away could start too.
                         assert_eq!(away & present, 0, "{level:?}: {present:b}");
                         assert!(find(only(&disks, away), None).is_ok(), "{level:?}: {away:b}");
                         continue;
@@ -80,7 +81,7 @@ fn no_start_by_itself_misses_what_another_start_did() {
 
 #[test]
 fn a_lost_drive_is_no_reason_to_ask_where_it_cannot_go_on_alone() {
-    // What is there, and what is away that could go on alone.
+    // The drives found, and the drives away that could go on alone.
     let cases = [
         ((Level::Raid1, 2), 0b01, Some(0b10)),
         ((Level::Raid1, 3), 0b011, Some(0b100)),
@@ -99,15 +100,15 @@ fn a_lost_drive_is_no_reason_to_ask_where_it_cannot_go_on_alone() {
         if doubt.is_none() {
             continue;
         }
-        // Once it is written down that the others have failed, no one has to be asked again.
+        // Once the failure of the others is recorded, no confirmation is needed any more.
         let opened = opening.start(QUIET_FOR).unwrap();
         let mut again = find(opened.disks, None).unwrap();
         assert_eq!(again.doubt(QUIET_FOR).unwrap(), None, "{level:?}: {present:b}");
     }
 }
 
-/// A drive may have been rebuilt, and be all that is left, where those that were read for it know
-/// nothing of that.
+/// A drive that was being rebuilt may be complete by now, and the only one left. The drives that
+/// were read for its rebuild do not know that.
 #[test]
 fn a_drive_that_is_being_rebuilt_elsewhere_is_away() {
     let disks = created(&geometry(Level::Raid10, 4));
@@ -132,7 +133,7 @@ fn a_write_hole_is_asked_about() {
         let mut disks = created(&geometry);
         if is_marked {
             for disk in &mut disks {
-                // A block that nothing is on counts as all marked.
+                // A block of zeros counts as all marked.
                 disk.write(INTENT_OFFSET_BYTES, &[0; BLOCK]).unwrap();
                 disk.sync().unwrap();
             }

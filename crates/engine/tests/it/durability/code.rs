@@ -1,4 +1,5 @@
-//! Numbers as a row of an array holds them: each member a multiple of its own, so that parity fits.
+//! Encoding of numbers in a row of an array: each member holds a multiple of its own, so that
+//! parity fits.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::disk::BLOCK;
@@ -6,7 +7,7 @@ use array::{Layout, Role, gf};
 use engine::durability::Geometry;
 use units::{DriveId, Lba};
 
-/// How a drive of an array holds numbers.
+/// Encoding of numbers on one drive.
 #[derive(Clone, Copy)]
 pub(crate) struct Code<'a> {
     pub(crate) geometry: &'a Geometry,
@@ -14,7 +15,7 @@ pub(crate) struct Code<'a> {
 }
 
 impl Code<'_> {
-    /// The factor of the block at these bytes of the data of the drive: not 0.
+    /// Factor of the block at this offset in the data of the drive; not 0.
     fn factor(self, offset_bytes: u64) -> u8 {
         let block = BLOCK as u64;
         let layout = Layout::striped(
@@ -40,13 +41,13 @@ impl Code<'_> {
         }
     }
 
-    /// The bytes with which the block at these bytes of data begins when it holds the number.
+    /// First bytes of the block at this offset when it holds `number`.
     pub(crate) fn encode(self, offset_bytes: u64, number: u64) -> [u8; 8] {
         let factor = self.factor(offset_bytes);
         number.to_le_bytes().map(|byte| gf::multiply(byte, factor))
     }
 
-    /// The number of the block that begins with these bytes.
+    /// Number of the block that begins with these bytes.
     pub(crate) fn decode(self, offset_bytes: u64, bytes: &[u8]) -> u64 {
         let factor = gf::inverse(self.factor(offset_bytes));
         let bytes: [u8; 8] = bytes[..8].try_into().unwrap();

@@ -1,4 +1,4 @@
-//! The power goes: what a start finds, and what it must not.
+//! Power cuts: what a start may find, and what it must not.
 
 use super::disk::BLOCK;
 use super::sectors::{Power, SectorDisk};
@@ -11,7 +11,7 @@ impl World {
     pub(crate) fn cut(&mut self, rng: &mut Rng) -> Assembly {
         self.counts.cuts += 1;
         let power = Power::lasting();
-        // A drive that has failed may be found again, or not.
+        // A drive that has failed may or may not be found again.
         let mut disks: Vec<Option<SectorDisk>> = Vec::new();
         for (drive, disk) in self.disks.iter().enumerate() {
             let gone = self.failed.contains(DriveId(drive as u8)) && rng.below(2) == 0;
@@ -20,7 +20,7 @@ impl World {
         if self.failed.iter().any(|drive| disks[drive.index()].is_some()) {
             self.counts.stale += 1;
         }
-        // Who is lost is said by the first start that comes to the point of writing that down.
+        // The first start that gets as far as recording it decides which drives are lost.
         let found = disks.iter_mut().map(Option::as_mut).collect();
         let lost = find(found, None).expect("no more failed than may").assembly.lost;
         while rng.below(2) == 0 {
@@ -41,8 +41,8 @@ impl World {
         opened.assembly
     }
 
-    /// What a drive that is being rebuilt is believed to hold it holds: the rebuild does not do it
-    /// again.
+    /// A drive that is being rebuilt holds all data before its recorded cursor: the rebuild does
+    /// not write it again.
     fn check_rebuilt(&mut self, opened: &Opened<SectorDisk>) {
         let Opened { assembly, disks, records, .. } = opened;
         let marked = records.intent.dirty_regions();
@@ -108,8 +108,8 @@ impl World {
             assert!(!assembly.clean, "{text}");
             let region = (offset_bytes / REGION_BYTES) as u32;
             assert!(marked.contains(&region), "torn and not marked: {text}");
-            // Parity that does not fit can be computed again only while all data is there. A drive
-            // that is lost in the same moment is more than an array can stand.
+            // Parity that does not fit can be recomputed only while all data is there. A drive that
+            // is lost in the same moment is more than an array can miss.
             let can_resync = assembly.absent == 0 || self.geometry.level.is_mirrored();
             assert!(can_resync || assembly.lost != 0, "torn and degraded: {text}");
         }

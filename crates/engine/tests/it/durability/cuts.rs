@@ -1,4 +1,4 @@
-//! Creating, opening and joining, cut short at every write and sync.
+//! Creation, opening and joining, cut short at every write and sync.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::disk::BLOCK;
@@ -32,7 +32,7 @@ fn a_creation_that_is_cut_leaves_an_array_or_nothing() {
         let power = Power::lasting();
         let mut disks = vec![SectorDisk::new(&power); 3];
         for number in 0.. {
-            // Every other time on what the cut before has left.
+            // Every other time, the creation starts from what the cut before has left.
             if number % 2 == 0 {
                 disks = vec![SectorDisk::new(&power); 3];
             }
@@ -91,7 +91,7 @@ fn a_drive_whose_joining_is_cut_may_join_again() {
                     check_join(&mut disk, drive, &superblock).unwrap();
                     if !cut_short {
                         assert!(is_unfinished(&mut disk));
-                        // The first superblock that it gets may be torn.
+                        // The first superblock of the drive may be torn.
                         let mut first = superblock.clone();
                         (first.member, first.generation) = (drive, 9);
                         first.states[last] = MemberState::Rebuilding { cursor_bytes: 0 };
@@ -141,7 +141,8 @@ fn data_that_a_wiped_head_has_left_are_not_taken_for_zeros() {
     assert!(disks[0].is_blank(), "nothing was written");
 }
 
-/// A degraded array that was cut short: the first drives have a record, and it was written in part.
+/// A degraded array that was cut short: the first drives have a record whose writes were done in
+/// part.
 fn degraded(power: &Power, geometry: &Geometry) -> Vec<SectorDisk> {
     let width = usize::from(geometry.width);
     let opened = create(vec![SectorDisk::new(power); width], geometry, UUID, 1, QUIET_FOR).unwrap();
@@ -175,8 +176,7 @@ fn degraded(power: &Power, geometry: &Geometry) -> Vec<SectorDisk> {
     disks
 }
 
-/// Whatever is cut, the next start writes again what the journal holds, on all drives that it
-/// takes.
+/// After any cut, the next start replays the journal on all drives that it takes.
 #[test]
 fn an_opening_that_is_cut_loses_nothing() {
     let mut whole = 0;
@@ -189,7 +189,7 @@ fn an_opening_that_is_cut_loses_nothing() {
             let failed = usize::from(width) - 1;
             for number in 0.. {
                 let mut disks = before.clone();
-                // Where another drive can be missed, it is now and then.
+                // Where another drive can be missed, it sometimes is.
                 let hidden = (level == Level::Raid6 && rng.below(2) == 0)
                     .then(|| rng.below(failed as u64) as usize);
                 let mut found = all(&mut disks);
@@ -224,7 +224,7 @@ fn an_opening_that_is_cut_loses_nothing() {
     assert!(whole > 0, "a drive that was hidden is never back");
 }
 
-/// As long as no start comes to its end, superblocks of some drives are ahead of those of others.
+/// While no start completes, superblocks of some drives are ahead of those of others.
 #[test]
 fn any_number_of_starts_that_are_cut_cost_no_drive() {
     for seed in testing::seeds(0..40) {
@@ -244,7 +244,7 @@ fn any_number_of_starts_that_are_cut_cost_no_drive() {
     }
 }
 
-/// Arrays of the version before are taken as they are, and get the present one.
+/// Arrays of the earlier version are opened unchanged, and get the present version.
 #[test]
 fn an_array_of_version_1_is_opened() {
     let power = Power::lasting();
@@ -253,7 +253,7 @@ fn an_array_of_version_1_is_opened() {
     let opened = create(blank, &geometry, UUID, 1, QUIET_FOR).unwrap();
     let mut disks: Vec<SectorDisk> = opened.disks.into_iter().flatten().collect();
     for (member, disk) in disks.iter_mut().enumerate() {
-        // Cut while generation 12 was written.
+        // The cut came while generation 12 was written.
         let generation = if member == 0 { 12 } else { 11 };
         let mut superblock = opened.records.superblock.clone();
         (superblock.member, superblock.generation) = (DriveId(member as u8), generation);

@@ -1,5 +1,5 @@
-//! Heads of drives with anything in them: an array on them opens, or is refused with a sentence.
-//! Nothing panics, and nothing reads or takes more than a head holds.
+//! Heads of drives with any content: an array on them opens, or is refused with a sentence. Nothing
+//! panics, and no start reads or allocates more than a head holds.
 //!
 //! The fuzzer in `fuzz/` calls [`check`]; the test runs it on damage that seeds draw.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
@@ -14,10 +14,10 @@ use units::Rng;
 
 /// Histories whose heads are damaged.
 const WORLDS: u64 = 6;
-/// A start reads each copy of everything in the head a few times, at most.
+/// Most bytes that a start reads: each copy of everything in the head a few times.
 const READ_BYTES_MAX: u64 = 4 * HEAD_BYTES;
 
-/// Drives as power cuts have left them: superblocks of all ages, marks, and journals with records.
+/// Drives after power cuts: superblocks of all ages, marks, and journals with records.
 fn images() -> Vec<Vec<SectorDisk>> {
     (0..WORLDS)
         .map(|seed| {
@@ -32,7 +32,7 @@ fn images() -> Vec<Vec<SectorDisk>> {
         .collect()
 }
 
-/// A disk that counts what is read of it.
+/// A disk that counts the bytes read.
 struct Counted<'a> {
     disk: SectorDisk,
     read_bytes: &'a Cell<u64>,
@@ -59,7 +59,7 @@ impl Disk for Counted<'_> {
     }
 }
 
-/// Bytes in turn, and zeros after their end.
+/// A source of choices: these bytes in turn, then zeros.
 struct Choices<'a>(&'a [u8]);
 
 impl Choices<'_> {
@@ -79,12 +79,12 @@ impl Choices<'_> {
 /// Numbers that programs get wrong.
 const NUMBERS: [u64; 10] = [0, 1, 2, 63, 64, 4095, 1 << 31, u32::MAX as u64, 1 << 62, u64::MAX];
 
-/// Changes a few bytes of a block as `choices` say. Half of the time its checksum is made right
-/// again, or no damage would come further than that.
+/// Changes a few bytes of a block, as `choices` select. Half of the time the checksum is corrected,
+/// so that the damage reaches the code behind it.
 fn damage(block: &mut [u8; BLOCK], choices: &mut Choices<'_>) {
     let sum_at = (0..64).step_by(4).find(|at| is_sealed(&block[..], *at));
     for _ in 0..=choices.below(4) {
-        // What blocks say is at their beginning.
+        // The fields of blocks are at their beginning.
         let reach = [64, 512, BLOCK - 8][choices.below(3)];
         let at = choices.below(reach);
         match choices.below(4) {
@@ -103,19 +103,19 @@ fn damage(block: &mut [u8; BLOCK], choices: &mut Choices<'_>) {
     }
 }
 
-/// What came of an input.
+/// Result of an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     Opened,
     Refused,
 }
 
-/// Damages the heads of an array as `bytes` say and opens it.
+/// Damages the heads of an array as `bytes` select, and opens it.
 ///
 /// # Panics
 ///
-/// When reading blocks, assembling or starting does, when a refusal says nothing, when more is read
-/// than is there, or when what was opened cannot be opened again.
+/// If reading, assembling or starting panics; if a refusal is empty; if more is read than is there;
+/// or if an opened array cannot be opened again.
 pub(crate) fn check(bytes: &[u8]) -> End {
     thread_local! {
         static IMAGES: Vec<Vec<SectorDisk>> = images();
@@ -131,7 +131,7 @@ pub(crate) fn check(bytes: &[u8]) -> End {
         let mut block = [0; BLOCK];
         disks[drive].read(offset_bytes, &mut block).unwrap();
         match choices.below(8) {
-            // Elsewhere, or on another drive.
+            // Move the block elsewhere, or to another drive.
             0 => {
                 let other = choices.below(disks.len());
                 let to = heads[choices.below(heads.len())] * BLOCK as u64;
@@ -149,7 +149,7 @@ pub(crate) fn check(bytes: &[u8]) -> End {
     start(disks, gone)
 }
 
-/// Opens what is there of the drives; one in four starts is without some of them.
+/// Opens an array with the drives present; one in four starts lacks some of them.
 fn start(disks: Vec<SectorDisk>, gone: u8) -> End {
     let read_bytes = Cell::new(0);
     let drives = disks.len() as u64;

@@ -1,4 +1,4 @@
-//! A disk that loses any part of what was not synced when the power goes.
+//! A disk that loses any part of its unsynced writes in a power cut.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::code::Code;
@@ -16,7 +16,7 @@ pub(crate) const BLOCK: usize = 4096;
 pub(crate) struct Write {
     pub(crate) offset_bytes: u64,
     pub(crate) bytes: Arc<Vec<u8>>,
-    /// On stable storage when it ends.
+    /// True if it is on stable storage when it ends.
     pub(crate) forced: bool,
 }
 
@@ -35,7 +35,7 @@ impl Write {
 #[derive(Clone, Default)]
 pub(crate) struct Disk {
     stable: BTreeMap<u64, Vec<u8>>,
-    /// Ended and not synced, by the number of their end.
+    /// Writes that have ended and are not synced, by the number of their end.
     volatile: BTreeMap<u64, Write>,
     in_flight: BTreeMap<u64, Write>,
     ends: u64,
@@ -66,7 +66,7 @@ impl Disk {
         }
     }
 
-    /// What a sync that begins now covers.
+    /// Number of ended writes, all of which a sync that begins now covers.
     pub(crate) fn ended(&self) -> u64 {
         self.ends
     }
@@ -98,7 +98,7 @@ impl Disk {
         }
     }
 
-    /// What is left when the power goes now.
+    /// Returns the disk after a power cut now.
     pub(crate) fn cut(mut self, rng: &mut Rng) -> Self {
         let volatile = std::mem::take(&mut self.volatile);
         let in_flight = std::mem::take(&mut self.in_flight);
@@ -110,14 +110,14 @@ impl Disk {
         self
     }
 
-    /// What certainly survives, on a disk that can be opened.
+    /// Content that certainly survives, on a disk that can be opened.
     pub(crate) fn into_sectors(self, power: &Power) -> SectorDisk {
         let blocks = self.stable.into_iter();
         let blocks = blocks.map(|(number, bytes)| (number, bytes.try_into().unwrap()));
         SectorDisk::with(power, blocks.collect())
     }
 
-    /// What certainly survives.
+    /// Reads the content that certainly survives.
     pub(crate) fn read(&self, offset_bytes: u64, into: &mut [u8]) {
         let first = offset_bytes / BLOCK as u64;
         let end = first + (into.len() / BLOCK) as u64;
@@ -133,7 +133,7 @@ impl Disk {
         bytes
     }
 
-    /// What may be found in a block of the head if the power goes now.
+    /// Contents that a block of the head may have after a power cut now.
     pub(crate) fn possible(&self, offset_bytes: u64) -> Vec<[u8; BLOCK]> {
         let mut found = vec![self.block(offset_bytes)];
         for (block, bytes) in self.in_flight.values().flat_map(Write::blocks) {
@@ -144,8 +144,9 @@ impl Disk {
         found
     }
 
-    /// Whether a record of the journal is stable that has this version for a place of this drive.
-    /// Read by the layout of records alone; a power cut shows whether a start would find it.
+    /// Returns true if a record of the journal is stable that has this version for a place of this
+    /// drive. It uses the layout of records only; a power cut shows if a start would find the
+    /// record.
     pub(crate) fn has_record(&self, code: Code<'_>, offset_bytes: u64, version: u64) -> bool {
         let version = u64::from_le_bytes(code.encode(offset_bytes, version));
         let number =
@@ -164,18 +165,18 @@ impl Disk {
         })
     }
 
-    /// The least and the greatest number that blocks of data hold.
+    /// Least and greatest number in blocks of data.
     pub(crate) fn versions(&self, code: Code<'_>, offset_bytes: u64, blocks: u64) -> (u64, u64) {
         versions(&self.stable, code, offset_bytes, blocks)
     }
 }
 
-/// While it is made a drive of an array.
+/// The disk while it becomes a drive of an array.
 impl engine::durability::Disk for Disk {
     type Error = std::convert::Infallible;
 
     fn size_bytes(&mut self) -> Result<u64, Self::Error> {
-        // What was never written is zeros.
+        // Blocks that were never written are zeros.
         Ok(1 << 40)
     }
 
@@ -195,7 +196,7 @@ impl engine::durability::Disk for Disk {
     }
 }
 
-/// The least and the greatest number that blocks of data hold.
+/// Least and greatest number in blocks of data.
 pub(crate) fn versions<B: AsRef<[u8]>>(
     stable: &BTreeMap<u64, B>,
     code: Code<'_>,

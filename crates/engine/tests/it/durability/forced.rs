@@ -1,4 +1,4 @@
-//! Arrays that are put together because people say so, of drives that nobody vouches for.
+//! Arrays that the administrator forces together from outdated drives.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::disk::BLOCK;
@@ -22,7 +22,7 @@ impl Change for Nothing {
 
 type Opening = engine::durability::Opening<SectorDisk>;
 
-/// Drives of an array that runs.
+/// The drives of a running array.
 struct Array {
     disks: Vec<SectorDisk>,
     machine: Durability<Nothing>,
@@ -75,7 +75,7 @@ impl Array {
         self.run();
     }
 
-    /// Writes something new on all drives that serve.
+    /// Writes new content on all drives that serve.
     fn write(&mut self) {
         self.written += 1;
         for (disk, state) in self.disks.iter_mut().zip(&self.machine.superblock().states) {
@@ -106,7 +106,7 @@ fn refusal(found: Vec<Option<SectorDisk>>) -> Refusal {
     }
 }
 
-/// Four of four fail one after the other, as when a controller does, and every byte is there.
+/// All drives fail one after the other, as when a controller fails; all data is still there.
 fn all_failed(geometry: &Geometry, power: &Power) -> Array {
     let mut array = Array::new(geometry, power);
     array.write();
@@ -139,14 +139,14 @@ fn of_drives_that_all_failed_the_newest_that_suffice_are_taken() {
             opened.records.intent.dirty_regions().len() as u32,
             opened.records.intent.regions()
         );
-        // It goes on by itself from here, and who was left out stays out, wherever it comes from.
+        // The array goes on by itself from here. Drives that were left out stay out, in any place.
         let mut disks = opened.disks;
         for (drive, disk) in disks.iter_mut().enumerate().take(left_out) {
             *disk = Some(array.disks[drive].clone());
         }
         let again = open(disks, Some(&geometry), QUIET_FOR).unwrap();
         assert_eq!(again.assembly.absent, absent);
-        // Nothing of the old lineage counts beside it.
+        // No drive of the old lineage counts beside it.
         let mut mixed = again.disks;
         mixed[usize::from(width) - 1] = Some(array.disks[usize::from(width) - 1].clone());
         match open(mixed, None, QUIET_FOR) {
@@ -195,7 +195,7 @@ fn drives_that_went_on_apart_are_never_mixed() {
         opened.disks
     };
     let (one, two) = (pair([0, 1]), pair([2, 3]));
-    // One of each: neither branch has enough.
+    // One drive of each branch: neither branch has enough.
     let found = vec![one[0].clone(), None, two[2].clone(), None];
     assert!(matches!(forced_refusal(found), Refusal::Split { .. }));
     let found = vec![one[0].clone(), one[1].clone(), two[2].clone(), None];
@@ -220,7 +220,8 @@ fn what_is_not_of_the_array_or_cannot_be_read_is_never_taken() {
     found[0] = Some(array.disks[2].clone());
     assert!(matches!(forced_refusal(found), Refusal::Twice { member: 2, .. }));
 
-    // Both superblocks are damaged: the next one is taken instead, as long as there is one.
+    // Both superblocks of a drive are damaged: the next drive is taken instead, as long as there is
+    // one.
     let mut found = array.all();
     let damage = |disk: &mut Option<SectorDisk>| {
         let disk = disk.as_mut().unwrap();
@@ -255,7 +256,7 @@ fn a_drive_that_was_being_rebuilt_is_not_taken() {
     found[1] = None;
     assert!(matches!(refusal(found.clone()), Refusal::TooFew { .. }));
     assert!(matches!(forced_refusal(found.clone()), Refusal::TooFew { .. }));
-    // What stood there before will do.
+    // The former drive of that place will do.
     found[0] = Some(old);
     let (_, fates) = fates(found).unwrap();
     assert_eq!(fates, [Fate::Outdated, Fate::Missing, Fate::Leads]);
@@ -267,7 +268,7 @@ fn of_pairs_of_mirrors_no_outdated_drive_is_taken_beside_its_newer_copy() {
     let power = Power::lasting();
     let geometry = Geometry { stripe_width: 2, ..geometry(Level::Raid10, 4) };
     let mut array = Array::new(&geometry, &power);
-    // Drive 3 is the newest that is outdated, and the leader has all that it has.
+    // Drive 3 is the newest outdated drive, and the leader has all its data.
     for drive in [0, 1, 3] {
         array.write();
         array.fail(drive);
@@ -315,7 +316,7 @@ fn narrow_stripes_that_miss_nobody_are_resynced() {
     let power = Power::lasting();
     let geometry = Geometry { stripe_width: 3, ..geometry(Level::Raid5, 6) };
     let mut array = Array::new(&geometry, &power);
-    // Neighbours share stripes: without both there are too few.
+    // Neighbours share stripes: without both, too few drives are left.
     for drive in [0, 1] {
         array.fail(drive);
     }
@@ -333,8 +334,8 @@ fn narrow_stripes_that_miss_nobody_are_resynced() {
     assert!(expected > 0 && repairs.resync_stripes() >= expected);
 }
 
-/// Whatever is written when the power goes, the next start goes on, or is refused and can be forced
-/// again to the same end.
+/// After a power cut at any write, the next start goes on, or is refused and can be forced again to
+/// the same end.
 #[test]
 fn a_forced_start_that_is_cut_can_be_repeated() {
     let power = Power::lasting();

@@ -1,6 +1,6 @@
 //! Arrays that are started, changed and cut short again and again, with other drives left out each
-//! time: no drive that missed something is ever taken for one that was there, no cut costs a drive,
-//! and a split is one.
+//! time. No drive that missed a change is ever taken for a current one, no cut costs a drive, and a
+//! split is recognised.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::sectors::{Power, SectorDisk};
@@ -21,15 +21,14 @@ impl Change for Nothing {
     }
 }
 
-/// A drive that somebody could plug in, and what was ever written to it while it served.
+/// A drive that could be plugged in, and all writes to it while it served.
 #[derive(Clone)]
 struct Drive {
     disk: SectorDisk,
     member: usize,
     writes: BTreeSet<u64>,
-    /// What it says was written: these, and the numbers of branches that took effect, because that
-    /// data were written then cannot be excluded. One that is being rebuilt says so of what is on
-    /// the drives that serve.
+    /// Writes and branches that the drive must know. The branches took effect, so data may have
+    /// been written in them. A drive that is being rebuilt claims those of the drives that serve.
     claims: BTreeSet<u64>,
     change: u64,
 }
@@ -55,10 +54,10 @@ struct Shelf {
     geometry: Geometry,
     power: Power,
     drives: Vec<Drive>,
-    /// Which drive is in the place of each member.
+    /// Drive in the place of each member.
     places: Vec<usize>,
     next_write: u64,
-    /// Changes that all drives have said that they say take part.
+    /// Changes that all drives taking part have committed.
     effective: BTreeSet<u64>,
 }
 
@@ -140,7 +139,7 @@ impl Shelf {
         self.next_write += 1;
     }
 
-    /// One start with some of the drives, what it does, and how it stops.
+    /// One start with some of the drives, its work, and its end.
     fn live(&mut self, rng: &mut Rng, counts: &mut Counts) {
         let width = self.places.len();
         let mut found: Vec<bool> = (0..width).map(|_| rng.below(5) > 0).collect();
@@ -148,7 +147,7 @@ impl Shelf {
             found = vec![true; width];
         }
         if rng.below(6) == 0 {
-            // Somebody takes an old drive from the shelf.
+            // An old drive is taken from the shelf.
             let old = rng.below(self.drives.len() as u64) as usize;
             let member = self.drives[old].member;
             if !self.drives[old].disk.is_blank() {
@@ -228,7 +227,8 @@ impl Shelf {
         self.cut(rng);
     }
 
-    /// The drives that together know most, where that can be told: what a person would do.
+    /// Drives that together have the most writes, if that can be decided: the choice of an
+    /// administrator.
     fn whole_again(&self) -> Vec<usize> {
         let most = (0..self.drives.len()).max_by_key(|&drive| self.drives[drive].writes.last());
         let most = &self.drives[most.unwrap()].writes;
@@ -243,7 +243,7 @@ impl Shelf {
             .collect()
     }
 
-    /// Clients write: all drives that serve get it.
+    /// Clients write to all drives that serve.
     fn serve(&mut self, serving: &[usize]) {
         for &member in serving {
             let drive = &mut self.drives[self.places[member]];
@@ -254,7 +254,7 @@ impl Shelf {
         self.next_write += 1;
     }
 
-    /// A drive fails, is replaced or rebuilt. Whether the power stayed.
+    /// Fails, replaces or rebuilds a drive. Returns false if the power failed.
     fn change(
         &mut self,
         machine: &mut Durability<Nothing>,
@@ -311,8 +311,8 @@ impl Shelf {
         machine.handle_drive_replaced(Instant::ZERO, drive);
     }
 
-    /// Does what the machine says, in its order, until it says enough: gives the writes under way
-    /// then.
+    /// Carries out the machine's outputs in order until `enough` returns true. Returns the writes
+    /// under way then.
     fn run_in_order(
         &mut self,
         machine: &mut Durability<Nothing>,
@@ -345,7 +345,7 @@ impl Shelf {
         }
     }
 
-    /// Does what the machine says, in any order; whether the power stayed.
+    /// Carries out the machine's outputs in any order. Returns false if the power failed.
     fn run(&mut self, machine: &mut Durability<Nothing>, rng: &mut Rng) -> bool {
         let mut under_way = Vec::new();
         let cut_at = if rng.below(6) == 0 { rng.below(30) } else { u64::MAX };
@@ -387,7 +387,7 @@ impl Shelf {
     }
 }
 
-/// Starts of a usual history.
+/// Number of starts in a usual history.
 const LIVES: u32 = 16;
 
 fn live_through(seed: u64, lives: u32, counts: &mut Counts) {
@@ -398,7 +398,7 @@ fn live_through(seed: u64, lives: u32, counts: &mut Counts) {
     }
 }
 
-/// An array of which drives are replaced and found again over thousands of superblock changes.
+/// Drives of an array are replaced and found again over thousands of superblock changes.
 #[test]
 fn old_drives_are_recognised_after_thousands_of_changes() {
     let mut counts = Counts::default();
@@ -408,9 +408,9 @@ fn old_drives_are_recognised_after_thousands_of_changes() {
     assert!(testing::is_repeat() || counts.stale > 50 && counts.rebuilt > 50, "{counts:?}");
 }
 
-/// Seed 598: an outdated drive went on alone, and is found with one that was being rebuilt beside
-/// those which had gone on without it, all missing. That one holds no data, and is the only witness
-/// of theirs.
+/// Seed 598: an outdated drive went on alone. It is found with a drive that was being rebuilt in
+/// the branch of the others, which are all missing. The latter holds no data, and is the only
+/// witness of that branch.
 #[test]
 fn a_drive_that_was_being_rebuilt_tells_of_those_that_went_on_apart() {
     let mut counts = Counts::default();
@@ -418,8 +418,9 @@ fn a_drive_that_was_being_rebuilt_tells_of_those_that_went_on_apart() {
     assert!(counts.splits > 0, "{counts:?}");
 }
 
-/// The power went while a change was committed, on one drive of three so far. It is found again
-/// when the others, which went on without it, have all been replaced: nobody that it knows is left.
+/// The power failed during the commit of a change, when one drive of three had it. That drive is
+/// found when the others, which went on without it, have all been replaced: none that it knows is
+/// left.
 #[test]
 fn a_change_that_came_to_nothing_is_no_split() {
     for joins in [false, true] {
@@ -490,8 +491,8 @@ fn no_history_of_starts_changes_and_cuts_takes_a_drive_for_one_that_was_there() 
     assert!(splits > 0 && too_few > 0 && rebuilt > 0);
 }
 
-/// Fail two drives, replace the first, and stop: the second is older than what took the first's
-/// place.
+/// Two drives fail, the first is replaced, and the array stops. The second is older than the drive
+/// that replaced the first.
 #[test]
 fn a_drive_that_failed_after_one_that_was_replaced_is_no_split() {
     for (level, stripe_width) in [(Level::Raid6, 4), (Level::Raid10, 2)] {
@@ -506,7 +507,7 @@ fn a_drive_that_failed_after_one_that_was_replaced_is_no_split() {
             Shelf { geometry, power, drives, places, next_write: 1, effective: BTreeSet::new() };
         let mut machine = Durability::new(opened.records);
         let mut rng = Rng::new(1);
-        // Of a pair of mirrors not both.
+        // Both drives of a pair of mirrors must not fail.
         for drive in [0, 3] {
             machine.handle_drive_failed(Instant::ZERO, DriveId(drive));
             while !shelf.run(&mut machine, &mut rng) {}
@@ -522,8 +523,8 @@ fn a_drive_that_failed_after_one_that_was_replaced_is_no_split() {
     }
 }
 
-/// The drive that served last is missing: what it was rebuilding says that the older one is too
-/// old.
+/// The drive that served last is missing. The drive that it was rebuilding shows that the older
+/// drive found is too old.
 #[test]
 fn a_drive_that_is_being_rebuilt_keeps_an_old_one_from_leading() {
     let geometry = geometry(Level::Raid1, 3);

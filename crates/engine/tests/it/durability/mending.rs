@@ -1,4 +1,4 @@
-//! Records of the journal that are damaged on some drives: what was flushed is there all the same.
+//! Damaged journal records on some drives: all that was flushed is still there.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::disk::BLOCK;
@@ -14,7 +14,7 @@ use units::{DriveId, Rng};
 
 type Block = [u8; BLOCK];
 
-/// Rows in use: few, so that batches meet.
+/// Rows in use: few, so that batches overlap.
 const ROWS: u32 = 3;
 const STRIPES: u64 = 5;
 
@@ -25,9 +25,9 @@ struct Arrays {
     layout: Layout,
     disks: Vec<SectorDisk>,
     journal: Journal,
-    /// Before the last batch, and behind it.
+    /// Content before the last batch, and behind it.
     truth: [Truth; 2],
-    /// Where records of each batch are, with their length.
+    /// Places of the records of each batch, with their lengths.
     records: Vec<Vec<(DriveId, u64, usize)>>,
 }
 
@@ -77,7 +77,7 @@ impl Arrays {
         MemberSet::from_bits(self.layout.members(stripe)).iter().map(DriveId)
     }
 
-    /// Puts a batch of some writes, each of a block of data and its parities, into the journal.
+    /// Appends a batch of some writes to the journal, each a block of data with its parities.
     fn write(&mut self, rng: &mut Rng) {
         self.truth[0] = self.truth[1].clone();
         let truth = &mut self.truth[1];
@@ -129,7 +129,7 @@ impl Arrays {
         self.journal.written(batch.sequence);
     }
 
-    /// Some blocks are in their place already.
+    /// Writes some blocks to their place.
     fn put_in_place(&mut self, rng: &mut Rng) {
         for (&(drive, block), bytes) in &self.truth[1] {
             if rng.below(3) == 0 {
@@ -140,8 +140,8 @@ impl Arrays {
         }
     }
 
-    /// How many rows the drives that were found hold as behind the last batch, and how many as
-    /// before it. Rows that are the same in both count for both.
+    /// Counts the rows that the drives found hold as behind the last batch, and the rows as before
+    /// it. Rows that are the same in both count twice.
     ///
     /// # Panics
     ///
@@ -172,8 +172,8 @@ impl Arrays {
 
 const ALL_ROWS: usize = STRIPES as usize * ROWS as usize;
 
-/// As many drives as can be missed have a damaged record or are not there: all batches are there,
-/// the last one too.
+/// As many drives as can be missed have a damaged record or are missing: all batches count, the
+/// last one too.
 #[test]
 fn damaged_records_lose_nothing_that_was_flushed() {
     let (mut last, mut earlier, mut missing_too, mut mended) = (0, 0, 0, 0);
@@ -212,7 +212,7 @@ fn damaged_records_lose_nothing_that_was_flushed() {
                 false => earlier += 1,
             }
         }
-        // The power goes during the start, and the next one finds what was stable.
+        // The power fails during the start, and the next start finds what was stable.
         if rng.below(2) == 0 {
             power.goes_at(rng.below(60));
             let found = disks.iter_mut().map(Option::as_mut).collect();
@@ -231,8 +231,8 @@ fn damaged_records_lose_nothing_that_was_flushed() {
     assert!(testing::is_repeat() || mended > 50, "{mended} records");
 }
 
-/// Each row of a batch that the power cut short is old or new on all drives, also if the next start
-/// lacks one.
+/// Each row of a batch in flight at a power cut is old or new on all drives, even if the next start
+/// lacks a drive.
 #[test]
 fn rows_of_a_batch_in_flight_are_old_or_new() {
     let (mut old, mut new) = (0, 0);

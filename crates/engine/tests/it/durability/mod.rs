@@ -1,7 +1,7 @@
-//! The durability machine against disks that lose any part of what was not synced, with the power
-//! cut between any two of its outputs.
+//! The durability machine against disks that lose any part of their unsynced writes, with power
+//! cuts between any two of its outputs.
 //!
-//! `IODA_SEED=n` runs one seed, `IODA_SEEDS=n` so many.
+//! `IODA_SEED=n` runs seed `n`, `IODA_SEEDS=n` runs `n` seeds.
 
 mod alone;
 mod code;
@@ -36,7 +36,7 @@ fn whenever_the_power_goes_nothing_is_lost_that_was_flushed_and_no_stripe_is_tor
     if testing::is_repeat() {
         return;
     }
-    // What was never tried was not tested.
+    // Cases that never occurred were not tested.
     println!("{sum:?}");
     let world::Counts {
         flushes,

@@ -1,4 +1,4 @@
-//! What creating, opening and joining write, where, and what they leave alone.
+//! Writes of creation, opening and joining: their places, and what they leave alone.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::disk::BLOCK;
@@ -33,7 +33,7 @@ fn block(disk: &mut SectorDisk, offset_bytes: u64) -> Vec<u8> {
     bytes
 }
 
-/// What each drive is to hold: a page of its own, then zeros over what was there.
+/// Expected content of each drive: a page of its own, then zeros over the former content.
 #[test]
 fn what_the_journal_holds_is_written_again_once_and_nowhere_else() {
     let zeros = 2 * MIB + 3 * BLOCK as u64;
@@ -95,7 +95,7 @@ fn what_the_journal_holds_is_written_again_once_and_nowhere_else() {
             }
         }
         assert!(disks[3].is_like(&untouched), "the drive that is left out is left alone");
-        // Nothing is written a second time, over what was written since.
+        // The replay is not repeated over newer writes.
         for disk in &mut disks[..3] {
             disk.set_number(HEAD_BYTES + page_at, 99);
         }
@@ -166,7 +166,7 @@ fn sums_of_marked_regions_are_in_doubt_unless_everything_was_journalled() {
         assert_eq!((setup.uuid, setup.table_at), (UUID, Some(drive_bytes)));
         let marked = [REGION_BYTES..2 * REGION_BYTES, 2 * REGION_BYTES..drive_bytes];
         assert_eq!(setup.doubtful, if is_in_doubt { &marked[..] } else { &[] }, "{level:?}");
-        // What people vouch for is in doubt everywhere.
+        // After a forced start everything is in doubt.
         let (forced, _) = find_forced(found(&disks, &[]), None).unwrap();
         let setup = forced.start(QUIET_FOR).unwrap().records.checksums.unwrap();
         let regions = [0, 1].map(|region| region * REGION_BYTES..(region + 1) * REGION_BYTES);
@@ -203,7 +203,7 @@ fn data_of_a_lost_drive_are_doubtful_where_parity_was_written_without_a_journal(
     }
 }
 
-/// A drive that ends somewhere, and of which nothing in front of a place can be read.
+/// A drive that ends at a given size, and cannot be read before a given offset.
 struct Small {
     size_bytes: u64,
     readable_from: u64,
@@ -273,7 +273,7 @@ fn only_the_very_drive_may_join_again() {
     assert!(!is_unfinished(&mut SectorDisk::new(&power)), "nothing was begun");
 }
 
-/// The table of a drive that joins is that of a new drive, whatever was there. Arrays of earlier
+/// The table of a joining drive becomes that of a new drive, whatever was there. Arrays of earlier
 /// versions have zeros.
 #[test]
 fn a_drive_that_joins_has_sums_of_zeros_and_keeps_what_is_not_of_the_array() {
@@ -307,7 +307,7 @@ fn a_drive_that_joins_has_sums_of_zeros_and_keeps_what_is_not_of_the_array() {
         for at in others {
             assert_eq!(disk.number(at), 5, "{at}");
         }
-        // Both superblocks name the place that it takes.
+        // Both superblocks name the place that the drive takes.
         let mut another = disks[1].clone();
         prepare(&mut another, DriveId(0), &superblock, &intent, &journal).unwrap();
         for at in [0, block_bytes] {
@@ -317,8 +317,8 @@ fn a_drive_that_joins_has_sums_of_zeros_and_keeps_what_is_not_of_the_array() {
     }
 }
 
-/// A drive that keeps its head only is not used if the array can miss it. What is left of a drive
-/// that has some damage is used.
+/// A drive with nothing but its head is left out if the array can miss it. A drive with some damage
+/// is used.
 #[test]
 fn a_drive_that_was_overwritten_behind_its_head_is_left_out() {
     let power = Power::lasting();
@@ -339,7 +339,7 @@ fn a_drive_that_was_overwritten_behind_its_head_is_left_out() {
             let notes: Vec<String> = assembly.notes.iter().map(ToString::to_string).collect();
             assert_eq!(notes.len(), usize::from(!is_used));
             assert!(notes.iter().all(|note| note.contains("drive 1 at place 1 was overwritten")));
-            // Nobody can do without one more.
+            // The array cannot miss one more drive.
             if level != Level::Raid6 {
                 let mut disks = found(&disks, &[0]);
                 let opened = open(disks.split_off(0), None, QUIET_FOR).unwrap();

@@ -1,5 +1,5 @@
-//! A disk on which the power can go at any write or sync, and which then has any sectors of what
-//! was not synced.
+//! A disk on which the power may fail at any write or sync. It then has any subset of the sectors
+//! that were not synced.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::code::Code;
@@ -13,7 +13,7 @@ use units::Rng;
 
 const SECTOR: usize = 512;
 
-/// How many writes and syncs there are before the power goes, on all disks that share it.
+/// Number of writes and syncs before the power fails, on all disks that share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Power(Rc<Cell<u64>>);
 
@@ -22,7 +22,7 @@ impl Power {
         Self(Rc::new(Cell::new(u64::MAX)))
     }
 
-    /// The power goes in the middle of the write or sync of this number, counted from 0.
+    /// Sets the power to fail in the middle of this write or sync, counted from 0.
     pub(crate) fn goes_at(&self, number: u64) {
         self.0.set(number);
     }
@@ -31,7 +31,7 @@ impl Power {
         self.0.get() == 0
     }
 
-    /// Whether a write or sync begins, and whether it ends.
+    /// Counts a write or sync. Returns true if it begins, and true if it ends.
     fn step(&self) -> (bool, bool) {
         let left = self.0.get();
         self.0.set(left.saturating_sub(1));
@@ -51,7 +51,7 @@ impl fmt::Display for NoPower {
 #[derive(Clone, Debug)]
 pub(crate) struct SectorDisk {
     stable: BTreeMap<u64, [u8; BLOCK]>,
-    /// Not synced, in the order in which it was written.
+    /// Blocks that are not synced, in the order of their writes.
     volatile: Vec<(u64, [u8; BLOCK])>,
     power: Power,
 }
@@ -66,11 +66,11 @@ impl SectorDisk {
         Self { stable, ..Self::new(power) }
     }
 
-    /// What is found when the power is back.
+    /// Leaves what is found when the power is back.
     pub(crate) fn cut(&mut self, rng: &mut Rng) {
         for (number, bytes) in std::mem::take(&mut self.volatile) {
             let block = self.stable.entry(number).or_insert([0; BLOCK]);
-            // All, none, or some.
+            // Keep all, none, or some sectors.
             let how = rng.below(3);
             for at in (0..BLOCK).step_by(SECTOR) {
                 if how == 0 || how == 1 && rng.below(2) == 0 {
@@ -80,7 +80,7 @@ impl SectorDisk {
         }
     }
 
-    /// The first number of a block of the file.
+    /// First number of a block of the file.
     pub(crate) fn number(&mut self, offset_bytes: u64) -> u64 {
         let mut block = [0; BLOCK];
         self.read(offset_bytes, &mut block).unwrap();
@@ -94,33 +94,33 @@ impl SectorDisk {
         self.stable.insert(offset_bytes / BLOCK as u64, block);
     }
 
-    /// A bit of a block of the file flips.
+    /// Flips a bit of a block of the file.
     pub(crate) fn flip(&mut self, offset_bytes: u64, bit: usize) {
         let block = self.stable.entry(offset_bytes / BLOCK as u64).or_insert([0; BLOCK]);
         block[bit / 8] ^= 1 << (bit % 8);
     }
 
-    /// The least and the greatest number that blocks of data hold.
+    /// Least and greatest number in blocks of data.
     pub(crate) fn versions(&self, code: Code<'_>, offset_bytes: u64, blocks: u64) -> (u64, u64) {
         super::disk::versions(&self.stable, code, offset_bytes, blocks)
     }
 
-    /// The blocks of the head that were ever written.
+    /// Blocks of the head that were ever written.
     pub(crate) fn head_blocks(&self) -> Vec<u64> {
         self.stable.range(..HEAD_BYTES / BLOCK as u64).map(|(number, _)| *number).collect()
     }
 
-    /// The power goes, and nothing is left that was not synced.
+    /// Loses everything that was not synced in a power cut.
     pub(crate) fn forget(&mut self) {
         self.volatile.clear();
     }
 
-    /// Whether another disk has the same on stable storage, and neither anything else.
+    /// Returns true if another disk has the same stable content, and neither has unsynced blocks.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.stable == other.stable && self.volatile.is_empty() && other.volatile.is_empty()
     }
 
-    /// Whether nothing was ever written.
+    /// Returns true if nothing was ever written.
     pub(crate) fn is_blank(&self) -> bool {
         self.stable.values().all(|block| block.iter().all(|&byte| byte == 0))
     }
@@ -130,7 +130,7 @@ impl Disk for SectorDisk {
     type Error = NoPower;
 
     fn size_bytes(&mut self) -> Result<u64, NoPower> {
-        // What was never written is zeros.
+        // Blocks that were never written are zeros.
         Ok(1 << 40)
     }
 

@@ -1,5 +1,5 @@
-//! What must not wait for the clock: writes are held only until what they wait for is written and
-//! synced.
+//! Progress without the clock: writes are held only until the writes and syncs that they wait for
+//! are done.
 
 use super::states::Bench;
 use array::Level;
@@ -7,7 +7,8 @@ use units::{DriveId, Instant};
 
 const NOW: Instant = Instant::ZERO;
 
-/// Ends whatever is asked for until nothing is. No time passes, and no deadline comes.
+/// Ends all I/O that the machine asks for, until it asks for none. No time passes, and no deadline
+/// comes.
 fn settle(bench: &mut Bench) -> String {
     let mut said = bench.asked();
     loop {
@@ -34,7 +35,7 @@ fn writes_go_on_as_soon_as_it_is_written_down_that_a_drive_is_rebuilt() {
     }
 }
 
-/// Records that count would be written again over what is newer, when no journal is kept any more.
+/// When the journal is no longer written, records that count would be replayed over newer data.
 #[test]
 fn the_journal_is_emptied_when_no_drive_is_missing_any_more() {
     let mut bench = Bench::new(Level::Raid5, 3);

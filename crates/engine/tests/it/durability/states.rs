@@ -1,4 +1,4 @@
-//! The order of steps, one by one, as a trace of what the machine asks for.
+//! The order of steps, one by one, as a trace of the machine's outputs.
 
 use super::world::{QUIET_FOR, REGION_BYTES, UUID, geometry};
 use array::{FailReason, Level};
@@ -21,12 +21,12 @@ impl Change for Zeros {
     }
 }
 
-/// Runs the machine, and ends what it asks for only when the test says so.
+/// Runs the machine, and ends its I/O only on demand.
 pub(super) struct Bench {
     pub(super) machine: Durability<Zeros>,
     ios: Vec<IoId>,
     changes: Vec<IoId>,
-    /// The pending write of each operation.
+    /// Pending write of each operation.
     writes: BTreeMap<u64, IoId>,
 }
 
@@ -85,7 +85,7 @@ impl Bench {
         }
     }
 
-    /// What the machine asks for now, a word for each, drives in brackets.
+    /// Returns the outputs of the machine: a word for each, with its drive.
     pub(super) fn asked(&mut self) -> String {
         let mut words: Vec<String> = Vec::new();
         self.machine.advance();
@@ -121,7 +121,7 @@ impl Bench {
         words.join(" ")
     }
 
-    /// Lets all writes into heads and syncs end, and says what comes of it.
+    /// Ends all writes into heads and syncs. Returns the outputs that follow.
     pub(super) fn end_ios(&mut self) -> String {
         for id in std::mem::take(&mut self.ios) {
             self.machine.handle_io_ended(NOW, id, IoResult::Done);
@@ -129,7 +129,7 @@ impl Bench {
         self.asked()
     }
 
-    /// As [`Bench::end_ios`], until nothing is asked for any more.
+    /// Repeats [`Bench::end_ios`] until there are no outputs.
     fn settle(&mut self) -> String {
         let mut said = vec![self.asked()];
         while !self.ios.is_empty() {
@@ -139,13 +139,13 @@ impl Bench {
         said.join(", ")
     }
 
-    /// The time has come, and the deadline.
+    /// Advances the time, and handles the deadline.
     fn at(&mut self, now: Instant) -> String {
         self.machine.handle_deadline(now);
         self.asked()
     }
 
-    /// What the machine says of itself, drives in brackets.
+    /// Returns the state of the machine as text.
     fn state(&self) -> String {
         let mut words = Vec::new();
         if self.machine.is_idle() {
@@ -186,7 +186,7 @@ fn a_failure_is_recorded_in_two_steps_when_nothing_is_half_written_and_all_is_sy
     assert_eq!(bench.end_changes(), "sync0 sync1");
     assert_eq!(bench.end_ios(), "superblock0 superblock1");
     assert_eq!(bench.end_ios(), "superblock0 superblock1");
-    // Nobody hears of anything before; and what comes now is journalled.
+    // No client is answered before that, and later changes are journalled.
     assert_eq!(bench.end_ios(), "header0 header1 answer7");
     assert_eq!(bench.end_ios(), "record0 record1");
     assert_eq!(bench.end_ios(), "release0 release1");
@@ -265,8 +265,8 @@ fn a_rebuilt_mirror_is_called_serving_after_its_data_are_synced() {
     assert_eq!(bench.end_ios(), "Clean");
 }
 
-/// A rebuild reads what was answered. A drive that was rebuilt from it would not fit the others
-/// after a crash if that were in memory alone when it is called serving.
+/// A rebuild reads data that was answered. If that data were only in memory when the drive is
+/// called serving, the drive would not fit the others after a crash.
 #[test]
 fn a_rebuilt_drive_is_called_serving_after_all_that_was_answered_is_in_the_journal() {
     for is_whole in [true, false] {
@@ -369,7 +369,8 @@ fn the_machine_says_what_is_journalled_and_recorded_and_whether_anything_is_unde
     bench.settle();
     assert_eq!(bench.state(), "idle answers");
 
-    // A drive whose failure is not recorded journals nothing, though the others say it does.
+    // A drive whose failure is not recorded journals nothing, although the superblocks of the
+    // others call it serving.
     bench.machine.handle_drive_failed(NOW, DriveId(1));
     bench.settle();
     bench.machine.handle_drive_failed(NOW, DriveId(0));
@@ -420,7 +421,7 @@ fn how_far_a_rebuild_has_come_is_recorded_when_it_has_come_further() {
     }
 }
 
-/// The record of an array that was cut short while everything was being written.
+/// Record of an array that was cut short while everything was being written.
 fn marked() -> Intent {
     let mut intent =
         Intent::new(UUID, geometry(Level::Raid5, 3).drive_bytes, REGION_BYTES, QUIET_FOR);
@@ -451,7 +452,7 @@ fn an_array_ends_cleanly_if_nothing_is_held_and_all_parity_was_resynced() {
         let said = bench.settle();
         assert!(said.ends_with(end), "{said}");
         assert_eq!(bench.machine.superblock().clean, end == "Clean");
-        // Nothing is written if nothing can be said that is not said already.
+        // No superblock is written that would repeat the last one.
         assert_eq!(said.contains("superblock"), end == "Clean", "{said}");
     }
 }
@@ -465,7 +466,7 @@ fn what_was_resynced_beside_a_sync_is_synced_before_it_is_recorded() {
     assert_eq!(bench.end_ios(), "sync0 sync1 sync2", "once more");
     assert_eq!(bench.end_ios(), "superblock0 superblock1 superblock2");
     assert!(bench.settle().ends_with("Clean"));
-    // What is not resynced yet is not waited for.
+    // A resync that has not ended is not waited for.
     let mut bench = Bench::with(Level::Raid5, 3, marked());
     bench.machine.handle_drive_failed(NOW, DriveId(2));
     assert!(bench.asked().ends_with("sync0 sync1"));
@@ -498,7 +499,7 @@ fn a_mark_is_taken_back_when_its_region_was_quiet_and_all_was_synced() {
     assert_eq!(bench.state(), "idle answers");
     assert_eq!(bench.at(bench.machine.next_deadline()), "");
     assert_eq!(bench.machine.next_deadline(), Instant::NEVER);
-    // While a loss is not recorded every mark is needed.
+    // While a loss is not recorded, every mark is needed.
     bench.write(3, &[0]);
     bench.settle();
     bench.end_changes();
@@ -526,7 +527,7 @@ fn writes_that_come_while_a_batch_is_written_share_the_next() {
     assert_eq!(bench.end_ios(), "release0 release1");
 }
 
-/// Both halves are in use, and nothing is asked for until there is room.
+/// Both halves are in use, and the machine asks for nothing until there is room.
 #[test]
 fn a_write_waits_while_the_journal_is_full() {
     let mut bench = Bench::new(Level::Raid5, 3);
@@ -534,7 +535,7 @@ fn a_write_waits_while_the_journal_is_full() {
     bench.settle();
     let (mut operation, mut said, mut kept) = (0, String::new(), Vec::new());
     while operation == 0 || said.contains("record") {
-        // Of each half a few writes do not end.
+        // A few writes of each half do not end.
         match operation % 1000 {
             0 => kept.append(&mut bench.changes),
             _ => assert_eq!(bench.end_changes(), "", "no half is done"),
@@ -545,7 +546,7 @@ fn a_write_waits_while_the_journal_is_full() {
         said = bench.settle();
     }
     assert_eq!(said, "", "write {operation} finds no room");
-    // Each write of zeros took a block of a half, and there are two.
+    // Each write of zeros takes a block of a half, and there are two halves.
     assert!((7000..8000).contains(&operation), "{operation} writes");
     bench.changes.append(&mut kept);
     let mut records = 0;
@@ -562,7 +563,7 @@ fn a_half_of_the_journal_that_is_done_is_synced_and_used_again() {
     let mut bench = Bench::new(Level::Raid5, 3);
     bench.machine.handle_drive_failed(NOW, DriveId(2));
     bench.settle();
-    // What is written of zeros takes a block of the journal.
+    // A write of zeros takes a block of the journal.
     let mut operation = 0;
     let mut fill = |bench: &mut Bench| {
         for _ in 0..4000 {
@@ -582,14 +583,14 @@ fn a_half_of_the_journal_that_is_done_is_synced_and_used_again() {
         }
         panic!("the journal is never full");
     };
-    // The second half is begun: all that the first has is stable when that is synced.
+    // The second half is begun: all records of the first are stable when it is synced.
     assert_eq!(fill(&mut bench), "header0 header1 release0 release1");
     assert_eq!(bench.end_changes(), "");
     assert_eq!(bench.end_ios(), "", "one header says so, and no second one");
-    // So is the second half, as soon as the first is begun again.
+    // The second half is retired in the same way, as soon as the first is begun again.
     assert_eq!(fill(&mut bench), "header0 header1 release0 release1");
     assert_eq!(bench.end_changes(), "");
-    // Its header is being written when a drive fails: two headers must not be torn at once.
+    // A drive fails while the header is being written: two headers must not be torn at once.
     let headers = std::mem::take(&mut bench.ios);
     bench.machine.handle_drive_replaced(NOW, DriveId(2));
     let said = bench.asked();

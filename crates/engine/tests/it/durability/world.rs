@@ -1,4 +1,4 @@
-//! An array that writes versions into rows, its drives, and what its clients were promised.
+//! An array that writes versions into rows, its drives, and the answers that its clients got.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 use super::code::Code;
@@ -19,7 +19,7 @@ pub(crate) const UUID: Uuid = Uuid([9; 16]);
 pub(crate) const REGION_BYTES: u64 = 1 << 20;
 pub(crate) const QUIET_FOR: Duration = Duration::from_secs(5);
 pub(crate) const ROWS: u64 = 8;
-/// Two rows lie in a region.
+/// Distance of rows: two rows lie in a region.
 const ROW_STRIDE: u64 = REGION_BYTES / 2;
 
 pub(crate) struct Payload {
@@ -34,7 +34,7 @@ impl Change for Payload {
     }
 }
 
-/// What is under way on a disk.
+/// I/O under way on a disk.
 #[derive(Clone, Copy)]
 enum Work {
     Change(IoId),
@@ -48,17 +48,17 @@ struct Operation {
     left: usize,
     cached: bool,
     flushes: bool,
-    /// A rebuild of the row on this drive.
+    /// Drive on which the row is rebuilt; `None` for a write.
     rebuilds: Option<DriveId>,
 }
 
-/// What a client waits for.
+/// Request that a client waits for.
 enum Waits {
     Write {
         row: u64,
         version: u64,
     },
-    /// For the versions that were answered before.
+    /// A flush of the versions that were answered before.
     Flush {
         answered: Vec<u64>,
     },
@@ -68,16 +68,16 @@ enum Waits {
 pub(crate) struct Counts {
     pub(crate) flushes: u64,
     pub(crate) cuts: u64,
-    /// Starts after cuts that were cut short themselves.
+    /// Starts after cuts that were themselves cut short.
     pub(crate) cut_starts: u64,
     pub(crate) replayed: usize,
     pub(crate) failures: u64,
     pub(crate) rebuilds: u64,
-    /// Rows found half written, and marked.
+    /// Rows that were found half written, and were marked.
     pub(crate) torn: u64,
-    /// Cuts after which a drive came back that had failed.
+    /// Cuts after which a failed drive was found again.
     pub(crate) stale: u64,
-    /// Rows that a drive held after a cut that was being rebuilt, and need not be written again.
+    /// Rows that a drive held after a cut, whose rebuild need not write them again.
     pub(crate) resumed: u64,
 }
 
@@ -102,19 +102,19 @@ pub(crate) struct World {
     overlaps: bool,
     now: Instant,
     pub(crate) disks: Vec<Disk>,
-    /// Drives that the array has given up.
+    /// Drives that have failed.
     pub(crate) failed: DriveSet,
-    /// Rows that drives which are being rebuilt have.
+    /// Rows that are rebuilt on drives under rebuild.
     rebuilt: BTreeMap<DriveId, BTreeSet<u64>>,
     works: BTreeMap<u64, (DriveId, Work)>,
     next_key: u64,
     operations: BTreeMap<u64, Operation>,
     of_change: BTreeMap<IoId, u64>,
-    /// Changes that are at their drive.
+    /// Changes that were released to their drive.
     released: BTreeMap<IoId, DriveId>,
     next_number: u64,
     waits: BTreeMap<u64, Waits>,
-    /// By row: the newest version begun, answered, and promised by a flush.
+    /// Newest version of each row that was begun; that was answered; and that a flush covers.
     pub(crate) begun: Vec<u64>,
     answered: Vec<u64>,
     pub(crate) flushed: Vec<u64>,
@@ -196,7 +196,7 @@ impl World {
         self.next_number
     }
 
-    /// Drives that an array writes a row to.
+    /// Drives to which an array writes a row.
     fn drives_of(&self, row: u64) -> Vec<DriveId> {
         let drives = (0..self.geometry.width).map(DriveId);
         let holds = |drive: &DriveId| {
@@ -206,7 +206,7 @@ impl World {
         drives.filter(holds).collect()
     }
 
-    /// Drives that do not hold all data.
+    /// Number of drives that do not hold all data.
     fn incomplete(&self) -> u32 {
         self.failed.len() + self.rebuilt.len() as u32
     }
@@ -239,7 +239,7 @@ impl World {
         self.drain(rng);
     }
 
-    /// Begins a write of a row, if the array would.
+    /// Begins a write of a row, if an array could.
     pub(crate) fn write(&mut self, row: u64, flushes: bool) -> bool {
         let busy = self
             .operations
@@ -259,7 +259,7 @@ impl World {
         true
     }
 
-    /// How a drive holds versions.
+    /// Encoding of versions on a drive.
     pub(crate) fn code(&self, drive: DriveId) -> Code<'_> {
         Code { geometry: &self.geometry, drive }
     }
@@ -336,13 +336,13 @@ impl World {
         }
     }
 
-    /// The drive of a change that was released and has not ended; ids of cancelled ones come back.
+    /// Drive of a change that was released and has not ended; `None` for cancelled ones.
     fn changes_drive(&self, id: IoId) -> Option<DriveId> {
         self.released.get(&id).copied()
     }
 
     pub(crate) fn replace(&mut self, drive: DriveId) {
-        // The array waits until all commands to the drive before are answered.
+        // The array waits until all earlier commands to the drive are answered.
         self.failed.remove(drive);
         let mut disk = Disk::default();
         let machine = &self.machine;
@@ -370,7 +370,7 @@ impl World {
         }
     }
 
-    /// Lets something that is under way end, in any order, now and then by failing.
+    /// Ends some I/O that is under way, in any order, sometimes with a failure.
     pub(crate) fn end_some(&mut self, rng: &mut Rng) {
         let Some(&key) = self.works.keys().nth(rng.below(self.works.len().max(1) as u64) as usize)
         else {
@@ -440,7 +440,7 @@ impl World {
         }
     }
 
-    /// Does what the machine says; the power may go between any two of its outputs.
+    /// Carries out the machine's outputs; the power may fail between any two of them.
     pub(crate) fn drain(&mut self, rng: &mut Rng) {
         loop {
             if rng.below(40) == 0 {
@@ -452,7 +452,7 @@ impl World {
             let Some(output) = output else { break };
             self.act(output);
         }
-        // What is under way is at some disk: nothing waits for anything else.
+        // Any I/O under way is at a disk: nothing waits for anything else.
         if self.ended.is_none() {
             assert_eq!(self.machine.is_idle(), self.works.is_empty());
         }
@@ -506,7 +506,7 @@ impl World {
         (0..self.geometry.width).map(DriveId).filter(move |drive| !failed.contains(*drive))
     }
 
-    /// A change may go only when its mark, and its record if it needs one, are stable.
+    /// Checks a release: the marks of the change, and its record if it needs one, must be stable.
     fn check_release(&self, drive: DriveId, change: &Payload) {
         let region = change.row * ROW_STRIDE / REGION_BYTES;
         let offset_bytes = change.row * ROW_STRIDE;
@@ -538,7 +538,8 @@ impl World {
 
     fn answer(&mut self, answer: Token) {
         let waits = self.waits.remove(&u64::from(answer.0)).expect("nothing is answered twice");
-        // Nobody hears of what a failed drive lacks before the others know that it has failed.
+        // No client is answered before all present drives record the failure of a drive that lacks
+        // the write.
         for drive in self.present() {
             let Ok(superblock) = Self::superblock_of(&self.disks[drive.index()]) else { continue };
             for failed in self.failed.iter() {
@@ -554,7 +555,7 @@ impl World {
                 self.counts.flushes += 1;
                 for (row, version) in (0..).zip(answered) {
                     let (offset_bytes, blocks) = self.row_extent(row);
-                    // What is being rebuilt is not needed yet.
+                    // Content of a drive that is being rebuilt is not needed yet.
                     let states = &self.machine.superblock().states;
                     let serves = |drive: &DriveId| states[drive.index()] == MemberState::Serving;
                     for drive in self.drives_of(row).into_iter().filter(serves) {
@@ -578,7 +579,7 @@ impl World {
         }
     }
 
-    /// Lets everything end well.
+    /// Ends everything without failures.
     pub(crate) fn settle(&mut self, rng: &mut Rng) {
         self.drain(rng);
         let mut turns = 0;
@@ -592,7 +593,7 @@ impl World {
         assert!(self.operations.is_empty() && self.waits.is_empty());
     }
 
-    /// Ends the array cleanly, after everything that is under way.
+    /// Ends the array cleanly, after all that is under way.
     pub(crate) fn finish(&mut self, rng: &mut Rng) {
         self.settle(rng);
         let generation = self.machine.end_generation();

@@ -1,5 +1,5 @@
 //! Sizes of drawn arrays, and the regions that clients use. Both are small, so that halves of the
-//! journal wrap, blocks of checksums leave the cache and marks are taken back within a history.
+//! journal wrap, blocks of checksums leave the cache and marks are cleared within a history.
 
 use super::{HistoryStep, Shape};
 use engine::durability::Sizes;
@@ -8,24 +8,24 @@ use units::{Duration, Rng};
 
 /// Bytes of a page and of a block.
 const BLOCK_BYTES: u64 = 4096;
-/// Pages of a drive whose checksums are in a block together.
+/// Pages of a drive whose checksums share a block.
 const TABLE_PAGES: u32 = 1014;
-/// Fewest blocks of checksums by which a start tells that a drive was overwritten.
+/// Fewest blocks of checksums by which a start recognises an overwritten drive.
 const TELLING_TABLES: u32 = 4;
 /// Pages of a drive in a region of the write-intent record.
 const REGION_PAGES: u32 = 256;
 /// Sectors of a page.
 const PAGE_SECTORS: u64 = 8;
 
-/// Draws the sizes of an array of which level and widths are known.
+/// Draws the sizes of an array with known level and widths.
 pub(super) fn draw(shape: &mut Shape, rng: &mut Rng) {
     let stripe_width = u32::from(shape.stripe_width);
     match rng.below(16) {
-        // A few stripes: everything is met again and again.
+        // A few stripes: all of them are used again and again.
         0..9 => set_pages(shape, 24 + rng.below(72) as u32),
-        // Two regions of the intent record, as it was drawn.
+        // Two regions of the intent record, as drawn before.
         9..15 => {}
-        // Two or three blocks of checksums, or as many as tell that a drive was overwritten.
+        // Two or three blocks of checksums, or as many as an overwritten drive is recognised by.
         _ => {
             shape.chunk_pages = 8 << rng.below(2);
             let tables = if rng.below(4) == 0 { TELLING_TABLES } else { 1 + rng.below(2) as u32 };
@@ -47,7 +47,7 @@ pub(super) fn draw(shape: &mut Shape, rng: &mut Rng) {
     }
     let tables = u64::from((shape.drive_chunks * shape.chunk_pages).div_ceil(TABLE_PAGES));
     if rng.below(8) > 0 {
-        // Requests that reach over the end of a block need two at once, and several drives have
+        // Requests across the end of a block need two blocks at once, and several drives may have
         // such requests.
         let width = u64::from(shape.width);
         sizes.cached_tables = ((tables - 1) * width + 1 + rng.below(width)) as usize;
@@ -62,25 +62,25 @@ pub(super) fn draw(shape: &mut Shape, rng: &mut Rng) {
     };
 }
 
-/// Has drives of as many pages, dealt in turn so that all are full at the same time.
+/// Sets the pages of a drive, in rotation so that all drives are full at the same time.
 fn set_pages(shape: &mut Shape, pages: u32) {
     let stripe_width = u32::from(shape.stripe_width);
     shape.drive_chunks = pages / shape.chunk_pages / stripe_width * stripe_width;
 }
 
-/// Where clients are busy, if that is not everywhere: stripes around the ends of regions and of
-/// blocks of checksums, and the last ones.
+/// Busy places of the clients: stripes around the ends of regions and of blocks of checksums, and
+/// the last stripes.
 #[derive(Clone, Debug)]
 pub(super) struct Spots {
-    /// First sectors.
+    /// First sector of each place.
     firsts: Vec<u64>,
-    /// Sectors of each.
+    /// Number of sectors of each.
     span: u64,
     rng: Rng,
 }
 
 impl Spots {
-    /// Draws the places of `span` sectors each.
+    /// Draws places of `span` sectors each.
     pub(super) fn draw(shape: &Shape, span: u64, rng: &mut Rng) -> Self {
         let sectors = shape.sectors();
         let mut firsts = vec![0];
@@ -97,7 +97,7 @@ impl Spots {
         Self { firsts, span, rng: Rng::new(rng.next_u64()) }
     }
 
-    /// Moves what clients do to one of the places each.
+    /// Moves each request of a client to one of the places.
     pub(super) fn spread(mut self, steps: &mut [HistoryStep]) {
         for step in steps {
             if let HistoryStep::Client { sector, .. } = step {
@@ -109,7 +109,7 @@ impl Spots {
 }
 
 impl Shape {
-    /// The sizes in words, as far as they are not those of an array that serves.
+    /// Formats the sizes that differ from those of an array that serves.
     pub(super) fn sizes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Sizes { journal_half_bytes, batch_bytes, accepted_bytes, cached_tables, .. } =
             self.setup.sizes;

@@ -79,8 +79,8 @@ fn tiny_drive(rng: &mut Rng) -> ssd::Config {
     drive
 }
 
-/// Some drives get a queue of limited depth, collect with commands only, or erase beside their
-/// channel.
+/// Some drives get a queue of limited depth, collect after host commands only, or block their
+/// channel for copies but not for erases.
 fn add_ssdsim(drive: &mut ssd::Config, rng: &mut Rng) {
     if rng.below(4) == 0 {
         drive.collection.trigger = CollectionTrigger::HostCommand;
@@ -162,7 +162,7 @@ fn add_cells(drive: &mut ssd::Config, rng: &mut Rng) {
     let pages = unit * (2 + rng.below(4) as u32);
     drive.write_buffer = Some(WriteBufferConfig { flush, ..WriteBufferConfig::new(pages) });
     drive.cells = Some(cells);
-    // Those are programmed many pages at a time, wherever a die is next.
+    // Such drives program many pages at a time, on whichever die is next.
     drive.allocation = Allocation::NextDie;
     drive.retry = (rng.below(2) == 0).then_some(RetryConfig {
         share: Ratio::from_percent(5),
@@ -198,8 +198,8 @@ fn add_cache(drive: &mut ssd::Config, rng: &mut Rng) {
     drive.over_provisioning = Ratio::from_percent(75);
 }
 
-/// Windows of every kind, with clocks that disagree and guards that may not suffice: the contract
-/// may break, the data may not.
+/// Windows of every kind, with clock skew and guards that may not suffice: the contract may break,
+/// but data must stay right.
 fn random_windows(rng: &mut Rng, ranges: u32, drives: u32) -> WindowPlan {
     let window = |rng: &mut Rng| Duration::from_micros(2_000 + rng.below(60_000));
     let mut windows = WindowPlan::fixed(window(rng));
@@ -225,8 +225,8 @@ fn random_windows(rng: &mut Rng, ranges: u32, drives: u32) -> WindowPlan {
     windows
 }
 
-/// Delays and objectives short enough to be missed all the time; write caches that are often full,
-/// that let some writes pass, and that drain little at a time.
+/// Delays and objectives that are too short to be met; write caches that are often full, let some
+/// writes pass, and drain little at a time.
 fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
     let micros = |rng: &mut Rng, most| Duration::from_micros(rng.below(most));
     let some = |rng: &mut Rng, most: u64| (rng.below(3) > 0).then(|| 1 + rng.below(most));
@@ -273,8 +273,8 @@ fn random_settings(rng: &mut Rng, page: u64) -> PolicySettings {
     }
 }
 
-/// A random plan, one time in three with a drive of another model: twice as slow. Policies with
-/// windows have drives that are alike.
+/// A random plan. One in three has a drive of another model, twice as slow. Policies with windows
+/// have identical drives.
 pub(crate) fn random_mixed_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
     let plan = random_plan(seed, level, policy);
     if policy.uses_windows() || Rng::stream(seed, "other").below(3) > 0 {
@@ -307,7 +307,7 @@ pub(crate) fn random_plan(seed: u64, level: Level, policy: PolicyKind) -> Plan {
         width,
         stripe_width,
         spare: Ratio::ZERO,
-        // A drive alone is not cut into chunks.
+        // A single drive is not cut into chunks.
         chunk_bytes: if width == 1 { drive.logical_bytes() } else { page * chunk_pages },
         drive,
         level,
