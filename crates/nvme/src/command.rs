@@ -18,7 +18,7 @@ pub enum PlFlag {
     Failed = 0b11,
 }
 
-/// What a command does.
+/// Operation of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opcode {
     /// Read logical blocks.
@@ -49,7 +49,7 @@ pub struct Command {
     pub pl: PlFlag,
 }
 
-/// How a command ended.
+/// Status of a command that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
     /// Done.
@@ -64,12 +64,12 @@ pub enum Status {
 /// Effect of collections on a read that was served (TTFLASH §6.1 and Figure 7).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Blocked {
-    /// It waited for no collection.
+    /// The read waited for no collection.
     #[default]
     No,
-    /// It waited for I/O of the host that a collection had held up.
+    /// The read waited for I/O of the host that a collection had held up.
     Queue,
-    /// It waited for a collection itself.
+    /// The read waited for a collection itself.
     Collection,
 }
 
@@ -78,7 +78,7 @@ pub enum Blocked {
 pub struct Completion {
     /// The command that this completion answers.
     pub id: CommandId,
-    /// How it ended.
+    /// Status of the command.
     pub status: Status,
     /// Busy remaining time: the time that the command would have waited (IODA §4.2.2). Zero unless
     /// the status is [`Status::FailedFast`].

@@ -8,7 +8,7 @@ use core::fmt;
 /// Version of the states that this program writes and reads.
 pub(crate) const VERSION: u32 = 1;
 
-/// Why a state cannot be used.
+/// Reason why a state cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum StateError {

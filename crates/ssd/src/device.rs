@@ -37,7 +37,7 @@ pub struct Ssd<O: Observe = Unobserved> {
     made: Option<Box<Config>>,
     /// Earliest deadline of the machines.
     next: Instant,
-    /// Where the pages of the read being accepted are; kept to spare an allocation per command.
+    /// Places of the pages of the read being accepted; kept to spare an allocation per command.
     pub(crate) scratch: Vec<Location>,
 }
 
@@ -236,7 +236,7 @@ impl<O: Observe> Ssd<O> {
         self.flash.set_added_retries(share);
     }
 
-    /// When the drive may collect.
+    /// Right of the drive to collect.
     #[must_use]
     pub fn right(&self) -> CollectionRight {
         self.flash.rights().right()

@@ -7,7 +7,7 @@
 use nvme::{CollectionRight, CommandId, Opcode, PlFlag, Status};
 use units::{Duration, Instant, Lba};
 
-/// What a page operation does to the flash.
+/// Effect of a page operation on the flash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PageOperation {
     /// Senses a page and moves it out over the channel.
@@ -66,7 +66,7 @@ pub enum Event {
     Accepted {
         /// The command.
         id: CommandId,
-        /// What it does.
+        /// Its operation.
         opcode: Opcode,
         /// First logical block.
         lba: Lba,
@@ -142,9 +142,9 @@ pub enum Event {
         block: u32,
         /// Valid pages of the victim that have to be copied.
         valid_pages: u32,
-        /// Time at which it must be over; [`Instant::NEVER`] for no limit.
+        /// Time at which the collection must be over; [`Instant::NEVER`] for no limit.
         until: Instant,
-        /// It starts although the window contract forbids it.
+        /// True if the collection starts although the window contract forbids it.
         violation: bool,
     },
     /// A collection has all its dies and begins to work.
@@ -193,7 +193,7 @@ pub enum Event {
     Completed {
         /// The command.
         id: CommandId,
-        /// How it ended.
+        /// Its status.
         status: Status,
     },
 }

@@ -61,7 +61,7 @@ impl InFlight {
         }
     }
 
-    /// Its successful completion after these delays.
+    /// Successful completion of the command after these delays.
     #[inline]
     fn succeeded(&self, mut delays: Delays) -> Completion {
         delays.add(Cause::HeldBack, self.waited);

@@ -1,4 +1,4 @@
-//! Whether a drive in an array can keep the window contract under a load: pure arithmetic.
+//! Check that a drive in an array can keep the window contract under a load: pure arithmetic.
 //!
 //! A window must be long enough for one collection, which cannot be interrupted, and short enough
 //! that the space lasts until the next one ([`nvme::WindowParameters::safe_window`]). A window
@@ -30,9 +30,9 @@ pub struct Promise {
 /// Verdict on a requirement.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Verdict {
-    /// It can be met for ever: the drive gives back in its windows all that is written.
+    /// The requirement can be met for ever: the windows give back all that is written.
     Holds,
-    /// It can be met from rest, for a burst that lasts no longer than this. At the upper bound of
+    /// The requirement can be met from rest, for a burst of at most `lasts`. At the upper bound of
     /// windows the burst lasts a cycle, below it longer, less the part of a window that is too
     /// short for another collection.
     Bursts {
@@ -40,7 +40,7 @@ pub enum Verdict {
         /// steady state.
         lasts: Duration,
     },
-    /// It cannot be met even for one cycle.
+    /// The requirement cannot be met even for one cycle.
     Fails(Reason),
 }
 

@@ -6,9 +6,9 @@ use units::Duration;
 /// Treatment of writes that find the cache full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlcOverflow {
-    /// They go to ordinary blocks.
+    /// Writes go to ordinary blocks.
     Bypass,
-    /// They wait until a block has been folded.
+    /// Writes wait until a block has been folded.
     Wait,
 }
 

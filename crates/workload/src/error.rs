@@ -24,7 +24,7 @@ pub enum TraceError {
     Damaged {
         /// The file as it was given.
         name: String,
-        /// How it is compressed.
+        /// Its compression.
         compression: &'static str,
         /// Last line that was read completely.
         line: u64,
@@ -98,7 +98,7 @@ pub enum TraceError {
         lines: u64,
         /// Skipped lines, by reason.
         skipped: String,
-        /// What to change.
+        /// The change to make.
         advice: &'static str,
     },
     /// A line cannot be understood or breaks a limit.
@@ -352,7 +352,7 @@ pub enum LineProblem {
     BeginsAgain {
         /// The times from and to which it goes.
         what: String,
-        /// What to do.
+        /// Advice.
         advice: &'static str,
     },
     /// The header of a second log in a log of fio.
@@ -361,7 +361,7 @@ pub enum LineProblem {
          which mixes their lines; {advice}"
     )]
     SecondLog {
-        /// What to do.
+        /// Advice.
         advice: &'static str,
     },
     /// Too many requests in one second of a one-second clock.

@@ -171,7 +171,7 @@ pub struct CollectionConfig {
     pub untimed: Untimed,
 }
 
-/// Where the pages of a range of logical blocks lie.
+/// Placement of the pages of a range of logical blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RangePlacement {
     /// Each range on channels of its own.

@@ -114,7 +114,7 @@ impl DieArray {
         self.step_end(die) + self.copy_length() * u64::from(copies)
     }
 
-    /// When the current step of a die ends.
+    /// End of the current step of a die.
     #[inline]
     pub(super) fn step_end(&self, die: u32) -> Instant {
         match &self.deferred {

@@ -6,7 +6,7 @@ use crate::dies::ops::{OpQueue, Task};
 use crate::dies::times::Times;
 use units::Duration;
 
-/// What a die does now.
+/// Present work of a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     /// No operation. The deadline, if set, is the time at which the die begins to scrub.

@@ -3,7 +3,7 @@
 use nvme::{Cause, Delays};
 use units::{Duration, Instant};
 
-/// What occupies a die or a channel.
+/// Kind of work that occupies a die or a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Work {

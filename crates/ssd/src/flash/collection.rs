@@ -28,13 +28,13 @@ pub(crate) struct Collection {
     pub(crate) holds_pending: u32,
     /// Dies that still work.
     pub(crate) jobs_active: u32,
-    /// When it must be over.
+    /// Time at which the collection must be over.
     pub(crate) until: Instant,
     /// Permission to run.
     pub(crate) leave: Leave,
-    /// It moves cold data to a worn block, and gives no room back.
+    /// True if the collection moves cold data to a worn block, and gives no room back.
     pub(crate) levels: bool,
-    /// When it began to work.
+    /// Time at which it began to work.
     pub(crate) began: Instant,
 }
 
@@ -45,9 +45,9 @@ pub struct CollectionSpan {
     pub first_die: u32,
     /// Number of dies.
     pub dies: u32,
-    /// When it began to work.
+    /// Time at which it began to work.
     pub began: Instant,
-    /// When it was over.
+    /// Time at which it was over.
     pub ended: Instant,
     /// Whether it broke the window contract.
     pub violation: bool,

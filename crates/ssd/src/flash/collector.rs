@@ -108,7 +108,7 @@ impl Collector {
         }
     }
 
-    /// When the drive may collect.
+    /// Rights of the drive to collect.
     #[inline]
     pub(crate) fn rights(&self) -> &Rights {
         &self.rights

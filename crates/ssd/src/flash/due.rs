@@ -18,10 +18,10 @@ pub(super) struct Request {
     pub(super) die: u32,
     /// Block within the die, or line.
     pub(super) block: u32,
-    /// When it must be over.
+    /// Time at which the collection must be over.
     pub(super) until: Instant,
     pub(super) leave: Leave,
-    /// It moves cold data to a worn block, and gives no room back.
+    /// True if the collection moves cold data to a worn block, and gives no room back.
     pub(super) levels: bool,
 }
 

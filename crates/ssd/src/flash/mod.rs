@@ -93,7 +93,7 @@ pub(crate) struct Flash<O: Observe> {
     /// Dies that a collection gave back before its end, and that wait to be given their next
     /// operation.
     freed: Vec<u32>,
-    /// How far deferred copies are applied.
+    /// Limit up to which deferred copies are applied.
     horizon: Horizon,
 }
 
@@ -188,7 +188,7 @@ impl<O: Observe> Flash<O> {
         &self.dies
     }
 
-    /// When the drive may collect.
+    /// Rights of the drive to collect.
     #[inline]
     pub(crate) fn rights(&self) -> &Rights {
         self.collector.rights()

@@ -40,7 +40,7 @@ impl Turn {
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
     credit: Vec<i64>,
-    /// Whose turn it is; `None` if each die takes turns by itself, one program at a time.
+    /// Present turn; `None` if each die takes turns by itself, one program at a time.
     turn: Option<Turn>,
     /// Pages that collections move in a turn: now, at least and at most.
     turn_pages: u64,

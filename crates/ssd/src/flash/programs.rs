@@ -1,4 +1,4 @@
-//! Which dies may be given a program of the host, as far as their queues and collections go.
+//! Choice of the dies for programs of the host, by their queues and collections.
 //!
 //! Changes nothing.
 

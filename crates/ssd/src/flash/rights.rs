@@ -1,11 +1,11 @@
-//! When a drive may collect: always, in windows, or until a time that the host has named.
+//! Right of a drive to collect: always, in windows, or until a time that the host has set.
 
 use alloc::vec;
 use alloc::vec::Vec;
 use nvme::{CollectionRight, WindowScope};
 use units::Instant;
 
-/// When the ranges of logical blocks of one drive may be collected.
+/// Rights to collect the ranges of logical blocks of one drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Rights {
     right: CollectionRight,
@@ -40,7 +40,7 @@ impl Rights {
         self.scope = scope;
     }
 
-    /// When the next busy window opens.
+    /// Time at which the next busy window opens.
     #[inline]
     pub(crate) fn next_window(&self) -> Instant {
         self.next_window

@@ -6,7 +6,7 @@ use crate::ftl::page::PackedPage;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Where each logical page is, and which logical page each flash page holds.
+/// Flash page of each logical page, and logical page of each flash page.
 #[derive(Clone, Debug)]
 pub(super) struct PageMap {
     logical_to_flash: Vec<PackedPage>,
@@ -14,7 +14,7 @@ pub(super) struct PageMap {
 }
 
 impl PageMap {
-    /// Of a drive where nothing was written.
+    /// Map of a drive where nothing was written.
     pub(super) fn new(logical_pages: u32, flash_pages: u32) -> Self {
         Self {
             logical_to_flash: vec![PackedPage::NONE; logical_pages as usize],

@@ -44,7 +44,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// How much of a victim must be invalid above the hard watermark.
+/// Share of a victim that must be invalid above the hard watermark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Worth {
     /// The share `min_invalid`: enough to be worth a collection.

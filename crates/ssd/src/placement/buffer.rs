@@ -262,7 +262,7 @@ impl Buffer {
         self.ready
     }
 
-    /// Whether a free-running flush takes the next page.
+    /// Starts or ends a free-running flush. Returns true if it takes the next page.
     pub(crate) fn drains(&mut self) -> bool {
         self.draining |= self.occupied >= self.high || self.closed;
         self.draining &= self.ready > self.low;

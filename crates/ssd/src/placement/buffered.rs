@@ -157,8 +157,8 @@ impl Buffered {
         Next::Wait
     }
 
-    /// Whether a collection that was put off begins now, because the flush has queued its last
-    /// page.
+    /// Returns true, once, if a collection that was put off begins now, because the flush has
+    /// queued its last page.
     pub(super) fn take_waiting_collection(&mut self, now: Instant, rights: &Rights) -> bool {
         let begins = self.collection_waits && !self.goes_first(now, rights);
         self.collection_waits &= !begins;

@@ -122,7 +122,7 @@ pub(super) fn is_fitted(name: &str) -> bool {
     FITTED.iter().any(|fitted| fitted.name == name)
 }
 
-/// Replaces parameters of the data sheet by fitted ones. A drive that was not fitted stays as it is.
+/// Replaces parameters of the data sheet by fitted ones. A drive that was not fitted is unchanged.
 pub(super) fn apply(mut config: Config) -> Config {
     let Some(fitted) = FITTED.iter().find(|fitted| fitted.name == config.name) else {
         return config;

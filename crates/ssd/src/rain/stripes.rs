@@ -108,8 +108,8 @@ impl Stripes {
         self.flushing.contains_key(&stripe)
     }
 
-    /// Flush of a stripe whose pages are all programmed and not mapped; `None` if there is none.
-    /// Its pages are not reconstructed then, or the flush might wait for ever.
+    /// Flush of `stripe`, if its pages are all programmed but not mapped; else `None`. Such pages
+    /// are not reconstructed, or the flush might wait for ever.
     pub(crate) fn waits_to_be_mapped(&self, stripe: u32) -> Option<u32> {
         let &flush = self.flushing.get(&stripe)?;
         (self.flush(flush).programs_left == 0).then_some(flush)
@@ -161,7 +161,7 @@ impl Stripes {
         set_of(slots(wanted).filter(is_written))
     }
 
-    /// Those slots of a stripe whose die collects.
+    /// Slots among `of` whose die collects, as bits.
     pub(crate) fn slots_on_collecting_dies<O: Observe>(
         &self,
         stripe: u32,

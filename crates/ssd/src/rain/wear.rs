@@ -20,11 +20,11 @@ const LOOKED_AT: u32 = 64;
 /// Move of a stripe that is flushed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Move {
-    /// It stays where it is.
+    /// The stripe stays where it is.
     Stay,
-    /// It is turned within its group.
+    /// The stripe is shifted within its group.
     Shift(Place),
-    /// It exchanges its group with another stripe.
+    /// The stripe exchanges its group with another stripe.
     Exchange {
         /// New place of the stripe.
         place: Place,

@@ -42,7 +42,7 @@ pub(super) struct Phases {
     process: RateProcess,
     rest: std::vec::IntoIter<Phase>,
     current: Option<Phase>,
-    /// When the current phase began, in nanoseconds.
+    /// Start of the current phase in nanoseconds.
     began: u64,
     /// Requests of the current phase so far, on average.
     position: f64,

@@ -66,7 +66,7 @@ const DEGRADED_MAX_BYTES: u64 = 64 * KIB;
 pub struct Preset {
     /// The name that is typed.
     pub name: &'static str,
-    /// How many requests the trace has.
+    /// Number of requests in the trace.
     pub requests: u64,
     /// The share of reads.
     pub read_share: Ratio,

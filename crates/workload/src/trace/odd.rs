@@ -173,7 +173,7 @@ impl Odd {
         self.last = at;
         self.short += u64::from(request.size_bytes < SECTOR);
         self.bytes = self.bytes.saturating_add(request.size_bytes);
-        // When most requests differ, a trace of any length can no longer have nearly all alike.
+        // When most requests differ, nearly all can no longer be alike, however long the trace.
         if self.requests <= 1_000 || self.like_times * 2 > self.requests {
             let number = at / self.unit;
             let same = request.offset_bytes == number

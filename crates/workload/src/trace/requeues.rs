@@ -40,7 +40,7 @@ impl Requeues {
         Ok(())
     }
 
-    /// Whether this issue of `request` repeats one that was put back.
+    /// Forgets one record of `request`, which is issued again now. Returns false if there was none.
     pub(super) fn issued_again(&mut self, request: &Request) -> bool {
         if self.0.is_empty() {
             return false;

@@ -141,7 +141,7 @@ impl SetWindows {
     }
 }
 
-/// Whether a command names the one NVM Set.
+/// Checks that a command names the one NVM Set.
 pub(super) fn check_set(nvm_set: u16) -> Result<(), StatusField> {
     if nvm_set == Namespace::NVM_SET { Ok(()) } else { Err(StatusCode::InvalidField.for_good()) }
 }

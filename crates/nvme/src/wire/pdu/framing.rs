@@ -15,9 +15,9 @@ pub const PREFIX_BYTES_MAX: usize = TERM_BYTES_MAX;
 /// Digests of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Digests {
-    /// Of headers.
+    /// Digests of headers.
     pub header: bool,
-    /// Of data, without padding.
+    /// Digests of data, without padding.
     pub data: bool,
 }
 

@@ -53,8 +53,8 @@ pub struct TrafficLog {
 }
 
 impl TrafficLog {
-    /// Reads the page. A page with another word or version is refused with `None`. So is one that has
-    /// more windows than room for them, or gaps in their numbers.
+    /// Reads the page. `None` if it has another word or version, more windows than fit, or gaps in
+    /// their numbers.
     #[must_use]
     pub fn decode(page: &[u8; TRAFFIC_LOG_BYTES]) -> Option<Self> {
         let (entries, _) = page.as_chunks::<ENTRY_BYTES>();

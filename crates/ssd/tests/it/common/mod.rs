@@ -1,4 +1,4 @@
-//! What the tests of the drive have in common: a host that keeps a number of commands in flight.
+//! Common parts of the drive's tests: a host that keeps a number of commands in flight.
 #![allow(
     dead_code,
     unreachable_pub,

@@ -33,7 +33,7 @@ pub(in crate::trace) fn is_header(line: &str) -> bool {
     line.starts_with("device_id,opcode,offset,length")
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "alibaba",
     time_unit: Some(TimeUnit::Microseconds),

@@ -209,7 +209,7 @@ pub(in crate::trace) fn is_device(word: &str) -> bool {
     word.split_once(',').is_some_and(|(major, minor)| number(major) && number(minor))
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "blkparse",
     time_unit: Some(TimeUnit::Seconds),

@@ -57,7 +57,7 @@ pub(in crate::trace) fn is_data(line: &str) -> bool {
         && parts.count() >= 3
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "blkreplay",
     time_unit: Some(TimeUnit::Seconds),

@@ -325,7 +325,7 @@ fn detected(
     }
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "blktrace",
     time_unit: Some(TimeUnit::Nanoseconds),

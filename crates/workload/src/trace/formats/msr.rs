@@ -35,7 +35,7 @@ fn device<'a>(line: &'a str, host: &'a str, disk: &'a str) -> &'a str {
     }
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "msr",
     time_unit: Some(TimeUnit::HundredNanoseconds),

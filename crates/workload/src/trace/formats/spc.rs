@@ -33,7 +33,7 @@ pub(in crate::trace) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed
     }))
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "spc",
     time_unit: Some(TimeUnit::Seconds),

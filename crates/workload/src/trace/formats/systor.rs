@@ -35,7 +35,7 @@ pub(in crate::trace) fn is_header(line: &str) -> bool {
     line.starts_with("Timestamp,Response,IOType")
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "systor",
     time_unit: Some(TimeUnit::Seconds),

@@ -161,7 +161,7 @@ impl Records {
     }
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "vscsi",
     time_unit: Some(TimeUnit::Microseconds),

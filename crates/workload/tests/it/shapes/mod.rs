@@ -90,9 +90,9 @@ fn lines(truth: &[Req], line: impl Fn(&Req) -> String) -> String {
 
 /// Expected result for a file.
 enum Fate {
-    /// It is read correctly, and the evidence has these words.
+    /// The file is read correctly, and the evidence has these words.
     Read(&'static str),
-    /// It is refused with these words.
+    /// The file is refused with these words.
     Refused(&'static [&'static str]),
 }
 
