@@ -1,8 +1,8 @@
 //! The time-window formula: how long a busy window may be (IODA §4.3.2, Figure 3, Table 2).
 //!
-//! This is the only place where it is written down; drives, simulations and the planner call it.
-//! `docs/windows.md` derives what is not in the article: several busy drives at once, guards, and
-//! the second bound.
+//! This is its only implementation; drives, simulations and the planner call it. `docs/windows.md`
+//! derives the parts that are not in the paper: several busy drives at once, guards, and the second
+//! bound.
 
 use crate::window::ArrayDescription;
 use units::Duration;
@@ -12,7 +12,7 @@ use units::Duration;
 pub struct WindowParameters {
     /// `S_p`: over-provisioned space in bytes.
     pub over_provisioned_bytes: f64,
-    /// The share of `S_p` that may fill in one cycle. Every value of the article's Table 2 equals
+    /// The share of `S_p` that may fill in one cycle. Every value of the paper's Table 2 equals
     /// 0.05 times its printed formula; the part of `S_p` between two watermarks is the natural
     /// reading. 1.0 gives the bare bound.
     pub usable_share: f64,
@@ -27,11 +27,11 @@ impl WindowParameters {
         self.usable_share * self.over_provisioned_bytes
     }
 
-    /// The article's bound under `write_bytes_per_second` on each drive:
-    /// `usable × S_p / ((N_ssd / k) × B − B_gc)` (IODA §4.3.2; `k` is 1 there).
+    /// The paper's bound under `write_bytes_per_second` on each drive: `usable × S_p / ((N_ssd / k)
+    /// × B − B_gc)` (IODA §4.3.2; `k` is 1 there).
     ///
-    /// None if collection keeps up with the load in one window of the cycle, so that the formula
-    /// sets no bound. [`WindowParameters::safe_window`] then still does.
+    /// `None` if collection keeps up with the load in one window of the cycle, so that the formula
+    /// sets no bound. [`WindowParameters::safe_window`] still sets one then.
     #[must_use]
     pub fn longest_window(
         &self,
@@ -43,13 +43,13 @@ impl WindowParameters {
         (net_load > 0.0).then(|| seconds(self.usable_bytes() / net_load))
     }
 
-    /// The bound that also holds where the article's is too long, with guards of `guard` at both
-    /// ends of each window.
+    /// Bound that also holds where the paper's is too long, with guards of `guard` at both ends of
+    /// each window.
     ///
-    /// What collection gives back comes at the end of a cycle; the space must last until then. So
-    /// `B_gc` counts for no more than is written meanwhile:
-    /// `usable × S_p / ((N_ssd / k − 1) × B + max(0, B − B_gc))`. It is the article's bound
-    /// wherever `B ≥ B_gc`. Zero if the guards alone are too long.
+    /// Collection gives space back at the end of a cycle, and the space must last until then. So
+    /// `B_gc` counts for no more than is written in that time: `usable × S_p / ((N_ssd / k − 1) × B
+    /// + max(0, B − B_gc))`. It equals the paper's bound wherever `B ≥ B_gc`. Zero if the guards
+    /// alone are too long.
     #[must_use]
     pub fn safe_window(
         &self,
@@ -71,8 +71,8 @@ impl WindowParameters {
         seconds(before.min(after).max(0.0))
     }
 
-    /// The inverse of [`WindowParameters::safe_window`]: the bytes that must be usable so that
-    /// windows of this length keep the contract. It does not ask how many are.
+    /// Usable bytes with which windows of this length keep the contract: the inverse of
+    /// [`WindowParameters::safe_window`]. It does not compare them with the bytes of this drive.
     #[must_use]
     pub fn needed_bytes(
         &self,
@@ -89,8 +89,8 @@ impl WindowParameters {
         before.max(after)
     }
 
-    /// The highest load under which windows of this length keep the contract for one cycle: the
-    /// same bound, solved for the load. Zero if there is none.
+    /// Highest load under which windows of this length keep the contract for one cycle: the same
+    /// bound, solved for the load. Zero if no load does.
     #[must_use]
     pub fn highest_load(&self, array: ArrayDescription, guard: Duration, window: Duration) -> f64 {
         let collection = self.collection_bytes_per_second;
@@ -102,8 +102,8 @@ impl WindowParameters {
     }
 }
 
-/// Bytes of a write buffer that fill between two busy windows of a drive, if it is flushed in these
-/// only: `B × ((N_ssd / k − 1) × TW + 2σ)` (`docs/quiet.md`).
+/// Bytes of a write buffer that fill between two busy windows of a drive, if the buffer is flushed
+/// in these windows only: `B × ((N_ssd / k − 1) × TW + 2σ)` (`docs/quiet.md`).
 #[must_use]
 pub fn buffered_bytes(
     array: ArrayDescription,
@@ -115,7 +115,7 @@ pub fn buffered_bytes(
     write_bytes_per_second * (closed + 2.0 * guard.as_secs_f64())
 }
 
-/// A length of time, at most what fits.
+/// A duration from seconds, limited to the longest that a [`Duration`] holds.
 fn seconds(seconds: f64) -> Duration {
     Duration::from_nanos((seconds * 1e9) as u64)
 }
@@ -153,7 +153,7 @@ mod tests {
         let filled = 3.0 * article.as_secs_f64() * load;
         assert!(filled > femu().usable_bytes(), "the space is full before the window comes");
         assert!(3.0 * safe.as_secs_f64() * load <= femu().usable_bytes() * 1.000_001);
-        // And where the article sets no bound at all, the space still fills.
+        // Even where the paper sets no bound at all, the space still fills.
         assert_eq!(femu().longest_window(array, 9e6), None);
         assert!(femu().safe_window(array, 9e6, Duration::ZERO) < Duration::from_secs(9));
     }

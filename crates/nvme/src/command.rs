@@ -7,39 +7,39 @@ use units::{Duration, Lba};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum PlFlag {
-    /// `00`: predictability off, the command waits as long as it must.
+    /// `00`: predictability off; the command waits as long as necessary.
     Off = 0b00,
-    /// `01`: fail this command at once rather than let it queue behind a collection.
+    /// `01`: fail this command at once if it would queue behind a collection.
     Predictable = 0b01,
     /// `10`: fail this command at once if it would wait for longer than a read takes
-    /// (`docs/quiet.md`; the article leaves this value free).
+    /// (`docs/quiet.md`; the paper leaves this value free).
     Patient = 0b10,
-    /// `11`: only in completions, the command was failed because it met a collection.
+    /// `11`: in completions only; the command was failed because it met a collection.
     Failed = 0b11,
 }
 
-/// What a command does.
+/// Operation of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opcode {
     /// Read logical blocks.
     Read,
     /// Write logical blocks.
     Write,
-    /// Nothing is in these logical blocks any more (NVMe's Dataset Management, attribute
-    /// Deallocate). A hint, as there: what a read returns until the next write is not said.
+    /// Deallocate logical blocks (NVMe's Dataset Management, attribute Deallocate). A hint, as
+    /// there: the data of a read before the next write is unspecified.
     Deallocate,
 }
 
-/// The host's name for a command in flight; a drive returns it unchanged.
+/// The host's identifier of a command in flight; a drive returns it unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CommandId(pub u32);
 
 /// A command to one drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Command {
-    /// The host's name for it.
+    /// The host's identifier of the command.
     pub id: CommandId,
-    /// What to do.
+    /// The operation.
     pub opcode: Opcode,
     /// First logical block.
     pub lba: Lba,
@@ -49,7 +49,7 @@ pub struct Command {
     pub pl: PlFlag,
 }
 
-/// How a command ended.
+/// Status of a command that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
     /// Done.
@@ -57,46 +57,46 @@ pub enum Status {
     /// Failed at once because it would have waited for a collection ([`PlFlag::Failed`]).
     FailedFast,
     /// The drive could not do it: a read of pages that it has lost (NVMe's Unrecovered Read Error),
-    /// a write that it cannot store. What a read brought is worth nothing.
+    /// or a write that it cannot store. The data of such a read is invalid.
     Unrecovered,
 }
 
-/// What collections did to a read that was served (TTFLASH §6.1 and Figure 7).
+/// Effect of collections on a read that was served (TTFLASH §6.1 and Figure 7).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Blocked {
-    /// It waited for no collection.
+    /// The read waited for no collection.
     #[default]
     No,
-    /// It waited for I/O of the host that a collection had held up.
+    /// The read waited for I/O of the host that a collection had held up.
     Queue,
-    /// It waited for a collection itself.
+    /// The read waited for a collection itself.
     Collection,
 }
 
 /// A drive's answer to a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// The command this answers.
+    /// The command that this completion answers.
     pub id: CommandId,
-    /// How it ended.
+    /// Status of the command.
     pub status: Status,
-    /// Busy remaining time: how long the command would have waited (IODA §4.2.2). Zero unless the
-    /// status is [`Status::FailedFast`].
+    /// Busy remaining time: the time that the command would have waited (IODA §4.2.2). Zero unless
+    /// the status is [`Status::FailedFast`].
     pub busy_remaining: Duration,
     /// Whether the command met a collection or buffer flush when it arrived, failed fast or not. A
-    /// real drive does not say so for commands that wait; the model does, so that policies can be
-    /// compared.
+    /// real drive does not report it for commands that wait; the model does, so that policies can
+    /// be compared.
     pub met_collection: bool,
-    /// Whether some page of it queued where a collection had held something up, or it waited for a
-    /// slot while a collection held up one of those that had them.
+    /// True if a page of the command queued behind work that a collection had held up. Also true if
+    /// the command waited for a slot while a collection held up a command with a slot.
     pub held_up: bool,
-    /// Where the time went; the parts sum to the command's latency.
+    /// Delays by cause; they sum to the command's latency.
     pub delays: Delays,
 }
 
 impl Completion {
-    /// What collections did to the command. Of a command of several pages the last one counts: that
-    /// is the one that was late.
+    /// Effect of collections on the command. For a command of several pages the last page counts,
+    /// because it determined the latency.
     #[inline]
     #[must_use]
     pub fn blocked(&self) -> Blocked {

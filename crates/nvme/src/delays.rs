@@ -1,4 +1,4 @@
-//! Where the time of a command went.
+//! Delays of a command by cause.
 
 use units::Duration;
 
@@ -15,11 +15,11 @@ pub enum Cause {
     BehindHostReads,
     /// Queueing behind writes of the host.
     BehindHostWrites,
-    /// Queueing behind a collection that reads, or behind the checking of what it copied.
+    /// Queueing behind reads of a collection, or of the check of its copies.
     BehindCollectionRead,
-    /// Queueing behind a collection that programs.
+    /// Queueing behind programs of a collection.
     BehindCollectionProgram,
-    /// Queueing behind a collection that erases.
+    /// Queueing behind an erase of a collection.
     BehindCollectionErase,
     /// The round trip of a command that was failed fast.
     FailFast,
@@ -27,10 +27,10 @@ pub enum Cause {
     Rebuild,
     /// Waiting for a stripe lock.
     StripeLock,
-    /// Waiting for a drive that did not answer in time, until the host read more instead.
+    /// Waiting for a drive that did not answer in time, until the host began to read other members
+    /// instead.
     LateAnswer,
-    /// Held back by the host before anything was sent, or waiting for a slot of a drive that takes
-    /// so many commands at a time.
+    /// Waiting at the host before anything was sent, or waiting for a command slot of a drive.
     HeldBack,
 }
 
@@ -135,10 +135,10 @@ impl Delays {
         self
     }
 
-    /// The same time, with what the read itself took (sensing and transfer) counted as `cause`.
+    /// The same latency, with the read's own work (sensing and transfer) counted as `cause`.
     ///
-    /// A read made for a rebuild did not serve the host's page: its own work is the price of the
-    /// rebuild, while its waiting keeps its cause.
+    /// A read for a reconstruction does not read the host's page: its own work is the cost of the
+    /// reconstruction, while its waits keep their causes.
     #[must_use]
     pub fn with_service_as(mut self, cause: Cause) -> Self {
         let service = self.get(Cause::NandRead) + self.get(Cause::Transfer);

@@ -2,9 +2,9 @@
 //!
 //! Knows: the commands and completions both halves speak, the five fields that IODA adds to the
 //! predictable latency mode, and the one time-window formula (IODA §4.3, Figure 3 and Table 2).
-//! [`wire`] knows all of it in bytes, as NVMe and NVMe/TCP have it, [`target`] what a drive answers
-//! to them, and [`initiator`] what a host asks. Does not know: how a drive keeps the contract
-//! (`ssd`), how an array uses it (`array`), sockets (`live`).
+//! [`wire`] has the encoding of all of it in NVMe and NVMe/TCP, [`target`] the answers of a drive,
+//! and [`initiator`] the requests of a host. Does not know: how a drive keeps the contract (`ssd`),
+//! how an array uses it (`array`), sockets (`live`).
 //!
 //! The five fields (IODA §4.4, "Interface and Control Flow") and where they are here:
 //!

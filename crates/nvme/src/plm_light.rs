@@ -1,5 +1,5 @@
-//! The two messages of PLM-light's coordinator (PLM-light §III-A to III-C): traffic of a window
-//! that has ended goes to it, counts for the windows to come go back.
+//! The two messages between an array and PLM-light's coordinator (PLM-light §III-A to III-C): the
+//! traffic of a window that has ended, and in return the counts for the windows to come.
 
 use units::Instant;
 
@@ -22,7 +22,7 @@ pub struct WindowTraffic {
 /// Counts for the windows to come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowCounts {
-    /// The last window whose traffic they follow from.
+    /// Last window whose traffic the counts are based on.
     pub window: u64,
     /// `read_DC` of each class.
     pub reads: [u64; QOS_CLASSES],

@@ -1,7 +1,7 @@
-//! How wide a group may be in which one plane after the other collects (TTFLASH Appendix A).
+//! Widest group of planes in which one plane after the other collects (TTFLASH Appendix A).
 //!
-//! The same question as that of the busy window, put to the planes of one drive and without a
-//! clock: each plane must have had its turn before it runs out of space.
+//! The problem is that of the busy window, for the planes of one drive and without a clock: each
+//! plane must have had its turn before it runs out of space.
 
 use units::Duration;
 
@@ -37,14 +37,14 @@ impl Rotation {
         self.copies_per_second() * self.copyback.as_secs_f64()
     }
 
-    /// What the number of planes that take turns must stay below, `1 / T_gc/s` (Table 3f and 3g).
+    /// Limit of the number of planes that take turns, `1 / T_gc/s` (Table 3f and 3g).
     #[must_use]
     pub fn width_limit(&self) -> f64 {
         1.0 / self.collection_share()
     }
 
-    /// The widest group in which no two planes ever need to collect at once. The article says
-    /// "less than 4" of a limit of 4.1 and "as large as 26" of one of 26.2: whole planes, rounded
+    /// The widest group in which no two planes ever need to collect at once. The paper says "less
+    /// than 4" for a limit of 4.1 and "as large as 26" for a limit of 26.2: whole planes, rounded
     /// down.
     #[must_use]
     pub fn widest(&self) -> u64 {
@@ -69,15 +69,15 @@ mod tests {
         }
     }
 
-    /// `value` to so many decimals.
+    /// `value` with `decimals` decimals.
     fn printed(value: f64, decimals: usize) -> alloc::string::String {
         alloc::format!("{value:.decimals$}")
     }
 
     #[test]
     fn the_proof_of_ttflash_comes_out_line_by_line() {
-        // b: 4 KiB in 900 us are 4.55 million bytes per second, which the article cuts to 4.5 and
-        // goes on with as MiB; c: 1152 pages are 4.5 MiB.
+        // b: 4 KiB in 900 us are 4.55 million bytes per second, which the paper cuts to 4.5 and
+        // then uses as MiB; c: 1152 pages are 4.5 MiB.
         let bandwidth = 4096.0 / 900e-6 / 1e6;
         assert!((4.5..4.6).contains(&bandwidth), "{bandwidth}");
         let full = plane(4.5);

@@ -1,15 +1,15 @@
-//! Drives that cannot be built, to measure others against.
+//! Work that takes no time, on ideal drives as yardsticks for others.
 
-/// What a drive does in no time at all. No drive can; runs on such drives say what is left to gain.
+/// Work of a drive that takes no time. No real drive is like this; runs on such drives show what is
+/// left to gain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Untimed {
     /// Nothing: an ordinary drive.
     #[default]
     Nothing,
-    /// Collections (IODA §6.1, "Ideal"). Writes of the host keep their dies busy as ever.
+    /// Collections (IODA §6.1, "Ideal"). Writes of the host keep their dies busy as usual.
     Collections,
-    /// Everything that changes flash: programs of the host, collections, erases. Only reads are
-    /// left to wait for.
+    /// All changes of flash: programs of the host, collections, erases. Reads wait for reads only.
     Writes,
 }
 

@@ -1,19 +1,19 @@
-//! When a drive may collect: windows in turn, with room for clocks that disagree.
+//! Times at which a drive may collect: windows in turn, with guards for clocks that disagree.
 
 use units::{Duration, Instant};
 
-/// What the host tells a drive about its array (fields arrayType and arrayWidth).
+/// Description of an array for a drive (fields arrayType and arrayWidth).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArrayDescription {
     /// Number of drives, `N_ssd`.
     pub width: u32,
-    /// Number of parities `k`: 1 in RAID-4 and RAID-5, 2 in RAID-6. So many drives may be busy at
-    /// once, because so many pages of a stripe can be rebuilt.
+    /// Number of parities `k`: 1 in RAID-4 and RAID-5, 2 in RAID-6. As many drives may be busy at
+    /// once, because `k` pages of a stripe can be reconstructed.
     pub parities: u32,
 }
 
 impl ArrayDescription {
-    /// Drives that may be busy at once: `k`, and one where there is no parity to count on.
+    /// Number of drives that may be busy at once: `k`, and one without parity.
     #[must_use]
     pub fn busy_drives(&self) -> u32 {
         self.parities.max(1)
@@ -26,12 +26,13 @@ impl ArrayDescription {
     }
 }
 
-/// When a drive may be busy (fields busyTimeWindow and cycle start; IODA §4.3.1, Figure 2).
+/// Schedule of a drive's busy windows (fields busyTimeWindow and cycle start; IODA §4.3.1, Figure
+/// 2).
 ///
 /// From `cycle_start` on, the drive is busy for one window and predictable for the rest of the
 /// cycle, over and over. The host gives each drive a cycle start one *turn* later than the one
 /// before. A turn is `TW / k`, so at most `k` windows overlap at any time; with one parity a turn
-/// is a window, as in the article. `docs/windows.md` derives this.
+/// is a window, as in the paper. `docs/windows.md` derives this.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowSchedule {
     /// The array.
@@ -40,15 +41,15 @@ pub struct WindowSchedule {
     pub busy_time_window: Duration,
     /// Start of this drive's first busy window, on its own clock.
     pub cycle_start: Instant,
-    /// When the schedule takes effect: no window of it opens earlier.
+    /// Time from which the schedule is in effect: none of its windows opens earlier.
     pub not_before: Instant,
-    /// At both ends of each window, time in which nothing may run. If no clock of the array is off
-    /// by more than this, windows do not overlap more than they should.
+    /// Time at both ends of each window in which nothing may run. If no clock of the array is off
+    /// by more than this, no more windows overlap than should.
     pub guard: Duration,
 }
 
 impl WindowSchedule {
-    /// Time from the start of one drive's window to that of the next drive's: `TW / k`.
+    /// Time from the start of one drive's window to the start of the next drive's: `TW / k`.
     #[must_use]
     pub fn turn(&self) -> Duration {
         let drives = u64::from(self.array.busy_drives());
@@ -62,12 +63,12 @@ impl WindowSchedule {
         self.turn() * u64::from(self.array.width)
     }
 
-    /// The same schedule, so many turns later: that of a range of logical blocks whose turn it is
-    /// when the turn of the first range is over (IODA §7.4, Table 5).
+    /// The same schedule `turns` turns later, for a range of logical blocks. The turn of a range
+    /// begins when that of the range before it is over (IODA §7.4, Table 5).
     #[must_use]
     pub fn delayed(mut self, turns: u32) -> Self {
         self.cycle_start += self.turn() * u64::from(turns % self.array.width);
-        // Whoever's turn comes in this cycle need not wait for the next.
+        // A range whose turn comes in this cycle need not wait for the next cycle.
         if self.cycle_start >= self.not_before + self.cycle() {
             let start = self.cycle_start.as_nanos() - self.cycle().as_nanos();
             self.cycle_start = Instant::from_nanos(start);
@@ -89,8 +90,8 @@ impl WindowSchedule {
         })
     }
 
-    /// When a collection that runs at `now` must be over, or none if `now` is in a predictable
-    /// window or a guard.
+    /// Time at which a collection that runs at `now` must be over; `None` if `now` is in a
+    /// predictable window or a guard.
     #[must_use]
     pub fn busy_until(&self, now: Instant) -> Option<Instant> {
         let (start, end) = self.window_at(now)?;
@@ -99,7 +100,7 @@ impl WindowSchedule {
         (now >= start + self.guard && now < end).then_some(end)
     }
 
-    /// The first time later than `now` at which a busy window opens, its guard over.
+    /// First time later than `now` at which a busy window opens and its first guard is over.
     #[must_use]
     pub fn next_busy_start(&self, now: Instant) -> Instant {
         let first = self.cycle_start + self.guard;
@@ -112,28 +113,28 @@ impl WindowSchedule {
     }
 }
 
-/// Leave to collect.
+/// Right to collect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CollectionRight {
-    /// Whenever it is due.
+    /// At any time, when a collection is due.
     Always,
     /// In the busy windows of a schedule.
     Windows(WindowSchedule),
-    /// Until a given time: a token that the host hands out (not in the article).
+    /// Until a given time: a token that the host hands out (not in the paper).
     Lease {
-        /// When every collection must be over; in the past, none may start.
+        /// Time at which every collection must be over; if it is past, none may start.
         until: Instant,
     },
-    /// Until a given time, and whether or not it is due: the host says so (Harmonia).
+    /// Until a given time, and even if no collection is due: an order of the host (Harmonia).
     Order {
-        /// When every collection must be over; in the past, none may start.
+        /// Time at which every collection must be over; if it is past, none may start.
         until: Instant,
     },
 }
 
 impl CollectionRight {
-    /// When a collection that starts at `now` must be over; none if none may start. `turns` is the
-    /// number of turns by which the range of logical blocks is later than the first.
+    /// Time at which a collection that starts at `now` must be over; `None` if none may start.
+    /// `turns` is the number of turns by which the range of logical blocks is later than the first.
     #[must_use]
     pub fn until(&self, now: Instant, turns: u32) -> Option<Instant> {
         match self {
@@ -203,7 +204,8 @@ mod tests {
         for (width, parities) in [(4, 1), (6, 2)] {
             let guarded = |slot| WindowSchedule { guard: skew, ..schedule(slot, width, parities) };
             let busy = |millis: u64, guarded: &dyn Fn(u64) -> WindowSchedule| {
-                // Whoever's window ends is behind, whoever's begins then is ahead.
+                // The clock of a drive whose window ends is slow, that of a drive whose window
+                // begins is fast.
                 let behind = |slot: u64| (slot / u64::from(parities)).is_multiple_of(2);
                 let clock = |slot| if behind(slot) { millis - 7 } else { millis + 7 };
                 (0..u64::from(width))

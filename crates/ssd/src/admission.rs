@@ -1,5 +1,5 @@
-//! How many commands a drive works on at a time, and which of those that wait for a slot comes
-//! next.
+//! Command slots of a drive: the most commands in service at once, and the order in which waiting
+//! commands get a free slot.
 //!
 //! NVMe controllers and SSDSim (`queue_length`) have a fixed number of slots. A host may give reads
 //! and writes submission queues of their own (Linux: `nvme.write_queues`), between which the
@@ -26,17 +26,18 @@ struct Waiting {
 pub(crate) struct Admission {
     slots: usize,
     in_service: usize,
-    /// Commands of each submission queue: of all, of reads and of writes, or of each submitter.
+    /// Submission queues with their commands: one for all, one each for reads and writes, or one
+    /// for each submitter.
     queues: Vec<VecDeque<Waiting>>,
     /// Commands in all these queues.
     waiting: usize,
     arbitration: Arbitration,
-    /// The queue whose turn it is, and how many commands it may still send in it.
+    /// Queue whose turn it is, and number of commands that it may still send in this turn.
     turn: (usize, u32),
 }
 
 impl Admission {
-    /// So many slots, all of them free.
+    /// Returns an admission with `config.depth` slots, all of them free.
     pub(crate) fn new(config: QueueConfig) -> Self {
         Self {
             slots: config.depth as usize,
@@ -57,8 +58,8 @@ impl Admission {
         }
     }
 
-    /// The queue that sends the next command: the one whose turn it is, unless it is empty. One of
-    /// the queues is not.
+    /// Returns the queue that sends the next command: the queue whose turn it is, or the next that
+    /// is not empty. Needs a queue with a command.
     fn take_turn(&mut self) -> usize {
         let (before, left) = self.turn;
         let queues = self.queues.len();
@@ -76,8 +77,8 @@ impl Admission {
         queue
     }
 
-    /// A command of a submitter arrives; `held_up` says whether a collection holds up one of those
-    /// that have the slots. Returns whether it begins at once.
+    /// Takes a command of a submitter. `held_up` says whether a collection holds up a command that
+    /// has a slot. Returns whether the new command begins at once.
     pub(crate) fn arrive(
         &mut self,
         now: Instant,
@@ -99,12 +100,13 @@ impl Admission {
         begins
     }
 
-    /// So many commands have ended.
+    /// Frees the slots of `commands` commands that have ended.
     pub(crate) fn end(&mut self, commands: usize) {
         self.in_service -= commands;
     }
 
-    /// The next command that begins, if a slot is free, and how it has waited.
+    /// Gives a free slot to the next command. Returns the command and how long it waited; `None` if
+    /// no slot is free or no command waits.
     pub(crate) fn begin_next(&mut self, now: Instant) -> Option<(Command, Waited)> {
         if self.in_service == self.slots || self.waiting == 0 {
             return None;
@@ -116,12 +118,13 @@ impl Admission {
         Some((command, Waited { time: now.since(arrived), held_up }))
     }
 
-    /// Commands that have not begun.
+    /// Commands that wait for a slot.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Checks that a command waits only if no slot is free, `in_service` being in the drive.
+    /// Checks that commands wait only if no slot is free. `in_service` is the number of commands in
+    /// the drive.
     pub(crate) fn check_invariants(&self, in_service: usize) {
         assert_eq!(self.in_service, in_service, "slots that are taken");
         assert!(self.waiting == 0 || self.in_service == self.slots, "a slot that idles");
@@ -137,7 +140,8 @@ mod tests {
     use nvme::{CommandId, PlFlag};
     use units::Lba;
 
-    /// The order in which twelve commands begin, of which the first six are writes: w or r.
+    /// Order in which twelve commands begin, w for a write and r for a read; the first six are
+    /// writes.
     fn order(arbitration: Arbitration) -> String {
         let mut admission = Admission::new(QueueConfig { depth: 1, arbitration });
         for id in 0..13 {

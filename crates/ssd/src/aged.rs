@@ -1,9 +1,9 @@
 //! The steady state of a drive, built directly.
 //!
-//! Under uniform random overwrites every page is invalidated at the same rate, so a block that was
-//! filled `x` ago still has the share `e^-x` of its pages valid, and greedy collection takes a
-//! block once its share has sunk to `v`. In steady state the ages of blocks are spread evenly over
-//! `0 … −ln v`, and `v` follows from the share of logical pages in the blocks that are not free:
+//! Uniform random overwrites invalidate every page at the same rate. A block that was filled `x`
+//! ago still has the share `e^-x` of its pages valid, and greedy collection takes a block when its
+//! share has sunk to `v`. In steady state the ages of blocks are spread evenly over `0 … −ln v`,
+//! and `v` follows from the share of logical pages in the blocks that are not free:
 //!
 //! ```text
 //! u = (1 − v) / (−ln v)
@@ -39,8 +39,8 @@ pub(crate) fn victim_valid_share(utilization: f64) -> f64 {
 struct Permutation {
     size: u64,
     half_bits: u32,
-    /// What each of four rounds adds to one half, by the value of the other half. A half has few
-    /// values, and there are as many steps as pages.
+    /// Value that each of four rounds adds to one half, by the value of the other half. The table
+    /// is small: a half has few values, and a round is applied once per page or more.
     rounds: Vec<[u16; 4]>,
 }
 
@@ -57,7 +57,7 @@ impl Permutation {
         Self { size, half_bits, rounds }
     }
 
-    /// The value that `value` is mapped to within the power of four: perhaps outside of `0..size`.
+    /// Maps `value` within the power of four. The result may lie outside of `0..size`.
     #[inline]
     fn step(&self, value: u32) -> u32 {
         let rounds = self.rounds.as_slice();
@@ -76,11 +76,11 @@ impl Permutation {
         value
     }
 
-    /// Puts the images of the values from `first` on into `images`. `outside` is memory to work in,
-    /// as long.
+    /// Puts the images of the values from `first` on into `images`. `outside` is scratch memory of
+    /// the same length.
     fn apply_all(&self, first: u32, images: &mut [u32], outside: &mut [u32]) {
-        // Values outside are collected and walked on together: a branch for each would be
-        // mispredicted as often as chance leads outside.
+        // Values outside of the range are collected and mapped again together: a branch for each
+        // value would be mispredicted at random.
         let mut walking = 0;
         for (image, at) in images.iter_mut().zip(0..) {
             *image = self.step(first + at);
@@ -104,24 +104,24 @@ impl Permutation {
 /// Dies that share logical pages among each other only.
 struct Group<'a> {
     dies: Vec<u32>,
-    /// How many logical pages they share.
+    /// Number of these pages.
     pages: u32,
     numbers: Numbers<'a>,
 }
 
-/// Which logical pages a group has.
+/// Logical pages of a group.
 #[derive(Clone, Copy)]
 enum Numbers<'a> {
-    /// Those from this one on.
+    /// All pages from this number on.
     From(u32),
-    /// This one, and every `step`th after it.
+    /// Page `first`, and every `step`th page after it.
     Every { first: u32, step: u32 },
-    /// Those of a die with RAIN, one in each row.
+    /// Pages of a die with RAIN, one in each row.
     InRows { layout: &'a Layout, die: u32 },
 }
 
 impl Numbers<'_> {
-    /// The logical page with this place in the group.
+    /// Logical page at this place in the group.
     fn page(self, place: u32) -> u32 {
         match self {
             Self::From(first) => first + place,
@@ -131,7 +131,7 @@ impl Numbers<'_> {
     }
 }
 
-/// The groups of a drive, of which `layout` says where pages lie if it has RAIN.
+/// Groups of a drive. With RAIN, `layout` says where pages lie.
 fn groups<'a>(ftl: &Ftl, layout: Option<&'a Layout>) -> Vec<Group<'a>> {
     let shape = ftl.shape();
     let in_rows = |layout, die| Numbers::InRows { layout, die };
@@ -159,15 +159,15 @@ fn groups<'a>(ftl: &Ftl, layout: Option<&'a Layout>) -> Vec<Group<'a>> {
     (0..shape.ranges.count).map(group).collect()
 }
 
-/// A block of a die that is programmed next, as far as this many pages.
+/// Block of a die that is to be laid out, and the number of its pages that are programmed.
 #[derive(Clone, Copy)]
 pub(crate) struct AgedBlock {
     pub(crate) die: u32,
     pub(crate) pages: u32,
 }
 
-/// What the dies of a drive have programmed in the state that preconditioning would bring it to,
-/// block by block.
+/// Blocks that the dies of a drive have programmed in steady state, one after the other, as if the
+/// drive had been preconditioned.
 pub(crate) struct AgedBlocks<'a> {
     shape: Shape,
     /// Full blocks of each die. Collection keeps the drive just above the level to which it
@@ -182,8 +182,8 @@ pub(crate) struct AgedBlocks<'a> {
     outside: Vec<u32>,
 }
 
-/// The dies of a group on their way through their blocks, oldest blocks first, as they would have
-/// been opened.
+/// Dies of a group while their blocks are laid out, oldest block first: the order in which they
+/// would have been opened.
 struct AgedGroup<'a> {
     group: Group<'a>,
     permutation: Permutation,
@@ -206,7 +206,7 @@ impl<'a> AgedGroup<'a> {
         // blocks in step would all collect at the same moments, which no used drive does.
         let dies = group.dies.iter();
         let opened = dies.map(|_| rng.below(u64::from(shape.pages_per_block)) as u32);
-        // What is programmed at a time is programmed whole.
+        // A program unit is programmed as a whole.
         let opened: Vec<u32> =
             opened.map(|pages| pages - pages % shape.pages_per_program).collect();
         let pages_in_use =
@@ -264,8 +264,8 @@ impl<'a> AgedGroup<'a> {
         }
         image.clear();
         for offset in 0..pages {
-            // All logical pages must find a place, and none twice: near the end what is left
-            // decides instead of chance.
+            // Every logical page needs exactly one place: near the end, the number of pages and
+            // places left decides instead of chance.
             let left = logical_pages - self.next_logical;
             let valid = left == self.slots_left || (left > 0 && rng.unit_f64() < valid_share);
             self.slots_left -= 1;
@@ -279,7 +279,7 @@ impl<'a> AgedGroup<'a> {
 }
 
 impl<'a> AgedBlocks<'a> {
-    /// Of a factory-new drive. `layout` says where pages lie on a drive with RAIN.
+    /// Blocks of a factory-new drive. With RAIN, `layout` says where pages lie.
     pub(crate) fn new(ftl: &Ftl, layout: Option<&'a Layout>, seed: u64) -> Self {
         let shape = *ftl.shape();
         let mut groups = groups(ftl, layout);
@@ -298,7 +298,7 @@ impl<'a> AgedBlocks<'a> {
         }
     }
 
-    /// The next block. [`AgedBlocks::image`] has its valid pages.
+    /// Returns the next block. [`AgedBlocks::image`] has its valid pages.
     pub(crate) fn next(&mut self) -> Option<AgedBlock> {
         let Self { shape, full_blocks, groups, current, rng, image, outside } = self;
         loop {
@@ -317,7 +317,7 @@ impl<'a> AgedBlocks<'a> {
         }
     }
 
-    /// The valid pages of the block that was given last.
+    /// Valid pages of the block that [`AgedBlocks::next`] returned last.
     pub(crate) fn image(&self) -> &BlockImage {
         &self.image
     }

@@ -1,12 +1,12 @@
 //! Cells that store several bits, in blocks that reach over several planes.
 //!
-//! Knows: which page of its cells and which plane a place in a block is, and how long sensing and
-//! programming it takes. Does not know: what the pages hold.
+//! Knows: the page of the cells and the plane of each place in a block, and the times to sense and
+//! program it. Does not know: the contents of pages.
 //!
 //! Flash of today programs far more than a logical block at a time: a page on every plane, or all
-//! the pages that share those cells (*one shot*). That is a *program unit* here. Places in a block
-//! are counted in the order of programming: the logical blocks of a flash page, then the planes,
-//! then the pages that share cells, then the next cells.
+//! the pages that share those cells (*one shot*). Such an amount is called a *program unit* here.
+//! Places in a block are counted in the order of programming: the logical blocks of a flash page,
+//! then the planes, then the pages that share cells, then the next cells.
 
 use crate::slc_config::SlcCacheConfig;
 use units::Duration;
@@ -17,22 +17,23 @@ pub const PAGE_TYPES_MAX: usize = 4;
 /// Most planes over which a block can reach.
 pub(crate) const PLANES_MAX: u32 = 16;
 
-/// How long a page of the cells takes.
+/// Times of one page of the cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PageTime {
-    /// Sensing it, on any number of planes.
+    /// Time to sense the page, on any number of planes.
     pub read: Duration,
-    /// Programming it, on all planes.
+    /// Time to program the page, on all planes.
     pub program: Duration,
 }
 
 /// The flash of a drive that programs many logical blocks at a time.
 ///
-/// The geometry counts logical blocks: `page_bytes` is one, `pages_per_block` are those of a block
-/// on all its planes.
+/// The geometry counts logical blocks: `page_bytes` is the size of one, and `pages_per_block` is
+/// their number in a block, on all its planes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CellConfig {
-    /// The pages that share cells, lower first; the first `bits` of them count.
+    /// Times of the pages that share cells, lower page first. Only the first `bits` entries are
+    /// used.
     pub page_types: [PageTime; PAGE_TYPES_MAX],
     /// Bits in a cell: 1 to 4.
     pub bits: u32,
@@ -42,15 +43,16 @@ pub struct CellConfig {
     pub planes: u32,
     /// All pages that share cells are programmed at once, in the time of all of them.
     pub one_shot: bool,
-    /// Groups of planes that sense and send a page of their own while the others do: 1 if the die
-    /// reads as a whole, as many as planes if each reads on its own.
+    /// Groups of planes that sense and send pages independently of each other: 1 if the die reads
+    /// as a whole, the number of planes if each plane reads by itself.
     pub read_groups: u32,
-    /// Blocks that are programmed with one bit in a cell first, if the drive has such a cache.
+    /// Cache of blocks that are first programmed with one bit in a cell; `None` without such a
+    /// cache.
     pub slc: Option<SlcCacheConfig>,
 }
 
 impl CellConfig {
-    /// The pages that share cells.
+    /// Times of the pages that share cells, lower page first.
     #[must_use]
     pub fn types(&self) -> &[PageTime] {
         &self.page_types[..(self.bits as usize).clamp(1, PAGE_TYPES_MAX)]
@@ -80,13 +82,13 @@ impl CellConfig {
         offset / self.blocks_per_page % self.planes % self.read_groups
     }
 
-    /// Sensing the flash page of a place in a block.
+    /// Time to sense the flash page of a place in a block.
     #[must_use]
     pub(crate) fn read_time(&self, offset: u32) -> Duration {
         self.type_of(offset).read
     }
 
-    /// Programming the unit of a place in a block.
+    /// Time to program the unit of a place in a block.
     #[must_use]
     pub(crate) fn program_time(&self, offset: u32) -> Duration {
         if self.one_shot { self.program_of_all() } else { self.type_of(offset).program }
@@ -96,27 +98,27 @@ impl CellConfig {
         self.types().iter().fold(Duration::ZERO, |sum, page| sum + page.program)
     }
 
-    /// Sensing a page, on average over the types.
+    /// Mean time to sense a page, over the page types.
     #[must_use]
     pub fn mean_read(&self) -> Duration {
         let sum = self.types().iter().fold(Duration::ZERO, |sum, page| sum + page.read);
         sum / self.types().len() as u64
     }
 
-    /// The longest sensing.
+    /// Longest time to sense a page.
     #[must_use]
     pub fn longest_read(&self) -> Duration {
         self.types().iter().map(|page| page.read).max().unwrap_or_default()
     }
 
-    /// Programming a unit, on average.
+    /// Mean time to program a unit.
     #[must_use]
     pub fn mean_program(&self) -> Duration {
         let all = self.program_of_all();
         if self.one_shot { all } else { all / self.types().len() as u64 }
     }
 
-    /// The longest programming of a unit.
+    /// Longest time to program a unit.
     #[must_use]
     pub fn longest_program(&self) -> Duration {
         let longest = self.types().iter().map(|page| page.program).max().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Numbers of 32 bits, low byte first, in which the state of a drive is kept, and why one is
-//! refused.
+//! Encoding of a drive's state as numbers of 32 bits, low byte first, and the reasons to refuse a
+//! state.
 
 use crate::config::ConfigError;
 use alloc::vec::Vec;
@@ -8,31 +8,31 @@ use core::fmt;
 /// Version of the states that this program writes and reads.
 pub(crate) const VERSION: u32 = 1;
 
-/// Why a state cannot be used.
+/// Reason why a state cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum StateError {
     /// The drive itself is impossible.
     Config(ConfigError),
-    /// It ends too early, or too late.
+    /// The state is too short or too long.
     Length {
-        /// Its bytes.
+        /// Length of the state in bytes.
         bytes: usize,
     },
-    /// It was not written by this program, or by a version that writes it in another way.
+    /// The state was not written by this program, or by a version with another format.
     Unknown {
-        /// The version that it names; 0 if it is no state at all.
+        /// Version that the state names; 0 if the bytes are no state.
         version: u32,
     },
-    /// Bytes have changed since it was written.
+    /// The checksum does not match: bytes have changed since the state was written.
     Checksum,
-    /// It is the state of a drive of another shape.
+    /// The state belongs to a drive of another shape.
     OtherDrive,
-    /// Drives with parity of their own have no state that can be kept.
+    /// The drive has parity of its own (RAIN); the state of such drives cannot be saved.
     Rain,
-    /// It contradicts itself.
+    /// The state contradicts itself.
     Contradiction {
-        /// What of it.
+        /// Part of the state that contradicts the rest.
         what: &'static str,
     },
 }
@@ -82,7 +82,7 @@ impl Writer {
         self.bytes.extend_from_slice(&number.to_le_bytes());
     }
 
-    /// How many there are, and then all.
+    /// Writes the length of a list, then its numbers.
     pub(crate) fn put_list(&mut self, numbers: impl ExactSizeIterator<Item = u32>) {
         self.put(numbers.len() as u32);
         numbers.for_each(|number| self.put(number));
@@ -103,7 +103,7 @@ impl Reader<'_> {
         Ok(u32::from_le_bytes(*number))
     }
 
-    /// A list of at most `most` numbers, each below `limit`.
+    /// Reads a list of at most `most` numbers, each below `limit`.
     pub(crate) fn take_list(
         &mut self,
         most: usize,
@@ -126,7 +126,7 @@ impl Reader<'_> {
     }
 }
 
-/// FNV-1a of 64 bits: enough to find accidents.
+/// FNV-1a of 64 bits: enough to find accidental damage.
 pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)

@@ -10,7 +10,7 @@ use crate::placement::Location;
 use nvme::{Command, PlFlag, WindowScope};
 use units::{Duration, Instant, Lba, Observe};
 
-/// `time` rounded up to a multiple of `step`; exact if that is zero.
+/// `time` rounded up to a multiple of `step`; unchanged if `step` is zero.
 fn in_steps(time: Duration, step: Duration) -> Duration {
     match step.as_nanos() {
         0 => time,
@@ -26,7 +26,7 @@ impl<O: Observe> Ssd<O> {
         self.flash.dies().is_collecting(die)
     }
 
-    /// The work that a read of `lba` which arrived now would wait for: whether the drive is busy
+    /// Work that a read of `lba` would wait for if it arrived now; `None` if the drive is not busy
     /// there.
     #[must_use]
     pub fn busy_with(&self, now: Instant, lba: Lba) -> Option<BusyWith> {
@@ -38,21 +38,22 @@ impl<O: Observe> Ssd<O> {
         busy_with.filter(|_| !self.placement.would_reconstruct(now, logical, &self.flash))
     }
 
-    /// Whether there is nothing that reads are told of: no collection or buffer flush runs or
-    /// waits, nor has a collection left work behind, nor are reads told of the host's own programs.
+    /// Returns true if no read can find the drive busy: no collection or buffer flush runs or
+    /// waits, no collection has left work behind, and direct programs of the host do not count as
+    /// busy.
     #[inline]
     #[must_use]
     pub fn has_nothing_to_tell(&self) -> bool {
         self.flash.is_quiet() && self.placement.flushes_nothing() && !self.tells_of_host_programs()
     }
 
-    /// Whether reads are told of programs of the host that do not come out of a buffer.
+    /// Returns true if programs of the host that bypass the buffer count as busy.
     #[inline]
     fn tells_of_host_programs(&self) -> bool {
         self.flash.rights().scope() == WindowScope::AllWork && self.placement.is_direct()
     }
 
-    /// The die that a logical page is read from.
+    /// Die that a read of a logical page goes to.
     #[inline]
     fn die_of(&self, logical: u32) -> u32 {
         match self.flash.ftl().lookup(logical) {
@@ -61,7 +62,8 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// The die that a read of a page at `location` has to wait for, if it has to.
+    /// Die that a read of a page at `location` waits for; `None` if the page is buffered or
+    /// reconstructed.
     #[inline]
     fn die_at(&self, logical: u32, location: Location) -> Option<u32> {
         match location {
@@ -80,7 +82,7 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// A read on a drive where every page is on flash.
+    /// Accepts a read on a drive where every page is on flash.
     #[inline]
     fn accept_direct_read(&mut self, now: Instant, command: &Command) {
         let first = command.lba.0 as u32;
@@ -105,7 +107,7 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// A read on a drive where some pages may be in a buffer, or be reconstructed.
+    /// Accepts a read on a drive where pages may be in a buffer, or be reconstructed.
     fn accept_buffered_read(&mut self, now: Instant, command: &Command) {
         let first = command.lba.0 as u32;
         let mut pages = core::mem::take(&mut self.scratch);
@@ -169,9 +171,8 @@ impl<O: Observe> Ssd<O> {
         })
     }
 
-    /// The busy remaining time of a read that has met work that changes flash and is failed fast
-    /// for it; none if it waits. `is_needed` says of which blocks the pages have to come from
-    /// flash.
+    /// Busy remaining time of a read that has met work that changes flash and fails fast; `None` if
+    /// the read waits. `is_needed` says whether a block of the command has to come from flash.
     fn refusal(
         &self,
         now: Instant,
@@ -212,9 +213,9 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// Forgets `blocks` logical pages from `first` on, of which no write may be in flight: it would
-    /// bring them back. A drive with a write buffer, or RAIN, keeps what it has, as it may:
-    /// versions of the pages may be on their way to flash or part of a parity.
+    /// Forgets `blocks` logical pages from `first` on. No write of them may be in flight: it would
+    /// bring them back. A drive with a write buffer, or RAIN, keeps the pages, as it may: versions
+    /// of them may be on their way to flash or part of a parity.
     pub fn forget(&mut self, first: Lba, blocks: u32) {
         if !self.placement.is_direct() {
             return;

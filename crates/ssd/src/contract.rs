@@ -1,4 +1,5 @@
-//! The drive's side of the window contract: what it advertises and when it may collect.
+//! The drive's side of the window contract: the times and rates behind it, and the windows that the
+//! drive advertises.
 
 use crate::cells::CellConfig;
 use crate::config::{Blocking, CollectionUnit, Config};
@@ -11,8 +12,7 @@ use units::Duration;
 /// Seconds in the 8-hour day over which drive writes per day are spread (IODA Table 2).
 pub const WRITING_DAY_SECONDS: f64 = 8.0 * 3600.0;
 
-/// Most rows whose pages go to two units, where a collection gathers `valid_pages` and fills one
-/// unit after the other.
+/// Most rows whose pages are split between two program units when a collection moves `valid_pages`.
 fn split_rows(cells: &CellConfig, valid_pages: u64) -> u64 {
     valid_pages.saturating_sub(1) / u64::from(cells.unit_pages())
 }
@@ -30,7 +30,7 @@ impl Config {
         }
     }
 
-    /// The time to collect a block where cells take in many pages at a time: valid pages are sensed
+    /// Time to collect a block of flash that programs many pages at a time. Valid pages are sensed
     /// by rows, cross the channel twice, and are programmed in units, the last one with filler.
     fn relocation_time(
         &self,
@@ -40,7 +40,8 @@ impl Config {
         valid_pages: u64,
     ) -> Duration {
         let units = valid_pages.div_ceil(u64::from(cells.unit_pages()));
-        // A row is sensed again for the next unit if the last one was full before its end.
+        // A row is sensed again for the next unit if the current one is full before the end of the
+        // row.
         let senses = (self.rows(cells) + split_rows(cells, valid_pages)).min(valid_pages);
         let moved = self.timing.transfer * self.relocated_pages(cells, valid_pages);
         read * senses + program * units + moved + self.timing.erase
@@ -51,8 +52,8 @@ impl Config {
         u64::from(self.geometry.pages_per_block / cells.row_pages())
     }
 
-    /// Logical blocks that cross the channel to move `valid_pages`: out by flash pages, of which
-    /// few may be wanted, and in by units, the last one with filler.
+    /// Logical blocks that cross the channel to move `valid_pages`: out as whole flash pages, which
+    /// may contain few valid blocks, and in as units, the last one with filler.
     fn relocated_pages(&self, cells: &CellConfig, valid_pages: u64) -> u64 {
         let flash_pages =
             self.rows(cells) * u64::from(cells.planes) + split_rows(cells, valid_pages);
@@ -60,8 +61,8 @@ impl Config {
         out.max(valid_pages) + valid_pages.next_multiple_of(u64::from(cells.unit_pages()))
     }
 
-    /// The share of a block that its collection gives back when `valid_ratio` of its pages are
-    /// valid: the rest, less the filler that the last of them are programmed with.
+    /// Share of a block that its collection gives back when `valid_ratio` of its pages are valid:
+    /// the invalid share, less the filler in the last program unit.
     fn given_back(&self, valid_ratio: f64) -> f64 {
         let Some(cells) = &self.cells else { return 1.0 - valid_ratio };
         let pages = f64::from(self.geometry.pages_per_block);
@@ -69,14 +70,14 @@ impl Config {
         (1.0 - libm::ceil(valid_ratio * pages / unit) * unit / pages).max(0.0)
     }
 
-    /// Sensing a page and moving it out, on average over the page types.
+    /// Mean time to sense a page and move it out, over the page types.
     #[must_use]
     pub fn read_service(&self) -> Duration {
         let read = self.cells.map_or(self.timing.read, |cells| cells.mean_read());
         read + self.timing.transfer
     }
 
-    /// The longest that the read of a page takes on an idle drive, from the command to the answer.
+    /// Longest time to read a page on an idle drive, from the command to the answer.
     #[must_use]
     pub fn longest_read(&self) -> Duration {
         let sensing = self.cells.map_or(self.timing.read, |cells| cells.longest_read());
@@ -88,7 +89,7 @@ impl Config {
         sensing + self.timing.transfer + self.timing.read_overhead + self.timing.command + moved
     }
 
-    /// Moving in and programming what is programmed at a time, on average over the page types.
+    /// Mean time to move in and program one unit, over the page types.
     #[must_use]
     pub fn program_service(&self) -> Duration {
         match &self.cells {
@@ -130,11 +131,10 @@ impl Config {
         Duration::from_nanos((seconds * 1e9) as u64)
     }
 
-    /// The time of one collection as it is to be expected: with the share of valid pages that the
-    /// contract names, or with what the steady state of this drive leads to, whichever is more. Of
-    /// the latter four standard deviations more, because the fullest of many victims decides
-    /// whether a line fits into a window. No less than a drive leaves for a collection before it
-    /// begins one.
+    /// Expected time of one collection. Its share of valid pages is the contract's or that of the
+    /// steady state plus four standard deviations, whichever is more: the fullest of many victims
+    /// decides whether a line fits into a window. At least the time that a drive reserves for a
+    /// collection before it begins one.
     #[must_use]
     pub fn likely_unit_time(&self) -> Duration {
         let steady = self.steady_valid_ratio();
@@ -143,29 +143,28 @@ impl Config {
         self.unit_time(likely).max(self.foreseen_time(fullest_of_round(self, steady)))
     }
 
-    /// Standard deviation of the share of valid pages in a block, of which the mean is
-    /// `valid_ratio`.
+    /// Standard deviation of the share of valid pages in a block, for a mean of `valid_ratio`.
     pub(crate) fn valid_deviation(&self, valid_ratio: f64) -> f64 {
         let pages = f64::from(self.geometry.pages_per_block);
         libm::sqrt(valid_ratio * (1.0 - valid_ratio) / pages)
     }
 
-    /// The time that a drive leaves for a collection before it begins it: [`Config::unit_time`], or
-    /// the bound that includes waiting for the channel.
+    /// Time that a drive reserves for a collection before it begins: [`Config::unit_time`], or the
+    /// bound that includes waits for the channel if that is longer.
     pub(crate) fn foreseen_time(&self, valid_ratio: f64) -> Duration {
         let valid = (valid_ratio * f64::from(self.geometry.pages_per_block)) as u32;
         self.unit_time(valid_ratio).max(self.collection_bound(valid))
     }
 
     /// The share of valid pages in the fuller victims of the steady state: a tenth more than
-    /// [`Config::steady_valid_ratio`], because the fuller ones decide how many fit into a window.
+    /// [`Config::steady_valid_ratio`], because these decide how many collections fit into a window.
     #[must_use]
     pub fn full_valid_ratio(&self) -> f64 {
         (self.steady_valid_ratio() * 1.1).min(0.99)
     }
 
-    /// The longest that one collection can take: all pages but one valid, every copy behind those
-    /// of the other dies of its channel where these collect at the same time.
+    /// Longest time of one collection: all pages but one valid, and each copy behind copies of the
+    /// other dies of its channel, where these collect at the same time.
     #[must_use]
     pub fn worst_unit_time(&self) -> Duration {
         self.collection_bound(self.geometry.pages_per_block - 1)
@@ -178,9 +177,8 @@ impl Config {
         self.given_back(self.contract.valid_ratio) * self.block_bytes() as f64 * blocks
     }
 
-    /// Blocks that are collected at a time in the terms of the contract: one on every channel (IODA
-    /// Table 2). Drives whose blocks reach over planes collect all dies of a line at once, and say
-    /// so.
+    /// Blocks collected at a time in the terms of the contract: one on every channel (IODA Table
+    /// 2). For drives whose blocks span planes it is all dies of a line.
     fn blocks_at_once(&self) -> u32 {
         match (&self.cells, self.collection.unit) {
             (Some(_), CollectionUnit::Line) => self.geometry.dies(),
@@ -195,7 +193,7 @@ impl Config {
         self.reclaimed_bytes() / self.unit_time(self.contract.valid_ratio).as_secs_f64()
     }
 
-    /// Bytes per second of so many drive writes per day of eight hours (IODA Table 2).
+    /// Bytes per second at `drive_writes_per_day`, over a day of eight hours (IODA Table 2).
     #[must_use]
     pub fn bytes_per_second(&self, drive_writes_per_day: f64) -> f64 {
         drive_writes_per_day * self.logical_bytes() as f64 / WRITING_DAY_SECONDS
@@ -208,8 +206,8 @@ impl Config {
     }
 
     /// Bytes per second that the flash itself can take in: every die programming all the time, no
-    /// faster than channels and PCIe bring the pages. The article's `B_burst` leaves the dies out,
-    /// and is more than this for five of its six drives.
+    /// faster than channels and PCIe bring the pages. The paper's `B_burst` leaves the dies out,
+    /// and exceeds this rate for five of its six drives.
     #[must_use]
     pub fn program_bytes_per_second(&self) -> f64 {
         let g = &self.geometry;
@@ -228,15 +226,15 @@ impl Config {
         dies.min(channels).min(pcie)
     }
 
-    /// Bytes of `S_p` that are really there to be filled between two busy windows: from just above
-    /// the level to which collection restores the drive, down to the hard watermark.
+    /// Bytes of `S_p` that can really fill up between two busy windows: from just above the level
+    /// to which collection restores the drive, down to the hard watermark.
     #[must_use]
     pub fn watermark_bytes(&self) -> f64 {
         let blocks = self.restore_blocks() + 1 - self.hard_blocks();
         f64::from(blocks) * f64::from(self.geometry.dies()) * self.block_bytes() as f64
     }
 
-    /// The same as a share of `S_p`.
+    /// [`Config::watermark_bytes`] as a share of `S_p`.
     #[must_use]
     pub fn watermark_share(&self) -> f64 {
         self.watermark_bytes() / self.over_provisioned_bytes()
@@ -272,7 +270,7 @@ impl Config {
         self.valid_ratio_with(f64::from(self.restore_blocks()))
     }
 
-    /// The same with `free_blocks` of each die (or lines) free.
+    /// [`Config::steady_valid_ratio`] with `free_blocks` of each die (or lines) free.
     pub(crate) fn valid_ratio_with(&self, free_blocks: f64) -> f64 {
         let blocks = f64::from(self.geometry.blocks_per_die());
         // One block is open, and one is being collected.
@@ -281,7 +279,7 @@ impl Config {
         crate::aged::victim_valid_share(utilization)
     }
 
-    /// Bytes that the drive can reclaim in one busy window of this length in steady state, when
+    /// Bytes that the drive can reclaim in one busy window of length `window` in steady state, when
     /// victims have `valid_ratio` of their pages valid.
     #[must_use]
     pub fn reclaimed_bytes_per_window(&self, window: Duration, valid_ratio: f64) -> f64 {
@@ -289,7 +287,8 @@ impl Config {
         (window.as_nanos() / collection) as f64 * self.reclaimed_by_round(valid_ratio)
     }
 
-    /// Bytes that are given back by one collection on all dies that collect at once.
+    /// Bytes that one round of collections gives back: one on each die that can collect at the same
+    /// time.
     pub(crate) fn reclaimed_by_round(&self, valid_ratio: f64) -> f64 {
         let dies_at_once = match self.collection.unit {
             CollectionUnit::Line => self.geometry.dies(),
@@ -304,7 +303,8 @@ impl Config {
                 let groups = self.geometry.dies() / width;
                 let rotates = rain.rotation != Rotation::Off;
                 let dies_at_once = if rotates { dies_at_once.min(groups) } else { dies_at_once };
-                // The rest goes to parity, even if every stripe leaves the buffer whole.
+                // The rest of the space goes to parity, even if every stripe leaves the buffer as a
+                // whole.
                 (dies_at_once, f64::from(width - 1) / f64::from(width))
             }
         };
@@ -312,7 +312,7 @@ impl Config {
         f64::from(dies_at_once) * reclaimed
     }
 
-    /// `TW_burst`: the busy window that keeps the contract at `B_burst` in this array; none if
+    /// `TW_burst`: the busy window that keeps the contract at `B_burst` in this array; `None` if
     /// collection keeps up with the burst, so that every window is short enough.
     #[must_use]
     pub fn burst_window(&self, array: ArrayDescription) -> Option<Duration> {
@@ -326,13 +326,13 @@ impl Config {
         table2::printed(self, array)
     }
 
-    /// What the drive advertises when it learns about its array.
+    /// Windows that the drive advertises for an array.
     #[must_use]
     pub fn advertise(&self, array: ArrayDescription) -> Advertised {
         Advertised { shortest: self.likely_unit_time(), longest: self.burst_window(array) }
     }
 
-    /// The longest a collection of `valid` pages can take once its dies are held.
+    /// Longest time of a collection of `valid` pages after its dies are held.
     pub(crate) fn collection_bound(&self, valid: u32) -> Duration {
         let transfer = self.copy_transfer();
         let holds_channel = self.collection.unit == CollectionUnit::Block

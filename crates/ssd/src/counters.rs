@@ -1,4 +1,4 @@
-//! What a drive has done.
+//! Counters of a drive's work.
 
 /// Totals since the start or since the last reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -13,24 +13,24 @@ pub struct Counters {
     pub collection_reads_pages: u64,
     /// Pages programmed by collection.
     pub collection_programs_pages: u64,
-    /// Those of the host's programs that went to the cache of SLC blocks.
+    /// Programs for the host that went to the cache of SLC blocks.
     pub slc_programs_pages: u64,
-    /// Those of the collection's programs that moved pages out of that cache.
+    /// Programs by collection that moved pages out of that cache.
     pub folded_pages: u64,
     /// Parity pages programmed within the drive.
     pub parity_programs_pages: u64,
     /// Pages read to compute parity within the drive.
     pub parity_reads_pages: u64,
-    /// Pages of the host that were computed from the rest of their stripe within the drive.
+    /// Pages of the host that were reconstructed from the rest of their stripe within the drive.
     pub rebuilt_pages: u64,
-    /// Pages read for that beyond what the host asked for.
+    /// Pages read for these reconstructions, beyond the pages that the host asked for.
     pub rebuild_reads_pages: u64,
     /// Collections that began while another die of their plane group collected, because their die
     /// was out of free blocks.
     pub rotation_breaches: u64,
     /// Stripes that were moved to even out wear.
     pub moved_stripes: u64,
-    /// Pages programmed for that, beyond those that were written anyway.
+    /// Pages programmed for these moves, beyond pages that were written anyway.
     pub moved_pages: u64,
     /// Blocks erased.
     pub erases: u64,
@@ -38,26 +38,25 @@ pub struct Counters {
     pub leveled_blocks: u64,
     /// Collections (of a block or of a line) that ended.
     pub collections: u64,
-    /// Nanoseconds that collections took, from when they had their dies to the end.
+    /// Nanoseconds that collections took, from having all their dies to their end.
     pub collecting_nanos: u64,
     /// Mapped pages that the host has deallocated.
     pub deallocated_pages: u64,
     /// Collections that ran where the window contract forbids it; see [`crate::ViolationCause`].
     pub contract_violations: u64,
-    /// Host page writes that had to wait for space on flash; with a write buffer, flushes that had
-    /// to.
+    /// Host page writes that waited for space on flash; with a write buffer, flushes that did.
     pub stalled_writes_pages: u64,
     /// Programs and erases interrupted for reads.
     pub suspensions: u64,
     /// Times that a page was sensed again for the host, because error correction failed.
     pub read_retries: u64,
-    /// Pages read in idle time to check what was copied past error correction.
+    /// Pages read in idle time to check copies that bypassed error correction.
     pub scrubbed_pages: u64,
     /// Commands failed fast.
     pub fail_fasts: u64,
     /// Pages that host writes put into the write buffer.
     pub buffered_writes_pages: u64,
-    /// Those of them that replaced a version there, which then never reaches flash.
+    /// Buffered writes that replaced a version in the buffer, which then never reaches flash.
     pub coalesced_writes_pages: u64,
     /// Pages read from the write buffer.
     pub buffer_reads_pages: u64,
@@ -96,7 +95,7 @@ impl Counters {
 
     /// Adds the totals of another drive.
     pub fn add(&mut self, other: &Self) {
-        // Taken apart, so that no field is forgotten.
+        // Destructured, so that no field is forgotten.
         let Self {
             host_reads_pages,
             host_programs_pages,

@@ -27,22 +27,22 @@ use units::{Instant, Lba, Observe, Ratio, Unobserved};
 pub struct Ssd<O: Observe = Unobserved> {
     /// Commands in, completions out.
     pub(crate) link: HostLink,
-    /// What becomes of a page that the host writes.
+    /// Path of the host's pages to flash.
     pub(crate) placement: Placement,
     /// The back end: mapping, dies, collections.
     pub(crate) flash: Flash<O>,
     /// Slots for commands, if the drive has a limit.
     admission: Option<Admission>,
-    /// What the drive was made as, while it is slower than that.
+    /// Configuration at full speed, while the drive is slowed down.
     made: Option<Box<Config>>,
-    /// When something is due next: the earliest of what the machines wait for.
+    /// Earliest deadline of the machines.
     next: Instant,
-    /// Where the pages of the read being accepted are; kept to spare an allocation per command.
+    /// Places of the pages of the read being accepted; kept to spare an allocation per command.
     pub(crate) scratch: Vec<Location>,
 }
 
 impl Ssd {
-    /// A drive as it leaves the factory: nothing written. Nobody observes it; see
+    /// A drive as it leaves the factory: nothing written. It keeps no events; see
     /// [`Ssd::observed`].
     ///
     /// # Errors
@@ -81,12 +81,12 @@ impl<O: Observe> Ssd<O> {
         self.flash.journal_mut().drain_events(take);
     }
 
-    /// Shows the events that are kept to `see`, in their order.
+    /// Passes the events that are kept to `see`, in their order.
     pub fn each_event(&self, see: impl FnMut(Instant, &Event)) {
         self.flash.journal().each_event(see);
     }
 
-    /// What the drive is made of.
+    /// Configuration of the drive.
     #[must_use]
     pub fn config(&self) -> &Config {
         self.flash.config()
@@ -104,7 +104,7 @@ impl<O: Observe> Ssd<O> {
         self.flash.journal().violations()
     }
 
-    /// The flash page that holds `lba` now; none if it was never written.
+    /// Flash page that holds `lba` now; `None` if it was never written.
     #[must_use]
     pub fn flash_page(&self, lba: Lba) -> Option<u32> {
         self.flash.ftl().lookup(lba.0 as u32)
@@ -123,7 +123,7 @@ impl<O: Observe> Ssd<O> {
         u64::from(self.flash.shape().logical_pages)
     }
 
-    /// Erasures of each block, die by die.
+    /// Erases of each block, die by die.
     #[must_use]
     pub fn erase_counts(&self) -> &[u32] {
         self.flash.ftl().erase_counts()
@@ -169,8 +169,8 @@ impl<O: Observe> Ssd<O> {
     }
 
     /// Most pages at once that were in the write buffer or waited for room there, since the start
-    /// or the last [`Ssd::reset_counters`]; 0 without a buffer. More than its capacity says by how
-    /// much it was too small.
+    /// or the last [`Ssd::reset_counters`]; 0 without a buffer. The excess over its capacity says
+    /// by how much the buffer was too small.
     #[must_use]
     pub fn buffered_pages_peak(&self) -> u32 {
         self.placement.buffer().map_or(0, |buffer| buffer.peak())
@@ -182,7 +182,7 @@ impl<O: Observe> Ssd<O> {
         self.placement.buffer().is_some_and(|buffer| buffer.holds(lba.0 as u32))
     }
 
-    /// Stripes that the drive keeps within itself; 0 without RAIN.
+    /// RAIN stripes of the drive; 0 without RAIN.
     #[must_use]
     pub fn rain_stripes(&self) -> u32 {
         self.placement.layout().map_or(0, Layout::stripes)
@@ -194,7 +194,8 @@ impl<O: Observe> Ssd<O> {
         self.placement.layout().map_or(0, Layout::moved)
     }
 
-    /// The flash pages of a stripe, parity included, that were ever written. They add up to zero.
+    /// The flash pages of a stripe, parity included, that were ever written. The exclusive or of
+    /// their data is zero.
     pub fn rain_stripe_pages(&self, stripe: u32) -> impl Iterator<Item = u32> + '_ {
         let layout = self.placement.layout();
         layout.into_iter().flat_map(move |layout| {
@@ -203,8 +204,8 @@ impl<O: Observe> Ssd<O> {
         })
     }
 
-    /// Makes some of what the drive does take no time. Operations that wait for their dies already
-    /// take what they took.
+    /// Makes the work that `untimed` names take no time. Operations that already wait for their
+    /// dies keep their times.
     pub fn set_untimed(&mut self, untimed: Untimed) {
         if let Some(made) = &mut self.made {
             made.collection.untimed = untimed;
@@ -213,8 +214,8 @@ impl<O: Observe> Ssd<O> {
         self.next = self.earliest();
     }
 
-    /// From now on everything that the drive does takes `factor` times as long as it is made for; 1
-    /// ends that. What has begun, or waits for its die, takes what it took.
+    /// Makes everything that the drive does take `factor` times its configured time; 1 ends that.
+    /// Operations that have begun, or wait for their die, keep their times.
     ///
     /// # Panics
     ///
@@ -229,19 +230,19 @@ impl<O: Observe> Ssd<O> {
         self.next = self.earliest();
     }
 
-    /// From now on `share` of the sensings for reads are repeated, on top of those that the drive
-    /// is made with: worn flash, or old data. 0 ends that. At most 1.
+    /// Repeats `share` of the sensings for reads from now on, besides the configured retries: worn
+    /// flash, or old data. 0 ends that. At most 1.
     pub fn set_added_retries(&mut self, share: Ratio) {
         self.flash.set_added_retries(share);
     }
 
-    /// When the drive may collect.
+    /// Right of the drive to collect.
     #[must_use]
     pub fn right(&self) -> CollectionRight {
         self.flash.rights().right()
     }
 
-    /// What the drive does in its busy windows only, from now on.
+    /// Sets the work that the drive does in its busy windows only.
     pub fn set_window_scope(&mut self, scope: WindowScope) {
         self.flash.set_window_scope(scope);
     }
@@ -273,13 +274,13 @@ impl<O: Observe> Ssd<O> {
         self.flash.config().advertise(array)
     }
 
-    /// What the drive announces about its collections.
+    /// Report of the drive on its collections.
     #[must_use]
     pub fn collection_report(&self) -> CollectionReport {
         let (ftl, shape) = (self.flash.ftl(), self.flash.shape());
         let counters = self.counters();
         let soft = self.flash.collect_at();
-        // Host pages go round the dies, so the first die that comes to its watermark counts.
+        // Host pages go round the dies, so the first die at its watermark counts.
         let pages = (0..shape.dies).map(|die| {
             let blocks = ftl.free(die).saturating_sub(soft + 1);
             u64::from(ftl.open_pages(die) + blocks * shape.pages_per_block)
@@ -292,7 +293,7 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// How much room the drive has left, and whether it has work to do about it.
+    /// Room left in the drive, and whether work to make room is due.
     #[must_use]
     pub fn status(&self) -> DriveStatus {
         let (ftl, shape) = (self.flash.ftl(), self.flash.shape());
@@ -308,14 +309,14 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// When [`Ssd::handle_deadline`] should be called if nothing else happens.
+    /// Time at which to call [`Ssd::handle_deadline`] if nothing else happens.
     #[inline]
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         self.next
     }
 
-    /// The earliest of what the machines wait for.
+    /// Earliest deadline of the machines.
     #[inline]
     fn earliest(&self) -> Instant {
         let due = self.flash.next_step().min(self.link.next_due());
@@ -332,7 +333,7 @@ impl<O: Observe> Ssd<O> {
     ///
     /// # Panics
     ///
-    /// As there.
+    /// As [`Ssd::handle_command_from`].
     #[inline]
     pub fn handle_command(&mut self, now: Instant, command: &Command) {
         self.handle_command_from(now, 0, command);
@@ -381,14 +382,14 @@ impl<O: Observe> Ssd<O> {
             Opcode::Write => self.accept_write(now, command),
             Opcode::Deallocate => {
                 self.forget(command.lba, command.blocks);
-                // A look at the map takes the drive no time.
+                // The change of the map takes the drive no time.
                 self.link.complete_at_once(now, command);
             }
         }
     }
 
-    /// Begins to work on commands that wait for the slots of those that have completed, which are
-    /// all but the first so many.
+    /// Gives the slots of completed commands to commands that wait. `before` counts the completions
+    /// whose slots were given away already.
     #[inline]
     fn admit(&mut self, now: Instant, mut before: usize) {
         while let Some(admission) = &mut self.admission {
@@ -402,7 +403,7 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// Lets time pass until `now`.
+    /// Handles everything that is due until `now`.
     #[inline]
     pub fn handle_deadline(&mut self, now: Instant) {
         while self.next <= now && self.next != Instant::NEVER {
@@ -431,8 +432,8 @@ impl<O: Observe> Ssd<O> {
         self.next = self.earliest();
     }
 
-    /// When the drive may collect from now on. A busy window that is open stays open until its
-    /// end, so that the host can change windows while collections run.
+    /// Sets when the drive may collect. A busy window that is open stays open until its end, so
+    /// that the host can change windows while collections run.
     pub fn set_right(&mut self, now: Instant, right: CollectionRight) {
         self.handle_deadline(now);
         let completed = self.link.completed().len();
@@ -443,7 +444,7 @@ impl<O: Observe> Ssd<O> {
         self.next = self.earliest();
     }
 
-    /// Does what is due first.
+    /// Handles what is due at `due`.
     #[inline]
     fn advance(&mut self, due: Instant) {
         if self.flash.next_step() == due {
@@ -487,7 +488,7 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// The drive may perhaps do what it could not do before.
+    /// Starts the flushes, collections and folds that a new right or an open window allows.
     fn use_right(&mut self, now: Instant) {
         if Journal::<O>::OBSERVED {
             self.flash.emit_open_windows(now);
@@ -507,10 +508,10 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// Gives dies their next operation that a collection gave back before its end.
+    /// Gives the next operation to dies that a collection gave back before its end.
     #[inline]
     fn dispatch_freed(&mut self, now: Instant) {
-        // Few operations give dies back, and this is asked after each.
+        // Checked after every operation, although few operations give dies back.
         if self.flash.has_freed() {
             self.dispatch_all_freed(now);
         }
@@ -532,7 +533,7 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// A collection has all its dies.
+    /// Begins a collection that has all its dies.
     fn begin_collection(&mut self, now: Instant, collection: u32) {
         let cancelled = self.flash.begin_collection(now, collection);
         self.dispatch_freed(now);
@@ -548,9 +549,9 @@ impl<O: Observe> Ssd<O> {
     fn end_collection(&mut self, now: Instant, collection: u32) {
         let ended = self.flash.end_collection(now, collection);
         self.end_hold(now, ended.dies);
-        // With paced writes the next collection begins first: in between the host would program
-        // without being counted. In a window the flush goes first all the same. Collections in a
-        // row would let the buffer run full.
+        // With paced writes the next collection begins before the flush: programs between
+        // collections would not be charged to the pace. In a window the flush still goes first:
+        // collections in a row would let the buffer run full.
         let in_window = self.placement.waits_to_flush(self.flash.rights());
         let flushes_later = self.flash.is_paced() && !in_window;
         if !flushes_later {
@@ -571,7 +572,7 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// A collection has given these dies back.
+    /// Continues after a collection has given these dies back.
     fn end_hold(&mut self, now: Instant, dies: Range<u32>) {
         self.placement.end_hold(now, dies.clone(), &mut self.flash);
         for die in dies {
@@ -581,7 +582,7 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// Tells of the completions behind the first so many.
+    /// Emits an event for each completion behind the first `before`.
     #[inline]
     fn emit_completed(&mut self, before: usize) {
         if Journal::<O>::OBSERVED {

@@ -1,13 +1,13 @@
-//! What a drive tells whoever observes it: a closed list of what can happen inside.
+//! Events inside a drive, for an observer: a closed list.
 //!
-//! To say what a page operation waited for, match its [`Event::Queued`] with its [`Event::Began`]:
-//! the wait lies between the two, and the operations that ran on the same die meanwhile, from the
-//! one in service when it was queued on, are what it waited behind.
+//! The wait of a page operation lies between its [`Event::Queued`] and its [`Event::Began`]. It
+//! waited behind the operations that ran on the same die in between, from the one in service when
+//! it was queued.
 
 use nvme::{CollectionRight, CommandId, Opcode, PlFlag, Status};
 use units::{Duration, Instant, Lba};
 
-/// What a page operation does to the flash.
+/// Effect of a page operation on the flash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PageOperation {
     /// Senses a page and moves it out over the channel.
@@ -20,7 +20,7 @@ pub enum PageOperation {
     Erase,
 }
 
-/// For whom a die works.
+/// Origin of a page operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// A command of the host.
@@ -66,7 +66,7 @@ pub enum Event {
     Accepted {
         /// The command.
         id: CommandId,
-        /// What it does.
+        /// Its operation.
         opcode: Opcode,
         /// First logical block.
         lba: Lba,
@@ -79,16 +79,16 @@ pub enum Event {
     FailedFast {
         /// The command.
         id: CommandId,
-        /// What it is told: the time until it could be served.
+        /// Busy remaining time in its completion.
         busy_remaining: Duration,
     },
     /// A page operation has joined the queue of its die.
     Queued {
         /// The die.
         die: u32,
-        /// What it will do.
+        /// The operation.
         operation: PageOperation,
-        /// For whom.
+        /// Origin of the operation.
         origin: Origin,
         /// Whether it went in front of the writes that wait.
         overtakes: bool,
@@ -99,18 +99,18 @@ pub enum Event {
         die: u32,
         /// The channel of the die.
         channel: u32,
-        /// What it does.
+        /// The operation.
         operation: PageOperation,
-        /// For whom.
+        /// Origin of the operation.
         origin: Origin,
     },
     /// A page operation is done.
     Ended {
         /// The die.
         die: u32,
-        /// What it did.
+        /// The operation.
         operation: PageOperation,
-        /// For whom.
+        /// Origin of the operation.
         origin: Origin,
     },
     /// A program or an erase was interrupted for a read.
@@ -142,9 +142,9 @@ pub enum Event {
         block: u32,
         /// Valid pages of the victim that have to be copied.
         valid_pages: u32,
-        /// When it must be over; [`Instant::NEVER`] if it may take as long as it takes.
+        /// Time at which the collection must be over; [`Instant::NEVER`] for no limit.
         until: Instant,
-        /// It starts although the window contract forbids it.
+        /// True if the collection starts although the window contract forbids it.
         violation: bool,
     },
     /// A collection has all its dies and begins to work.
@@ -162,9 +162,9 @@ pub enum Event {
         /// Its number.
         collection: u32,
     },
-    /// The host has said when the drive may collect.
+    /// The host has changed when the drive may collect.
     RightChanged {
-        /// When from now on.
+        /// The new right.
         right: CollectionRight,
     },
     /// A busy window of a range of logical blocks has opened. Its end is known, so that there is no
@@ -193,7 +193,7 @@ pub enum Event {
     Completed {
         /// The command.
         id: CommandId,
-        /// How it ended.
+        /// Its status.
         status: Status,
     },
 }

@@ -10,9 +10,9 @@
 //! * [`Ssd::handle_command`]`(now, …)` takes an input and [`Ssd::handle_deadline`]`(now)` lets time
 //!   pass; neither blocks, and `now` never goes back.
 //! * [`Ssd::poll_completion`] gives the next output; call it until it returns `None`.
-//! * [`Ssd::next_deadline`] is when the drive wants [`Ssd::handle_deadline`] to be called if
-//!   nothing else happens. Called late, it does what it would have done on time, in the same order,
-//!   and each completion says when it was due.
+//! * [`Ssd::next_deadline`] is the time at which to call [`Ssd::handle_deadline`] if nothing else
+//!   happens. A late call has the same effects in the same order, and each completion says when it
+//!   was due.
 //! * Same inputs and same seed, same outputs: bit for bit, on every machine.
 //! * The drive decides *where* data goes; the driver moves it. With [`Ssd::record_media`] on, each
 //!   page that is sensed, programmed, copied or erased is listed in order, so that a driver can

@@ -1,30 +1,30 @@
 //! The link to the host: commands in, completions out, and the bandwidth of the interface.
 //!
-//! Knows: commands in flight and when their data has crossed PCIe. Does not know: flash.
+//! Knows: commands in flight, and the times at which their data crosses PCIe. Does not know: flash.
 
 use crate::config::Config;
 use alloc::collections::VecDeque;
 use nvme::{Cause, Command, CommandId, Completion, Delays, Status};
 use units::{Duration, Instant, Slab};
 
-/// A completion and when it was due.
+/// A completion, and the time at which it was due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completed {
-    /// When the drive had it ready; a driver on a real clock may collect it later.
+    /// Time at which the drive had it ready; a driver on a real clock may collect it later.
     pub at: Instant,
     /// The answer.
     pub completion: Completion,
 }
 
-/// How a command has waited for a slot of the drive.
+/// Wait of a command for a slot of the drive.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Waited {
     pub(crate) time: Duration,
-    /// A collection held up one of those that had the slots (TTFLASH §6.1, "queue-blocked").
+    /// A collection held up a command that had a slot (TTFLASH §6.1, "queue-blocked").
     pub(crate) held_up: bool,
 }
 
-/// A command whose pages are not all done.
+/// A command with pages that are not done.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     id: CommandId,
@@ -32,15 +32,15 @@ struct InFlight {
     blocks: u32,
     remaining: u32,
     met_collection: bool,
-    /// Some page of it queued where a collection had held something up.
+    /// A page of the command queued behind work that a collection had held up.
     held_up: bool,
-    /// A collection holds it up: it met one, or a page of it queued where one had held something
-    /// up.
+    /// A collection holds the command up: a page of it met a collection, or queued behind work that
+    /// one had held up.
     stuck: bool,
     arrived: Instant,
-    /// Time that it waited for a slot of the drive before.
+    /// Time that the command waited for a slot of the drive.
     waited: Duration,
-    /// Time that its data was moved: over PCIe before page operations began, to and from DRAM.
+    /// Time to move its data over PCIe before page operations began, and to and from DRAM.
     transfer: Duration,
 }
 
@@ -61,7 +61,7 @@ impl InFlight {
         }
     }
 
-    /// Its successful completion after these delays.
+    /// Successful completion of the command after these delays.
     #[inline]
     fn succeeded(&self, mut delays: Delays) -> Completion {
         delays.add(Cause::HeldBack, self.waited);
@@ -76,21 +76,21 @@ impl InFlight {
     }
 }
 
-/// How long things take on the link.
+/// Times on the link.
 #[derive(Clone, Copy, Debug)]
 struct Times {
-    /// Bytes per second and direction, none for no limit.
+    /// Bytes per second and direction; `None` for no limit.
     rate: Option<u64>,
-    /// Time for one block to cross PCIe: most commands have one, and a division of 128 bits is
-    /// slow.
+    /// Time for one block to cross PCIe, kept because most commands have one block and a division
+    /// of 128 bits is slow.
     one_block: Option<Duration>,
-    /// Added to each command's time on the link.
+    /// Time that each command adds on the link.
     command: Duration,
-    /// Added to each write behind that.
+    /// Time that each write adds after that.
     write_command: Duration,
-    /// Added to each read of flash.
+    /// Time added to each read of flash.
     read_overhead: Duration,
-    /// Whether anything in the drive has ever taken something else.
+    /// Whether any time of the drive has ever changed.
     has_changed: bool,
 }
 
@@ -113,12 +113,12 @@ pub(crate) struct HostLink {
     times: Times,
     page_bytes: u32,
     commands: Slab<InFlight>,
-    /// Of these, those that a collection holds up.
+    /// Number of commands that a collection holds up.
     stuck: u32,
     /// Writes whose data is crossing PCIe.
     arriving: VecDeque<(Instant, u32)>,
     arriving_until: Instant,
-    /// How the command that is being taken has waited for a slot.
+    /// Wait for a slot of the command that is being accepted.
     waited: Waited,
     /// Fast failures on their way, in order.
     failing: VecDeque<Completed>,
@@ -126,7 +126,7 @@ pub(crate) struct HostLink {
     leaving: VecDeque<Completed>,
     leaving_until: Instant,
     completed: VecDeque<Completed>,
-    /// When the first of what is on its way is there.
+    /// Earliest time at which a crossing ends.
     next: Instant,
 }
 
@@ -150,13 +150,13 @@ impl HostLink {
         link
     }
 
-    /// How long things take has changed.
+    /// Sets the times from `config`.
     pub(crate) fn set_times(&mut self, config: &Config) {
         self.times = Times { has_changed: true, ..Times::new(config) };
         self.times.one_block = self.crossing_by_division(1);
     }
 
-    /// When the first of what is on its way is there.
+    /// Earliest time at which a crossing ends.
     #[inline]
     pub(crate) fn next_due(&self) -> Instant {
         self.next
@@ -170,7 +170,8 @@ impl HostLink {
         self.next = completion(&self.failing).min(completion(&self.leaving)).min(arriving);
     }
 
-    /// What is due first is there: a completion, or a write with its data, which is returned.
+    /// Ends the earliest crossing. Returns the write whose data has arrived; `None` for a
+    /// completion.
     pub(crate) fn end_crossing(&mut self, due: Instant) -> Option<u32> {
         let is_due = |queue: &VecDeque<Completed>| queue.front().is_some_and(|c| c.at == due);
         let mut arrived = None;
@@ -189,7 +190,7 @@ impl HostLink {
         arrived
     }
 
-    /// Time for `blocks` to cross PCIe, none if it is not a limit.
+    /// Time for `blocks` to cross PCIe; `None` if the bandwidth is not limited.
     #[inline]
     fn crossing(&self, blocks: u32) -> Option<Duration> {
         if blocks == 1 { self.times.one_block } else { self.crossing_by_division(blocks) }
@@ -202,7 +203,7 @@ impl HostLink {
         Some(data + self.times.command)
     }
 
-    /// Takes a command in, and gives it a slot. It waits for `remaining` of its pages;
+    /// Accepts a command and gives it a slot. It waits for `remaining` of its pages;
     /// `met_collection` says whether one of them waits for a collection.
     #[inline]
     pub(crate) fn insert(
@@ -226,13 +227,13 @@ impl HostLink {
         })
     }
 
-    /// What the host calls the command in a slot.
+    /// The host's identifier of the command in a slot.
     #[inline]
     pub(crate) fn id_of(&self, slot: u32) -> CommandId {
         self.commands.get(slot).id
     }
 
-    /// The logical page that is this block of a command.
+    /// Logical page of a block of a command.
     #[inline]
     pub(crate) fn page_of(&self, slot: u32, block: u32) -> u32 {
         self.commands.get(slot).first_logical + block
@@ -250,25 +251,25 @@ impl HostLink {
         self.commands.get(slot).remaining
     }
 
-    /// A page of a write went to a die that collects.
+    /// Records that a page of a write went to a die that collects.
     #[inline]
     pub(crate) fn meet_collection(&mut self, slot: u32) {
         self.commands.get_mut(slot).met_collection = true;
     }
 
-    /// A page of a write is in DRAM. Returns whether that was the last of its command.
+    /// Counts a page of a write that is in DRAM. Returns whether it was the last of its command.
     pub(crate) fn end_page_in_dram(&mut self, slot: u32) -> bool {
         let command = self.commands.get_mut(slot);
         command.remaining -= 1;
         command.remaining == 0
     }
 
-    /// The data of a command moves to or from DRAM for so long.
+    /// Adds `length` to the time for which the data of a command moves to or from DRAM.
     pub(crate) fn add_transfer(&mut self, slot: u32, length: Duration) {
         self.commands.get_mut(slot).transfer += length;
     }
 
-    /// A page of a command queued where a collection had held something up.
+    /// Records that a page of a command queued behind work that a collection had held up.
     #[inline]
     pub(crate) fn hold_up(&mut self, command: u32) {
         let command = self.commands.get_mut(command);
@@ -287,13 +288,13 @@ impl HostLink {
         self.commands.release(command);
     }
 
-    /// How the command that is taken next has waited for a slot.
+    /// Sets the wait for a slot of the command that is accepted next.
     #[inline]
     pub(crate) fn take_after(&mut self, waited: Waited) {
         self.waited = waited;
     }
 
-    /// Takes in a write. Returns whether its data is there already.
+    /// Accepts a write. Returns whether its data is there already.
     #[inline]
     pub(crate) fn receive(&mut self, now: Instant, command: u32) -> bool {
         let crossing = match self.crossing(self.blocks_of(command)) {
@@ -306,15 +307,15 @@ impl HostLink {
         false
     }
 
-    /// The data of a write is there: page operations begin.
+    /// Records that the data of a write is there, so that page operations begin.
     #[inline]
     pub(crate) fn begin_write(&mut self, now: Instant, command: u32) {
         let command = self.commands.get_mut(command);
         command.transfer += now.since(command.arrived);
     }
 
-    /// One page of a read is there, after `delays`. If it is the last, the data goes to the host;
-    /// only then is it asked what the delays were.
+    /// Ends one page of a read. With the last page the data goes to the host; only then is `delays`
+    /// called, for the causes of the wait for that page.
     #[inline]
     pub(crate) fn end_read_page(
         &mut self,
@@ -335,7 +336,7 @@ impl HostLink {
         }
     }
 
-    /// One page of a write is stored. If it is the last, the host is told.
+    /// Ends one page of a write that is stored. With the last page the write completes.
     #[inline]
     pub(crate) fn end_write_page(&mut self, now: Instant, command: u32) {
         let in_flight = self.commands.get_mut(command);
@@ -345,7 +346,7 @@ impl HostLink {
         }
     }
 
-    /// A command is done that DRAM answers.
+    /// Ends a command that DRAM answers.
     pub(crate) fn end_answer(&mut self, now: Instant, command: u32, is_read: bool) {
         if is_read {
             let done = *self.commands.get(command);
@@ -379,7 +380,7 @@ impl HostLink {
         completion.delays.add(Cause::Transfer, at.since(now));
         let done = Completed { at, completion };
         if self.leaving.back().is_some_and(|last| last.at > at) {
-            // What comes out of the write buffer meanwhile does not wait for the firmware.
+            // Data out of the write buffer does not wait for the firmware's time for writes.
             let place = self.leaving.partition_point(|earlier| earlier.at <= at);
             self.leaving.insert(place, done);
         } else {
@@ -388,7 +389,7 @@ impl HostLink {
         self.next = self.next.min(at);
     }
 
-    /// A read fails fast: after `delay` the host is told that the flash is busy for so long.
+    /// Fails a read fast: after `delay` the host learns that the flash is busy for `busy`.
     pub(crate) fn fail_fast(
         &mut self,
         now: Instant,
@@ -396,7 +397,7 @@ impl HostLink {
         busy: Duration,
         delay: Duration,
     ) {
-        // The delay is constant, unless the drive was slower a moment ago.
+        // The delay is constant, except right after the drive was slower.
         let at = self.failing.back().map_or(now + delay, |last| last.at.max(now + delay));
         let mut delays = Delays::ZERO;
         delays.add(Cause::FailFast, at.since(now));
@@ -413,7 +414,7 @@ impl HostLink {
         self.next = self.next.min(at);
     }
 
-    /// A command is done as it arrives.
+    /// Completes a command at the time of its arrival.
     pub(crate) fn complete_at_once(&mut self, now: Instant, command: &Command) {
         let command = InFlight { waited: self.waited.time, ..InFlight::new(now, command) };
         let completion = command.succeeded(Delays::ZERO);
@@ -441,12 +442,12 @@ impl HostLink {
         self.arriving.iter().map(|&(_, command)| command)
     }
 
-    /// Commands of which pages are not done.
+    /// Commands with pages that are not done.
     pub(crate) fn commands(&self) -> usize {
         self.commands.len()
     }
 
-    /// Checks that what is on its way is in order.
+    /// Checks that crossings are in order.
     pub(crate) fn check_invariants(&self) {
         for queue in [&self.failing, &self.leaving] {
             assert!(queue.iter().is_sorted_by_key(|completed| completed.at));
@@ -458,8 +459,8 @@ impl HostLink {
     }
 }
 
-/// The delays of a read that took so long. A step of it may have begun when such steps took another
-/// time.
+/// Delays of a read that sum to `latency`. A step of the read may have begun when such steps took
+/// another time.
 fn fitted(delays: &Delays, latency: Duration) -> Delays {
     let mut fitted = Delays::ZERO;
     let steps = [Cause::NandRead, Cause::Transfer];
@@ -473,7 +474,7 @@ fn fitted(delays: &Delays, latency: Duration) -> Delays {
     fitted
 }
 
-/// A wait for the data to be moved, and for nothing else.
+/// Delays of a wait for the data to be moved, and for nothing else.
 fn transfer(length: Duration) -> Delays {
     let mut delays = Delays::ZERO;
     delays.add(Cause::Transfer, length);

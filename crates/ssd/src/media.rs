@@ -1,4 +1,4 @@
-//! What happens to the data, for drivers that carry it.
+//! Changes and readings of data, for drivers that carry data.
 
 use nvme::CommandId;
 
@@ -15,7 +15,7 @@ pub enum Media {
         command: CommandId,
         /// Block within the command, from 0.
         block: u32,
-        /// Flash address, none if never written.
+        /// Flash address; `None` if never written.
         page: Option<u32>,
     },
     /// The flash page `page` now leaves its die to be added (by exclusive or) to block `block` of
@@ -25,7 +25,7 @@ pub enum Media {
         command: CommandId,
         /// Block within the command, from 0.
         block: u32,
-        /// Flash address, none if never written.
+        /// Flash address; `None` if never written.
         page: Option<u32>,
     },
     /// Block `block` of the command's data is now in the flash page `page`.
@@ -54,7 +54,7 @@ pub enum Media {
         /// Flash address.
         page: u32,
     },
-    /// The write buffer holds `logical` no longer.
+    /// The write buffer no longer holds `logical`.
     Unbuffered {
         /// Logical page.
         logical: u32,

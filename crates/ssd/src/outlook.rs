@@ -1,9 +1,9 @@
-//! Whether a drive in an array can keep the window contract under a load: pure arithmetic.
+//! Check that a drive in an array can keep the window contract under a load: pure arithmetic.
 //!
 //! A window must be long enough for one collection, which cannot be interrupted, and short enough
-//! that the space lasts until the next one ([`nvme::WindowParameters::safe_window`]). Between the
-//! two it keeps the contract for one cycle, from rest. To keep it for ever, the drive must also
-//! give back in each window what is written in a cycle.
+//! that the space lasts until the next one ([`nvme::WindowParameters::safe_window`]). A window
+//! between the two keeps the contract for one cycle, from rest. To keep it for ever, the drive must
+//! also give back in each window the bytes that are written in a cycle.
 
 use crate::config::Config;
 use crate::placement::RESERVE_SHARE;
@@ -11,107 +11,110 @@ use crate::sustained::Turns;
 use nvme::{ArrayDescription, WindowParameters, buffered_bytes};
 use units::Duration;
 
-/// The largest share of the flash that anybody would over-provision.
+/// Largest share of the flash that is suggested as over-provisioning.
 const SPARE_MOST: f64 = 0.5;
 
-/// What is to be promised: an array, its guards and a load on each of its drives.
+/// Requirement that is judged: an array, its guards and a load on each of its drives.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Promise {
-    /// The array; its parities are the drives that may be busy at once.
+    /// The array; its number of parities is the number of drives that may be busy at once.
     pub array: ArrayDescription,
     /// Guard at both ends of each window.
     pub guard: Duration,
     /// Bytes per second that are written to each drive, parity included. Above zero.
     pub load_bytes_per_second: f64,
-    /// The window to judge; none to look for the best.
+    /// Window to judge; `None` to look for the best.
     pub window: Option<Duration>,
 }
 
-/// Whether the promise can be kept.
+/// Verdict on a requirement.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Verdict {
-    /// For ever: the drive gives back in its windows what is written.
+    /// The requirement can be met for ever: the windows give back all that is written.
     Holds,
-    /// From rest, for a burst that lasts no longer than this: at the upper bound a cycle, below it
-    /// longer, less what a collection that does not fit whole leaves unused of a window.
+    /// The requirement can be met from rest, for a burst of at most `lasts`. At the upper bound of
+    /// windows the burst lasts a cycle, below it longer, less the part of a window that is too
+    /// short for another collection.
     Bursts {
-        /// How long the usable space lasts while windows give back what they can in steady state.
+        /// Time for which the usable space lasts while windows give back as much as they can in
+        /// steady state.
         lasts: Duration,
     },
-    /// Not even for one cycle.
+    /// The requirement cannot be met even for one cycle.
     Fails(Reason),
 }
 
-/// Why a promise cannot be kept for one cycle.
+/// Reason why a requirement cannot be met for one cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
     /// A window that is short enough for the space is too short for one collection.
     NoWindow,
-    /// The window that was to be judged is too short for one collection.
+    /// The window to judge is too short for one collection.
     TooShort,
-    /// In the window that was to be judged, space runs out before the cycle is over.
+    /// With the window to judge, space runs out before the cycle is over.
     TooLong,
 }
 
-/// What would make a promise possible that fails: each of them alone.
+/// Changes that would make a requirement feasible that is not, each of them alone.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Advice {
-    /// The widest array, if a narrower one of at least `k + 2` drives will do.
+    /// Widest array that is feasible; `None` if it would have fewer than `k + 2` drives.
     pub width: Option<u32>,
-    /// The highest load in bytes per second; zero if there is none.
+    /// Highest load in bytes per second that is feasible; zero if no load is.
     pub load_bytes_per_second: f64,
-    /// The share of `S_p` that must be usable, if it is no more than all of it.
+    /// Share of `S_p` that must be usable; `None` if that is more than all of it.
     pub usable_share: Option<f64>,
-    /// The share of the flash that must be over-provisioned, if half of it will do. Victims would
-    /// also be emptier then, so this is a little more than is needed.
+    /// Share of the flash that must be over-provisioned; `None` if that is more than half. A little
+    /// more than is needed, because victims would also be emptier then.
     pub over_provisioning: Option<f64>,
-    /// The drives that must be able to be busy at once, if one more will do.
+    /// Number of drives that must be able to be busy at once; `None` if one more is not enough.
     pub busy_drives: Option<u32>,
 }
 
-/// What there is to say about a promise.
+/// Judgement of a requirement.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Outlook {
-    /// What is to be promised.
+    /// The requirement.
     pub promise: Promise,
     /// The lower bound: one collection that cannot be interrupted, and the guards.
     pub shortest: Duration,
-    /// The article's upper bound, without guards; none where the formula sets none.
+    /// The paper's upper bound, without guards; `None` if the formula sets no bound.
     pub article: Option<Duration>,
     /// The upper bound with [`Config::likely_parameters`], guards included.
     pub longest: Duration,
-    /// The window of which the verdict speaks: the one to judge, or that between the bounds which
-    /// sustains the highest rate. None if there is none.
+    /// Window that the verdict is about: the window to judge, or the one between the bounds that
+    /// sustains the highest rate. `None` if there is no such window.
     pub window: Option<Duration>,
-    /// Bytes per second that can be written for ever with that window; zero if there is none.
+    /// Bytes per second that can be written for ever with that window; zero without one.
     pub sustainable_bytes_per_second: f64,
-    /// The same if the drive flushes its write buffer in its windows as well.
+    /// The same for a drive that also flushes its write buffer in its windows.
     pub quiet: QuietOutlook,
     /// The verdict.
     pub verdict: Verdict,
-    /// How many times the load is more than the flash can take in, if it is. A host that waits for
-    /// its writes cannot send that much; for it the bound could be longer by about this factor. One
-    /// that does not wait takes up space as fast as it sends, whatever the dies program.
+    /// Ratio of the load to the rate that the flash can take in; `None` unless it is above 1. A
+    /// host that waits for its writes cannot send that much, and its bound could be longer by about
+    /// this factor. A host that does not wait uses up space as fast as it sends, whatever the dies
+    /// program.
     pub beyond_flash: Option<f64>,
 }
 
-/// What it takes to do all work in windows, the flush of the write buffer as well
+/// Judgement of a drive that does all work in windows, including the flush of the write buffer
 /// (`docs/quiet.md`).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct QuietOutlook {
-    /// Bytes of write buffer that each drive needs; zero if there is no window.
+    /// Bytes of write buffer that each drive needs; zero without a window.
     pub buffer_bytes: f64,
     /// The share of each window that the flush takes.
     pub flush_share: f64,
-    /// Bytes per second that can be written for ever; zero if there is no window.
+    /// Bytes per second that can be written for ever; zero without a window.
     pub sustainable_bytes_per_second: f64,
     /// The verdict.
     pub verdict: Verdict,
 }
 
 impl Config {
-    /// What a promise takes if the drive does all its work in its windows. `judge` says what
-    /// becomes of the load if so much can be written for ever.
+    /// Judges a requirement for a drive that does all its work in its windows. `judge` gives the
+    /// verdict for a rate that can be written for ever.
     fn quiet_outlook(
         &self,
         promise: Promise,
@@ -143,7 +146,7 @@ impl Config {
         window: Duration,
     ) -> f64 {
         let held = buffered_bytes(array, load_bytes_per_second, guard, window);
-        // The drive keeps some of it free for writes that come when it is nearly full.
+        // The drive keeps a part of the buffer free for writes that arrive when it is nearly full.
         held / (1.0 - 1.0 / f64::from(RESERVE_SHARE))
     }
 
@@ -161,8 +164,9 @@ impl Config {
         Turns { drive: self, array, window, guard, flushes: false }.sustained()
     }
 
-    /// Bytes per second that each drive can be written while its windows restore free space: what
-    /// they give back from victims that have [`Config::full_valid_ratio`] of their pages valid.
+    /// Bytes per second that each drive can be written while its windows restore free space: the
+    /// bytes that they give back from victims with the share [`Config::full_valid_ratio`] of valid
+    /// pages.
     #[must_use]
     pub fn restored_bytes_per_second(
         &self,
@@ -181,8 +185,8 @@ impl Config {
         self.likely_unit_time() + guard * 2
     }
 
-    /// The terms of the window formula, with no more for `B_gc` than victims of the steady state
-    /// give back. Where these are fuller than `R_v` says, the bound would be too long.
+    /// Terms of the window formula, where `B_gc` is at most the rate that victims of the steady
+    /// state give back. With fuller victims than `R_v` says, the bound would be too long otherwise.
     #[must_use]
     pub fn likely_parameters(&self) -> WindowParameters {
         let unit = self.unit_time(self.full_valid_ratio());
@@ -202,7 +206,7 @@ impl Config {
         1.0 / (1.0 - self.steady_valid_ratio())
     }
 
-    /// Judges a promise.
+    /// Judges a requirement.
     #[must_use]
     pub fn outlook(&self, promise: Promise) -> Outlook {
         let Promise { array, guard, load_bytes_per_second: load, window: asked } = promise;
@@ -241,8 +245,8 @@ impl Config {
         }
     }
 
-    /// What would make the promise possible for one cycle with the shortest window, or with the
-    /// one to judge if that is longer.
+    /// Changes that would make the requirement feasible for one cycle, with the shortest window or
+    /// with the window to judge if that is longer.
     #[must_use]
     pub fn advice(&self, promise: Promise) -> Advice {
         let Promise { array, guard, load_bytes_per_second: load, window } = promise;

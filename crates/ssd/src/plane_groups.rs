@@ -1,18 +1,18 @@
-//! The plane groups of a drive with RAIN, and which of their dies collect (TTFLASH §4.2 and §4.4).
+//! Plane groups of a drive with RAIN, and their dies that collect (TTFLASH §4.2 and §4.4).
 
 use crate::config::Config;
 use crate::rain::{RainConfig, Rotation};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The dies at the same position on `N` channels are a plane group.
+/// Groups of dies; the dies at the same position on `N` channels are a plane group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaneGroups {
     /// `N`: dies in a group.
     pub(crate) width: u32,
     /// Number of groups.
     pub(crate) count: u32,
-    /// Dies from one position of a group to the next.
+    /// Difference of the numbers of the dies at two neighbouring positions.
     pub(crate) chips_per_channel: u32,
 }
 
@@ -49,15 +49,16 @@ impl PlaneGroups {
     }
 }
 
-/// Which dies of each plane group collect. With rotation that is one at most, because one parity
-/// makes up for one die.
+/// Dies of each plane group that collect. With rotation it is at most one, because one parity makes
+/// up for one die.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupTurns {
     pub(crate) groups: PlaneGroups,
     pub(crate) rotation: Rotation,
     /// Dies of each group that a collection holds.
     collecting: Vec<u32>,
-    /// Groups where a collection has taken or returned a die since somebody asked.
+    /// Groups where a collection has taken or returned a die since the last
+    /// [`GroupTurns::take_changed`].
     changed: Vec<bool>,
 }
 
@@ -77,14 +78,14 @@ impl GroupTurns {
         self.collecting[group as usize]
     }
 
-    /// A collection has asked for `die`.
+    /// Records that a collection has asked for `die`.
     pub(crate) fn take(&mut self, die: u32) {
         let group = self.groups.of(die) as usize;
         self.collecting[group] += 1;
         self.changed[group] = true;
     }
 
-    /// A collection has given `die` back.
+    /// Records that a collection has given `die` back.
     pub(crate) fn give_back(&mut self, die: u32) {
         let group = self.groups.of(die) as usize;
         self.collecting[group] -= 1;

@@ -1,5 +1,5 @@
-//! Before and after a run: bringing a drive to steady state, and keeping what it knows while it is
-//! off.
+//! Preparation before a run and the state after it: steady state, and the state that is saved while
+//! a drive is off.
 
 use crate::aged::AgedBlocks;
 use crate::codec::StateError;
@@ -13,11 +13,11 @@ use alloc::vec::Vec;
 use units::Observe;
 
 impl Ssd {
-    /// A drive that goes on from a state that [`Ssd::state`] has given.
+    /// Restores a drive from a state that [`Ssd::state`] has returned.
     ///
     /// # Errors
     ///
-    /// If the bytes are no such state, or that of another drive. Nothing about them is trusted.
+    /// If the bytes are no such state, or the state of another drive. Every number is checked.
     pub fn restore(config: Config, state: &[u8]) -> Result<Self, StateError> {
         let mut drive = Self::new(config).map_err(StateError::Config)?;
         if drive.placement.layout().is_some() {
@@ -76,8 +76,8 @@ impl<O: Observe> Ssd<O> {
         self.reset_counters();
     }
 
-    /// Writes logical pages in no time, in this order, and collects as is due without windows.
-    /// Counters count it.
+    /// Writes logical pages in no time, in this order, and collects when due, without windows.
+    /// Counters include this work.
     ///
     /// # Panics
     ///
@@ -100,8 +100,8 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// Collects in no time to where busy windows keep the free space, which is above where drives
-    /// without windows keep it. Counters do not count it.
+    /// Collects in no time up to the free space that busy windows keep, which is more than drives
+    /// without windows keep. Counters do not include this work.
     ///
     /// # Panics
     ///
@@ -112,8 +112,8 @@ impl<O: Observe> Ssd<O> {
         self.reset_counters();
     }
 
-    /// Lets collections and flushes that run come to their end, in the drive's own time: it may be
-    /// ahead of the host's afterwards. For a drive that is about to be switched off.
+    /// Lets collections and flushes under way end, in the drive's own time, which may be ahead of
+    /// the host's afterwards. For a drive that is about to be switched off.
     ///
     /// # Panics
     ///
@@ -126,14 +126,14 @@ impl<O: Observe> Ssd<O> {
         }
     }
 
-    /// Whether nothing moves pages.
+    /// Whether no collection or flush moves pages.
     fn is_settled(&self) -> bool {
         self.flash.collects_nothing() && self.placement.flushes_nothing()
     }
 
-    /// What the drive knows of its flash, for [`Ssd::restore`]: where every logical page is, which
-    /// blocks are free, how often each was erased. Totals, rights to collect, the backlog of copies
-    /// to check, and pages that are only in the write buffer are not part of it.
+    /// State of the flash for [`Ssd::restore`]: the place of every logical page, the free blocks,
+    /// and the erases of each block. Totals, rights to collect, the backlog of copies to check, and
+    /// pages that are only in the write buffer are not part of it.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
-//! Drives by name, and drives that are made from data sheets.
+//! Drives by name, and drives made from data sheets.
 //!
 //! Geometry and timing of the first six are the columns of IODA's Table 2, of `ttflash`, `degraded`
-//! and `ssdsim-channel` the published tables named beside them. The articles do not give watermarks
-//! for most of them; where they are silent the soft watermark is 0.4 and the hard one 0.2 of the
-//! over-provisioned space, the proportions of the public IODA artifact (10 % and 5 % of the flash
-//! with 25 % over-provisioning).
+//! and `ssdsim-channel` the published tables named beside them. The papers do not give watermarks
+//! for most of them; without a published value the soft watermark is 0.4 and the hard one 0.2 of
+//! the over-provisioned space, the proportions of the public IODA artifact (10 % and 5 % of the
+//! flash with 25 % over-provisioning).
 
 mod fitted;
 mod sheet;
@@ -55,12 +55,12 @@ struct Row {
     write_buffer_mib: u32,
     /// Width of RAIN stripes, 0 for none.
     rain: u32,
-    /// Whether the drive is on sale, without the contract.
+    /// Whether the product is sold without the contract.
     is_on_sale: bool,
 }
 
-/// What the rows of IODA's Table 2 have in common: one block per channel is collected at a time,
-/// and it blocks its channel (§4.4: reads fail that contend with "GCing channels").
+/// Values that the rows of IODA's Table 2 have in common: one block per channel is collected at a
+/// time, and it blocks its channel (§4.4: reads fail that contend with "GCing channels").
 const TABLE_2: Row = Row {
     name: "",
     source: "",
@@ -91,7 +91,7 @@ const TABLE_2: Row = Row {
     is_on_sale: false,
 };
 
-/// What the drives of degraded-mode scheduling have in common (its Table 2).
+/// Values that the drives of degraded-mode scheduling have in common (its Table 2).
 const SSDSIM: Row = Row {
     transfer: 205,
     program: 700,
@@ -275,10 +275,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.name).chain(today::names())
 }
 
-/// Suffix of a fitted preset's name that means the drive of its data sheet.
+/// Suffix of a fitted preset's name for the drive without the fit, from its data sheet alone.
 pub const UNFITTED: &str = "-unfitted";
 
-/// Where the figures of a preset come from.
+/// Source of the figures of a preset.
 #[must_use]
 pub fn source(name: &str) -> Option<&'static str> {
     let name = name.strip_suffix(UNFITTED).unwrap_or(name);
@@ -291,21 +291,21 @@ pub fn is_fitted(name: &str) -> bool {
     fitted::is_fitted(name)
 }
 
-/// The drive called `name` as its data sheet makes it; `None` for a preset that was not fitted.
+/// The drive called `name`, from its data sheet alone; `None` for a preset that was not fitted.
 #[must_use]
 pub fn unfitted(name: &str) -> Option<Config> {
     let drive = today::unfitted(name).filter(|_| is_fitted(name))?;
     Some(Config { name: drive.name.clone() + UNFITTED, ..drive })
 }
 
-/// What the data sheet of a drive of today promises.
+/// Figures in the data sheet of a drive of today.
 #[must_use]
 pub fn data_sheet(name: &str) -> Option<DataSheet> {
     today::data_sheet(name)
 }
 
-/// The drive called `name`. A fitted preset with [`UNFITTED`] behind its name is the drive of its
-/// data sheet.
+/// The drive called `name`. With [`UNFITTED`] behind its name, a fitted preset is the drive from
+/// its data sheet alone.
 #[must_use]
 pub fn preset(name: &str) -> Option<Config> {
     if let Some(fitted) = name.strip_suffix(UNFITTED) {
@@ -353,7 +353,8 @@ fn build(row: &Row) -> Config {
         }
         (soft, hard) => (Ratio::from_percent(soft), Ratio::from_percent(hard)),
     };
-    // From 80 % (TTFLASH §4.5) a little at a time, so that a flush is never long in the way.
+    // A flush begins at 80 % (TTFLASH §4.5) and takes few pages, so that it never delays reads for
+    // long.
     let write_buffer = (row.write_buffer_mib > 0).then(|| WriteBufferConfig {
         low: Ratio::from_percent(75),
         ..WriteBufferConfig::new(row.write_buffer_mib * 1024 / row.page_kib)

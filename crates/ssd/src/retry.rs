@@ -1,8 +1,8 @@
-//! Reading again: what error correction cannot put right is sensed once more with other thresholds.
+//! Read retry: a page that error correction cannot correct is sensed again with other thresholds.
 //!
-//! The share of such sensings grows with the erases of the block and with the age of its data. Time
-//! in a simulation is too short for either to change much, so a drive may begin worn and with old
-//! data. It also grows with the sensings since the erase of the block (read disturb).
+//! The share of sensings that fail grows with the erases of the block and with the age of its data.
+//! Time in a simulation is too short for either to change much, so a drive may begin worn and with
+//! old data. It also grows with the sensings since the erase of the block (read disturb).
 
 use crate::config::{ConfigError, refuse};
 use alloc::format;
@@ -12,21 +12,20 @@ use units::{Ratio, Rng};
 /// Most repetitions of a read by a drive that is made without read retry and becomes worn.
 const MOST: u32 = 5;
 
-/// How often pages are sensed again.
+/// Chance that a page is sensed again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RetryConfig {
     /// Share of the sensings of new flash that have to be repeated.
     pub share: Ratio,
-    /// What a block that was erased `rated_erases` times adds to it; fewer erases add in
-    /// proportion.
+    /// Share that `rated_erases` erases of a block add; fewer erases add in proportion.
     pub wear_share: Ratio,
     /// Erases that a block is rated for.
     pub rated_erases: u32,
     /// Erases that every block has seen before the run.
     pub worn_erases: u32,
-    /// What every month adds for which the data have lain.
+    /// Share that each month of the data's age adds.
     pub age_share: Ratio,
-    /// Months for which the data have lain before the run.
+    /// Age of the data before the run, in months.
     pub age_months: u32,
     /// Share that a block adds after `rated_reads` sensings since its last erase; other numbers add
     /// in proportion, below and above. Zero for a drive without read disturb, which counts no
@@ -87,11 +86,11 @@ impl RetryConfig {
     }
 }
 
-/// Chance for the reads of one drive.
+/// Random numbers for the reads of one drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Retry {
     config: RetryConfig,
-    /// Share on top of that of the configuration.
+    /// Share on top of the configured shares.
     added: Ratio,
     rng: Rng,
 }
@@ -101,7 +100,7 @@ impl Retry {
         Self { config, added: Ratio::ZERO, rng: Rng::stream(0, "read retry") }
     }
 
-    /// Read retry of a drive that is made without: all shares are 0.
+    /// Read retry of a drive without configured retries: all shares are 0.
     pub(crate) fn none() -> Self {
         Self::new(RetryConfig {
             share: Ratio::ZERO,
@@ -116,12 +115,12 @@ impl Retry {
         })
     }
 
-    /// Sets the share of sensings that are repeated on top of those of the configuration.
+    /// Sets the share of sensings that are repeated on top of the configured shares.
     pub(crate) fn set_added(&mut self, share: Ratio) {
         self.added = share;
     }
 
-    /// Drives with different seeds do not repeat the same reads.
+    /// Seeds the random numbers, so that drives with different seeds do not repeat the same reads.
     pub(crate) fn seed(&mut self, seed: u64) {
         self.rng = Rng::stream(seed, "read retry");
     }
@@ -164,11 +163,11 @@ mod tests {
             rated_reads: 1_024,
             ..CONFIG
         };
-        // Powers of two, so that the quotients are exact.
+        // Powers of two make the quotients exact.
         let shares = [0, 1, 512, 1_024, 2_048, 4_095, 4_096, 5_000, u32::MAX];
         let expected = [0.0, 0.25 / 1_024.0, 0.125, 0.25, 0.5, 4_095.0 / 4_096.0, 1.0, 1.0, 1.0];
         assert_eq!(shares.map(|reads| config.share_of(0, reads)), expected);
-        // On top of the other shares, and together with them no more than all.
+        // The shares add up, to 1 at most.
         let config = RetryConfig { share: Ratio::from_percent(50), ..config };
         assert_eq!([1_024, 2_048, 2_049].map(|reads| config.share_of(9, reads)), [0.75, 1.0, 1.0]);
     }

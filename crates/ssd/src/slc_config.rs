@@ -1,32 +1,32 @@
-//! How a cache of SLC blocks is set.
+//! Settings of a cache of SLC blocks.
 
 use crate::cells::{CellConfig, PageTime};
 use units::Duration;
 
-/// What becomes of writes that find the cache full.
+/// Treatment of writes that find the cache full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlcOverflow {
-    /// They go to ordinary blocks.
+    /// Writes go to ordinary blocks.
     Bypass,
-    /// They wait until something has been folded.
+    /// Writes wait until a block has been folded.
     Wait,
 }
 
-/// Blocks that are programmed with one bit in a cell, to be folded later.
+/// Cache of blocks that are programmed with one bit in a cell, to be folded later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlcCacheConfig {
-    /// Sensing and programming a page of such a block, on all planes.
+    /// Times to sense and program a page of such a block, on all planes.
     pub page: PageTime,
     /// Most blocks of a die (or lines) that are in SLC mode at a time.
     pub most_blocks: u32,
-    /// Blocks of each die (or lines) that are kept for the cache, however full the drive is.
+    /// Blocks of each die (or lines) that are kept for the cache, even if the drive is full.
     pub fixed_blocks: u32,
-    /// The drive folds when the host has sent nothing for this long.
+    /// Time without commands of the host after which the drive folds.
     pub fold_after: Duration,
-    /// It folds under load as well while fewer blocks of a die than this could still be opened in
-    /// SLC mode.
+    /// The drive also folds under load while fewer blocks of a die than this could still be opened
+    /// in SLC mode.
     pub low_blocks: u32,
-    /// What becomes of writes that find the cache full.
+    /// Treatment of writes that find the cache full.
     pub overflow: SlcOverflow,
 }
 
@@ -38,9 +38,9 @@ impl SlcCacheConfig {
         pages_per_block / cells.bits / row * row
     }
 
-    /// Blocks of each die (or lines) that hold no more than what the cache keeps them for.
+    /// Blocks of each die (or lines) that are not available for ordinary data.
     pub(crate) fn reserved_blocks(&self) -> u32 {
-        // One that was borrowed may be open, with nothing in it that is worth folding.
+        // A borrowed block may be open, with no data in it that is worth folding.
         self.fixed_blocks + u32::from(self.most_blocks > self.fixed_blocks)
     }
 }

@@ -1,13 +1,13 @@
-//! A drive that has become slow: everything that it does takes several times as long, and it tells
-//! nobody.
+//! A drive that has become slow: all its operations take several times as long, and it does not
+//! report that.
 
 use crate::config::Config;
 use units::Duration;
 
-/// The most times as slow that a drive can be made.
+/// Highest factor by which a drive can be slowed down.
 pub const SLOWEST: u32 = 1_000;
 
-/// The same drive if everything took `factor` times as long.
+/// The same drive with all times multiplied by `factor`.
 pub(crate) fn slowed(config: &Config, factor: u32) -> Config {
     let mut slow = config.clone();
     let take_longer = |time: &mut Duration| *time = *time * u64::from(factor);

@@ -1,9 +1,9 @@
-//! What a drive knows of its flash, to be kept while it is off: where every logical page is, which
-//! blocks are free and in which order, how often each was erased.
+//! State of a drive's flash that is saved while it is off: the place of every logical page, the
+//! free blocks in their order, and the erases of each block.
 //!
-//! What is not kept: totals, rights to collect, the backlog of copies to check in idle time, and
-//! pages that are only in the write buffer (their older version is where it was). A drive with
-//! parity of its own (RAIN) has more to know than this; its state cannot be kept.
+//! Not saved are totals, rights to collect, the backlog of copies to check in idle time, and pages
+//! that are only in the write buffer (their older version stays mapped). A drive with parity of its
+//! own (RAIN) has more state than this, which cannot be saved.
 //!
 //! The bytes are numbers of 32 bits, low byte first: a head, the shape of the drive, the state, and
 //! a checksum of 64 bits over all of it. The checksum finds accidents; nothing relies on it, and
@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 /// The first number of every state: "ioda" as bytes.
 const HEAD: u32 = u32::from_le_bytes(*b"ioda");
 
-/// What a state must agree on with its drive.
+/// Properties of a drive that a state must match.
 fn shape_of(config: &Config) -> [u32; 9] {
     let geometry = &config.geometry;
     [
@@ -33,7 +33,7 @@ fn shape_of(config: &Config) -> [u32; 9] {
     ]
 }
 
-/// What a drive without parity of its own knows of its flash. See the module for what is left out.
+/// State of the flash of a drive without RAIN. The module says what is left out.
 pub(crate) fn encode(config: &Config, ftl: &Ftl) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.put(HEAD);
@@ -45,7 +45,7 @@ pub(crate) fn encode(config: &Config, ftl: &Ftl) -> Vec<u8> {
     writer.bytes
 }
 
-/// Reads what [`encode`] wrote. Nothing about the bytes is trusted.
+/// Reads the output of [`encode`]. Every number is checked.
 pub(crate) fn decode(config: &Config, state: &[u8]) -> Result<Ftl, StateError> {
     let all = state.len();
     let (bytes, sum) = state.split_last_chunk().ok_or(StateError::Length { bytes: all })?;
@@ -101,7 +101,7 @@ mod tests {
         config
     }
 
-    /// One with a cache of SLC blocks.
+    /// A drive with a cache of SLC blocks.
     fn cached(seed: u64) -> Config {
         let page = |micros| PageTime {
             read: Duration::from_micros(micros),
@@ -135,7 +135,7 @@ mod tests {
         config
     }
 
-    /// Writes single pages at random and waits for each.
+    /// Writes single pages at random, one after the other.
     fn write(drive: &mut Ssd, rng: &mut Rng, pages: u64) -> Vec<Instant> {
         let mut now = Instant::ZERO;
         let mut answered = Vec::new();
@@ -174,7 +174,7 @@ mod tests {
             assert_eq!(after.erase_counts(), before.erase_counts(), "seed {seed}");
             assert_eq!(after.free_share().to_bits(), before.free_share().to_bits());
             assert_eq!(after.state().unwrap(), state, "seed {seed}");
-            // Both choose the same places and the same victims from now on.
+            // Both drives choose the same places and victims from now on.
             for drive in [&mut before, &mut after] {
                 drive.set_untimed(nvme::Untimed::Collections);
                 write(drive, &mut Rng::stream(seed, "more"), 400);
@@ -210,8 +210,7 @@ mod tests {
     proptest! {
         #![proptest_config(testing::cases(256))]
 
-        /// Even with a checksum that fits, as a hostile state would have it: no panic, and a drive
-        /// that is accepted works.
+        /// Hostile states with a valid checksum cause no panic, and a drive that is accepted works.
         #[test]
         fn hostile_states_are_refused_or_harmless(
             seed in 0u64..8,

@@ -1,18 +1,18 @@
-//! What a drive can be written for ever with a window: what it gives back in one window of each
-//! cycle.
+//! Rate at which a drive can be written for ever with a window: it gives back in one window of each
+//! cycle what is written in the cycle.
 //!
-//! Free space is where both balance. With less of it more blocks are in use, so victims hold fewer
-//! valid pages, take less time and give more back ([`Config::valid_ratio_with`]). A load is borne
-//! for ever if that happens before free space is down to the hard watermark.
+//! Free space settles where both balance. With less free space more blocks are in use, so victims
+//! hold fewer valid pages, take less time and give more back ([`Config::valid_ratio_with`]). A load
+//! is sustained for ever if the balance comes before free space is down to the hard watermark.
 
 use crate::config::{CollectionUnit, Config};
 use nvme::ArrayDescription;
 use units::Duration;
 
-/// Blocks of a die (or lines) above the hard watermark that are kept at the end of a cycle: one is
+/// Blocks of a die (or lines) above the hard watermark that remain at the end of a cycle: one is
 /// opened for copies, and dies are not in step.
 const KEPT_BLOCKS: f64 = 2.0;
-/// Halvings of the range in which the rate is sought: one part in a million.
+/// Number of halvings of the range in the search for the rate: to one part in a million.
 const HALVINGS: u32 = 20;
 
 /// Drives of an array that take turns in their windows.
@@ -27,7 +27,7 @@ pub(crate) struct Turns<'a> {
 }
 
 impl Turns<'_> {
-    /// The highest rate in bytes per second that is no more than windows give back at that rate.
+    /// Highest rate in bytes per second that is no more than windows give back at that rate.
     pub(crate) fn sustained(self) -> f64 {
         let (mut least, mut most) = (0.0, self.given_back_per_second(0.0));
         for _ in 0..HALVINGS {
@@ -41,8 +41,8 @@ impl Turns<'_> {
         least
     }
 
-    /// Bytes per second that windows give back while `load` is written, with free space as low as
-    /// it may get.
+    /// Bytes per second that windows give back while `load` is written, with the least free space
+    /// that may be.
     fn given_back_per_second(self, load: f64) -> f64 {
         let drive = self.drive;
         let cycle = self.window.as_secs_f64() * self.array.windows_per_cycle();
@@ -56,9 +56,9 @@ impl Turns<'_> {
         rounds * drive.reclaimed_by_round(valid) / cycle
     }
 
-    /// The window with the highest rate, from `shortest` to that of `self`. Guards cost a long
-    /// window less. But more is written in its cycle, so free space is higher and victims are
-    /// fuller.
+    /// Window with the highest rate, from `shortest` to the window of `self`. Guards cost a smaller
+    /// share of a long window. But more is written in its cycle, so free space is higher and
+    /// victims are fuller.
     pub(crate) fn best_window(self, shortest: Duration) -> Duration {
         let longest = self.window;
         let rate = |rounds: u64| {
@@ -87,7 +87,7 @@ impl Turns<'_> {
     fn window_of_rounds(self, rounds: u64) -> Duration {
         let (drive, count) = (self.drive, rounds as f64);
         let (mut least, mut most) = (0.0, 1.0);
-        // Victims are as full as they are where they give back what is written.
+        // The valid share of victims at which they give back as much as is written.
         for _ in 0..HALVINGS {
             let valid = (least + most) / 2.0;
             let kept = valid_ratio_at_the_end(drive, count * drive.reclaimed_by_round(valid));
@@ -102,8 +102,8 @@ impl Turns<'_> {
     }
 }
 
-/// Share of valid pages in victims when free space is as low as it may get. `written` bytes come in
-/// a cycle. `None` without room for them.
+/// Share of valid pages in victims with the least free space that may be, while `written` bytes
+/// come in each cycle. `None` without room for them.
 fn valid_ratio_at_the_end(drive: &Config, written: f64) -> Option<f64> {
     let blocks = written / (f64::from(drive.geometry.dies()) * drive.block_bytes() as f64);
     let (least, most) = (f64::from(drive.hard_blocks()), f64::from(drive.restore_blocks()));
@@ -111,8 +111,8 @@ fn valid_ratio_at_the_end(drive: &Config, written: f64) -> Option<f64> {
     (blocks <= most + 1.0 - least).then(|| drive.valid_ratio_with(free))
 }
 
-/// Share of valid pages of the fullest block that is collected in a round, where their mean is
-/// `valid`. The largest of `n` normal deviations is `√(2 ln n)` of them.
+/// Share of valid pages of the fullest block in a round of collections with the mean `valid`. The
+/// largest of `n` normal deviations is about `√(2 ln n)` standard deviations.
 pub(crate) fn fullest_of_round(drive: &Config, valid: f64) -> f64 {
     match drive.collection.unit {
         CollectionUnit::Block => valid,
@@ -124,13 +124,13 @@ pub(crate) fn fullest_of_round(drive: &Config, valid: f64) -> f64 {
     }
 }
 
-/// The time of one collection on all dies that collect at once: those of a line wait for the
-/// fullest block.
+/// Time of one collection on all dies that collect at once; the dies of a line wait for the fullest
+/// block.
 fn round_seconds(drive: &Config, valid: f64) -> f64 {
     drive.unit_time(fullest_of_round(drive, valid)).as_secs_f64().max(1e-9)
 }
 
-/// The time that must be left of a window for a collection to be begun.
+/// Time that must be left of a window for a collection to begin.
 fn last_round_seconds(drive: &Config, valid: f64) -> f64 {
     drive.foreseen_time(fullest_of_round(drive, valid)).as_secs_f64().max(1e-9)
 }

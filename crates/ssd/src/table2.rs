@@ -1,8 +1,8 @@
 //! IODA's Table 2 as it is printed.
 //!
 //! The printed table was computed from rounded values: each row is rounded to whole units, and the
-//! rows below go on with what is printed. With this one rule all its figures come out, digit for
-//! digit (`tests/it/table2.rs`); without it they differ by up to a fifth, because 2.4 MB of FEMU's
+//! rows below use the printed values. With this one rule all figures agree, digit for digit
+//! (`tests/it/table2.rs`). Without it they differ by up to a fifth, because the 2.4 MB of FEMU's
 //! `S_r` became 2.
 
 use crate::config::Config;
@@ -32,9 +32,9 @@ pub struct Printed {
     pub normal_mib_per_second: f64,
     /// `B_burst` in MiB/s.
     pub burst_mib_per_second: f64,
-    /// `TW_norm` in ms; none where collection keeps up, so that the formula sets no bound.
+    /// `TW_norm` in ms; `None` if collection keeps up, so that the formula sets no bound.
     pub normal_window_ms: Option<f64>,
-    /// `TW_burst` in ms; none as above.
+    /// `TW_burst` in ms; `None` if collection keeps up.
     pub burst_window_ms: Option<f64>,
 }
 

@@ -3,18 +3,20 @@
 use alloc::vec::Vec;
 use units::Instant;
 
-/// Violations of a drive that are kept, the first ones.
+/// Number of violations of a drive that are kept, the first ones.
 const KEPT: usize = 256;
 
-/// Why a collection broke the window contract.
+/// Reason why a collection broke the window contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ViolationCause {
     /// Writes of the host had no room: free space was down to the hard watermark.
     NoRoom,
-    /// Free space was nearly down to it, and the drive keeps all its work in windows.
+    /// Free space was nearly down to the hard watermark, and the drive keeps all its work in
+    /// windows.
     ShortOfSpace,
-    /// It began in the window and ended after it, because the host's commands held it up.
+    /// The collection began in the window and ended after it, because the host's commands held it
+    /// up.
     Overran,
 }
 
@@ -22,13 +24,13 @@ pub enum ViolationCause {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Violation {
-    /// When it was begun, or when it was over if it overran.
+    /// Time at which it began, or ended if it overran.
     pub at: Instant,
-    /// Why.
+    /// The reason.
     pub cause: ViolationCause,
-    /// The first die that it kept from the host.
+    /// First die that it kept from the host.
     pub first_die: u32,
-    /// Free blocks of that die (or lines of the drive) then.
+    /// Free blocks of that die (or lines of the drive) at that time.
     pub free_blocks: u32,
     /// All blocks of that die (or lines of the drive).
     pub blocks: u32,

@@ -20,8 +20,8 @@ fn measure(name: &str, generator: Generator) {
     println!("{name:<30} {nanos:>7.1} ns per request");
 }
 
-/// Writes a trace of `tpcc` to memory, reads it back and describes it.
-/// With `header`, that of a CSV is another one.
+/// Writes a trace of `tpcc` to memory, reads it back and describes it. `header`, if given, replaces
+/// the header of the CSV.
 fn measure_reading(format: WriteFormat, header: Option<&str>) -> Result<(), TraceError> {
     let requests = 500_000;
     let Some(Ok(generator)) =

@@ -1,12 +1,12 @@
-//! What came before a run of a workload: more of the same, without an end.
+//! Requests that precede a run of a workload: similar ones, without an end.
 
 use crate::error::WorkloadError;
 use crate::{Generator, Request, Source, TraceSource, Workload};
 
-/// Requests like those of a workload, as many as are asked for. Their times mean nothing.
+/// Endless requests like those of a workload. Their times have no meaning.
 ///
-/// A generator goes on with draws of its own, over the same places and sizes. A trace begins again
-/// at its end.
+/// A generator draws other requests, over the same places and sizes. A trace starts again at its
+/// end.
 pub struct Before(Preparing);
 
 enum Preparing {
@@ -22,7 +22,7 @@ struct Repeated {
 
 impl Source {
     /// Requests that an array of `capacity_bytes` may have served before this workload. `seed` is
-    /// that of their draws.
+    /// the seed of their draws.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl Source {
 }
 
 impl Repeated {
-    /// The next request; none from a trace without any.
+    /// The next request; `None` for a trace without requests.
     fn next(&mut self) -> Option<Result<Request, WorkloadError>> {
         if let Some(request) = self.current.as_mut()?.next() {
             return Some(request);
@@ -77,7 +77,7 @@ mod tests {
 
     const CAPACITY: u64 = 1 << 30;
 
-    /// Requests of the hottest thousandth of the places, and their share.
+    /// Hottest thousandth of the places by requests, and the share of requests there.
     fn hottest(requests: impl Iterator<Item = Request>) -> (Vec<u64>, f64) {
         let mut counts = BTreeMap::new();
         let mut all = 0_u64;

@@ -1,10 +1,10 @@
-//! What can be wrong with a workload, each as one sentence that says what to change.
+//! Errors of workloads, each as one sentence that says what to change.
 
 use crate::trace::stray;
 use std::borrow::Cow;
 use thiserror::Error;
 
-/// A trace that cannot be read, or not further.
+/// Error of a trace that cannot be opened, or not read further.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -13,7 +13,7 @@ pub enum TraceError {
     Read {
         /// The file as it was given.
         name: String,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The compressed stream is damaged or ends early.
@@ -24,21 +24,21 @@ pub enum TraceError {
     Damaged {
         /// The file as it was given.
         name: String,
-        /// How it is compressed.
+        /// Its compression.
         compression: &'static str,
-        /// The last line that was read whole.
+        /// Last line that was read completely.
         line: u64,
-        /// What the decompressor says.
+        /// Error of the decompressor.
         reason: String,
     },
-    /// The container is one that is not read here.
+    /// The container is of a kind that cannot be read here.
     #[error("trace {name} is {container}, which is not read here; {advice}")]
     Container {
         /// The file as it was given.
         name: String,
-        /// What the first bytes say it is.
+        /// Kind of the container, from its first bytes.
         container: String,
-        /// What to type.
+        /// The command to type.
         advice: String,
     },
     /// No format fits the first lines.
@@ -53,40 +53,40 @@ pub enum TraceError {
         /// The beginning of the first line.
         first: String,
     },
-    /// The columns of a CSV, or what they count, cannot be told for sure.
+    /// The columns of a CSV, or their units, are not certain.
     #[error("trace {name}: {doubts}; {map}")]
     Unclear {
         /// The file as it was given.
         name: String,
-        /// What is not known, with what each reading would mean.
+        /// The unknown columns or units, with the result of each reading.
         doubts: String,
-        /// What to type: a map with placeholders for what is not known.
+        /// The map to type, with placeholders for the unknown parts.
         map: String,
     },
-    /// The format is told by the shape of the lines, but what its numbers count cannot be told.
+    /// The shape of the lines determines the format, but not the units of its numbers.
     #[error("trace {name}: {doubts}; {advice}")]
     Undecided {
         /// The file as it was given.
         name: String,
-        /// What is not known, with what each reading would mean.
+        /// The unknown units, with the result of each reading.
         doubts: String,
-        /// What to type.
+        /// The options to type.
         advice: String,
     },
-    /// The requests of the file are impossible, or too many of its lines say nothing of requests.
+    /// The requests of the file are impossible, or too many of its lines are not requests.
     #[error("trace {name}: {what}")]
     Odd {
         /// The file as it was given.
         name: String,
-        /// What is odd, and what to type.
+        /// The oddity, and the options to type.
         what: String,
     },
-    /// The file is understood, but cannot be used as it is.
+    /// The format is known, but the file cannot be used.
     #[error("trace {name}: {reason}")]
     Unusable {
         /// The file as it was given.
         name: String,
-        /// Why not, and what to do.
+        /// The reason, and what to do.
         reason: String,
     },
     /// The file holds no request at all.
@@ -94,11 +94,11 @@ pub enum TraceError {
     NoRequest {
         /// The file as it was given.
         name: String,
-        /// How many lines there are.
+        /// Number of lines.
         lines: u64,
-        /// What was skipped, by reason.
+        /// Skipped lines, by reason.
         skipped: String,
-        /// What to change.
+        /// The change to make.
         advice: &'static str,
     },
     /// A line cannot be understood or breaks a limit.
@@ -108,7 +108,7 @@ pub enum TraceError {
         name: String,
         /// The line, counted from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: LineProblem,
     },
     /// A record of a binary trace cannot be understood or breaks a limit.
@@ -118,10 +118,10 @@ pub enum TraceError {
         name: String,
         /// The record, counted from 1.
         record: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: LineProblem,
     },
-    /// More requests than are held in memory came through a pipe, and cannot be stored either.
+    /// More requests than fit in memory came through a pipe, and storing them failed.
     #[error(
         "trace {name} comes through a pipe and has more than the {limit} requests that are held in memory, and \
          storing them in {folder} failed: {source}; set TMPDIR to a folder with more room, or write the trace to a \
@@ -130,14 +130,14 @@ pub enum TraceError {
     Spool {
         /// The file as it was given.
         name: String,
-        /// Requests that are held in memory.
+        /// Most requests that are held in memory.
         limit: u64,
-        /// Where the others were to be stored.
+        /// Folder in which the others were to be stored.
         folder: String,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A pipe is to be read again.
+    /// A pipe cannot be read a second time.
     #[error(
         "trace {name} comes through a pipe, which can be read only once; write it to a file and name that"
     )]
@@ -150,7 +150,7 @@ pub enum TraceError {
     Option(#[from] OptionError),
 }
 
-/// What is wrong with one line of a trace.
+/// Problem of one line of a trace.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum LineProblem {
     /// Too few or too many columns.
@@ -160,26 +160,26 @@ pub enum LineProblem {
     Columns {
         /// The format that is being read.
         format: &'static str,
-        /// How many columns the line has.
+        /// Number of columns in the line.
         found: usize,
-        /// How many the format has.
+        /// Number of columns in the format.
         needed: &'static str,
         /// The line.
         text: String,
     },
-    /// Another number of columns than the header or the first lines have.
+    /// The number of columns differs from the header or the first lines.
     #[error(
         "found {found} columns in \"{text}\" where the lines above have {needed}; correct the line"
     )]
     Width {
-        /// How many columns the line has.
+        /// Number of columns in the line.
         found: usize,
-        /// How many it should have.
+        /// Expected number of columns.
         needed: usize,
         /// The line.
         text: String,
     },
-    /// Quotation marks that do not hold a column.
+    /// Quotation marks that do not enclose a column.
     #[error(
         "a quotation mark is not closed, or has text behind it, in \"{text}\"; correct the line"
     )]
@@ -194,14 +194,14 @@ pub enum LineProblem {
          {column}={typed}:UNIT"
     )]
     Doubtful {
-        /// What the column holds.
+        /// Meaning of the column.
         column: &'static str,
-        /// What stands there.
+        /// The text in the column.
         text: String,
-        /// What is typed for the column.
+        /// The name or number to type for the column.
         typed: Box<str>,
     },
-    /// A part of a sector, where whole sectors were the evidence for bytes.
+    /// A part of a sector, although whole sectors were the evidence for bytes.
     #[error(
         "{bytes} is no multiple of 512, though all addresses and sizes before it are, from which \
          followed that they are bytes; type --sector-bytes 1 if they are, or --sector-bytes 512"
@@ -210,13 +210,13 @@ pub enum LineProblem {
         /// The address or size.
         bytes: u128,
     },
-    /// Times of day that begin again.
+    /// Times of day that start again.
     #[error(
         "the time of day goes back by more than twelve hours, so it has passed midnight; put the \
          date in front of the times, or end the trace before this line"
     )]
     Midnight,
-    /// The last record is not whole.
+    /// The last record is incomplete.
     #[error(
         "the file ends after {found} of the {needed} bytes of the record; fetch the file again"
     )]
@@ -226,47 +226,47 @@ pub enum LineProblem {
         /// Bytes of a record.
         needed: usize,
     },
-    /// A record that is of another layout than those before it.
+    /// A record with another layout than the records before it.
     #[error(
         "the version of the record is {found:#06x}, where those before it are of version \
          {expected}; the file is damaged, or files of both versions were joined"
     )]
     OtherVersion {
-        /// What the record says.
+        /// Version in the record.
         found: u16,
-        /// What the file has.
+        /// Version of the file.
         expected: u8,
     },
-    /// Something else where an event of blktrace should begin.
+    /// Bytes that are no event of blktrace, where one should begin.
     #[error(
         "no event of blktrace begins here, so the file is damaged, or was written by several programs at once; trace \
          again"
     )]
     NoEvent,
-    /// The files of several CPUs one after the other.
+    /// Files of several CPUs, concatenated.
     #[error(
         "time goes back by {back_us} us, as where files of several CPUs are joined; name one of the files, such as \
          NAME.blktrace.0, and those beside it are merged, or merge them: blkparse -i NAME -O -d FILE"
     )]
     JoinedCpus {
-        /// How far, in whole microseconds.
+        /// Time by which it goes back, in whole microseconds.
         back_us: u64,
     },
-    /// An issue where the first lines had none.
+    /// An issue, although the first lines had none.
     #[error(
         "this is an issue (D) of a request, where the first events have none, so that events {taken} were taken for \
          the requests; say which it is: --blkparse-event D or --blkparse-event {taken}"
     )]
     LateIssue {
-        /// The event that was taken.
+        /// Event that was taken for requests.
         taken: char,
     },
-    /// More requests that were put back into the queue than a device has.
+    /// More requests put back into the queue than a device can have.
     #[error(
         "more than {limit} requests have been requeued and not issued again; take another event: --blkparse-event Q"
     )]
     ManyRequeues {
-        /// How many are remembered.
+        /// Most requests that are remembered.
         limit: usize,
     },
     /// A wait of a fio log of version 2 that ends before the one before it.
@@ -284,19 +284,19 @@ pub enum LineProblem {
     /// A column that should be a number is not.
     #[error("the {column} \"{text}\" is not {expected}; correct it or the format")]
     NotANumber {
-        /// What the column holds.
+        /// Meaning of the column.
         column: &'static str,
-        /// What stands there.
+        /// The text in the column.
         text: String,
-        /// What should stand there.
+        /// The expected kind of text.
         expected: &'static str,
     },
-    /// A number that does not fit.
+    /// A number above its limit.
     #[error("the {column} \"{text}\" is larger than {limit}; check the unit and the column order")]
     TooLarge {
-        /// What the column holds.
+        /// Meaning of the column.
         column: &'static str,
-        /// What stands there.
+        /// The text in the column.
         text: String,
         /// The limit in words.
         limit: &'static str,
@@ -304,9 +304,9 @@ pub enum LineProblem {
     /// The operation is neither read nor write.
     #[error("the operation \"{text}\" is not one of {expected}; correct it or the format")]
     Operation {
-        /// What stands there.
+        /// The text in the column.
         text: String,
-        /// What may stand there.
+        /// The texts that are allowed.
         expected: &'static str,
     },
     /// A request of no bytes.
@@ -328,31 +328,31 @@ pub enum LineProblem {
         /// Its first byte.
         offset: u128,
     },
-    /// A line that is no line.
+    /// A line that is too long.
     #[error("the line is longer than 64 KiB; this is not a text trace, or its line ends are lost")]
     LongLine,
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     #[error(
         "the line is not UTF-8 text; this is not a text trace, or it is compressed in an unknown way"
     )]
     NotText,
-    /// Time goes back further than the reorder window reaches.
+    /// Time goes back beyond the reorder window.
     #[error(
         "time goes back by {back_us} us, behind a request that has already left the reorder \
          window of {window} requests; sort the file, enlarge the window, or choose to clamp time"
     )]
     TimeBackwards {
-        /// How far, in whole microseconds.
+        /// Time by which it goes back, in whole microseconds.
         back_us: u64,
         /// The size of the window.
         window: usize,
     },
-    /// A clock that begins again further back than the reorder window reaches.
+    /// A clock that starts again, beyond the reorder window.
     #[error("{what}; {advice}")]
     BeginsAgain {
-        /// From when to when it goes.
+        /// The times from and to which it goes.
         what: String,
-        /// What to do.
+        /// Advice.
         advice: &'static str,
     },
     /// The header of a second log in a log of fio.
@@ -361,7 +361,7 @@ pub enum LineProblem {
          which mixes their lines; {advice}"
     )]
     SecondLog {
-        /// What to do.
+        /// Advice.
         advice: &'static str,
     },
     /// Too many requests in one second of a one-second clock.
@@ -369,10 +369,10 @@ pub enum LineProblem {
         "more than {limit} requests fall into one second; switch off the spreading of requests over their second"
     )]
     CrowdedSecond {
-        /// How many are held at most.
+        /// Most requests that are held.
         limit: usize,
     },
-    /// More devices than anybody has.
+    /// More devices than a trace may have.
     #[error(
         "device \"{text}\" is one more than the limit of {limit} devices; check the device column"
     )]
@@ -382,7 +382,7 @@ pub enum LineProblem {
         /// The limit.
         limit: usize,
     },
-    /// A column that the column map names is not in the header.
+    /// A column in the column map that is not in the header.
     #[error("the header \"{header}\" has no column \"{column}\" that the column map names")]
     NoSuchColumn {
         /// The name.
@@ -390,7 +390,7 @@ pub enum LineProblem {
         /// The header.
         header: String,
     },
-    /// A column that the column map names is twice in the header.
+    /// A column in the column map that is twice in the header.
     #[error(
         "the header has two columns \"{column}\", {} and {}; give one of these numbers in the \
          column map instead of the name", .places[0], .places[1]
@@ -398,23 +398,23 @@ pub enum LineProblem {
     SameColumns {
         /// The name.
         column: String,
-        /// The first two of them, from 0.
+        /// Positions of the first two of them, from 0.
         places: [usize; 2],
     },
 }
 
-/// An option with a value that is not possible.
+/// An option with an invalid value.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum OptionError {
     /// The value cannot be understood.
     #[error("{option} \"{value}\" is not {expected}")]
     NotUnderstood {
-        /// The option by the name people type.
+        /// The option, by its name on the command line.
         option: &'static str,
-        /// What they typed.
+        /// The value that was typed.
         value: String,
-        /// What may be typed.
+        /// The values that are allowed.
         expected: &'static str,
     },
     /// A placeholder that was left in a column map.
@@ -424,42 +424,42 @@ pub enum OptionError {
         part: String,
         /// The placeholder.
         placeholder: &'static str,
-        /// What may stand there.
+        /// The text to replace it with.
         instead: &'static str,
     },
-    /// A number alone, where its unit matters.
+    /// A number without a unit, where the unit matters.
     #[error("{quantity} \"{value}\" has no unit; write {spellings}")]
     NoUnit {
-        /// What it is: a duration, a share.
+        /// The quantity, such as a duration or a share.
         quantity: &'static str,
-        /// What they typed.
+        /// The value that was typed.
         value: String,
-        /// What they may have meant, with units.
+        /// Possible values, with units.
         spellings: String,
     },
     /// The value is outside the limits.
     #[error("{option} is {value}, but must be {limit}")]
     OutOfRange {
-        /// The option by the name people type.
+        /// The option, by its name on the command line.
         option: &'static str,
-        /// What they typed.
+        /// The value that was typed.
         value: String,
         /// The limits in words.
         limit: String,
     },
-    /// Two options, or an option and the input, that do not go together.
+    /// Two options, or an option and the input, that exclude each other.
     #[error("{option} cannot be used here: {reason}")]
     Conflict {
-        /// The option by the name people type.
+        /// The option, by its name on the command line.
         option: &'static str,
-        /// Why not, and what to do.
+        /// The reason, and what to do.
         reason: String,
     },
 }
 
 impl OptionError {
-    /// The error about a text of which this is about one part: what is missing of that part, or
-    /// that the whole is not understood.
+    /// Converts an error about one part of a text. A missing unit and a placeholder are reported
+    /// for the part, any other error for the whole text.
     #[must_use]
     pub fn of_part(self, whole: impl FnOnce() -> Self) -> Self {
         match self {
@@ -475,10 +475,10 @@ pub enum WorkloadError {
     /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// An option is not possible.
+    /// An option is invalid.
     #[error(transparent)]
     Option(#[from] OptionError),
-    /// A request lies beyond the array and was not allowed to be moved.
+    /// A request lies beyond the array, and the options do not allow to move it.
     #[error(
         "request {number} of the trace ends at byte {end}, beyond the {capacity} bytes of the \
          array; choose fit = wrap, scale or compact, or a larger array"
@@ -488,7 +488,7 @@ pub enum WorkloadError {
         number: u64,
         /// The first byte after it.
         end: u64,
-        /// What the array holds.
+        /// Capacity of the array in bytes.
         capacity: u64,
     },
     /// A request is larger than the whole array.
@@ -501,10 +501,10 @@ pub enum WorkloadError {
         number: u64,
         /// Its size in bytes.
         size: u64,
-        /// What the array holds.
+        /// Capacity of the array in bytes.
         capacity: u64,
     },
-    /// Device addresses, laid end to end, do not fit into 64 bits.
+    /// Device addresses, placed one after the other, do not fit into 64 bits.
     #[error(
         "device {device} of the trace would be placed beyond 2^60 bytes; choose fold = hash \
          instead of concatenate"
@@ -516,9 +516,9 @@ pub enum WorkloadError {
     /// The result cannot be written.
     #[error("cannot write {name}: {source}")]
     Write {
-        /// Where to.
+        /// The destination.
         name: String,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
 }

@@ -1,15 +1,14 @@
-//! What every fuzz target calls: reads bytes as one format to the end or to the first error.
+//! Entry point of every fuzz target: reads bytes as one format to the end or to the first error.
 
 use crate::{Format, ReadOptions, Statistics, TraceReader};
 use std::io::Cursor;
 
-/// Reads `bytes` as `format`; with none, detects it.
+/// Reads `bytes` as `format`; `None` detects the format.
 ///
 /// # Panics
 ///
-/// When requests are out of order, empty or beyond the limits, or when lines are lost: that is
-/// what the fuzzer looks for. Everything that is merely wrong with the bytes is an error of the
-/// reader and is fine.
+/// When requests are out of order, empty or beyond the limits, or when lines are lost: the fuzzer
+/// searches for these. Invalid bytes are an error of the reader, and no panic.
 pub fn check(format: Option<Format>, bytes: &[u8]) {
     let strict = ReadOptions { format, ..ReadOptions::default() };
     let lenient = ReadOptions {
@@ -55,7 +54,7 @@ fn check_all(mut reader: TraceReader) {
                 assert!(request.offset_bytes <= 1 << 60, "offset out of range");
                 assert!(request.end_bytes() <= 1 << 60, "end out of range");
                 last = Some(request.at);
-                // A thousand requests of 1 GiB would only measure the bitmaps.
+                // A thousand requests of 1 GiB would mainly measure the bitmaps.
                 if statistics.requests < 64 {
                     statistics.add(&request);
                 }

@@ -1,14 +1,14 @@
-//! What the host asks of the array: traces from files, generators, presets from the papers.
+//! Requests of a host to an array: traces from files, generators, presets from the papers.
 //!
 //! Knows: trace formats, statistics, transforms, random arrivals, sizes and addresses. Does not
-//! know: drives, arrays, policies, clocks. Everything here is an iterator of [`Request`]; whoever
-//! drives it decides when the simulated time of a request has come.
+//! know: drives, arrays, policies, clocks. Everything here is an iterator of [`Request`]; its
+//! driver decides when the simulated time of a request has come.
 //!
 //! - [`TraceReader`] streams a trace file of any [`Format`], detected or given.
-//! - [`Trace`] is such a file, parsed once and kept in memory for everybody who replays it.
+//! - [`Trace`] is such a file, parsed once and kept in memory for all replays.
 //! - [`Merge`] delivers the requests of several such files in order of time.
 //! - [`Statistics`] describes a stream of requests in one pass.
-//! - [`Transform`] re-rates, resizes, folds, fits, cuts and repeats, and counts what it did.
+//! - [`Transform`] re-rates, resizes, folds, fits, cuts and repeats, and counts its changes.
 //! - [`Synthetic`] generates in fio's vocabulary; [`presets`] after Table 3 of the IODA paper.
 //! - [`Source`] is any of the three, and [`TraceWriter`] writes a stream back to a file.
 

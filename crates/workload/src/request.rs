@@ -3,7 +3,7 @@
 use std::fmt;
 use units::Instant;
 
-/// Whether a request reads or writes.
+/// Direction of a request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Op {
     /// Data moves from the array to the host.
@@ -24,8 +24,8 @@ impl fmt::Display for Op {
 /// One request of the host.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Request {
-    /// When the host issues it, relative to the start of the trace; the first request is at zero.
-    /// Zero throughout for a closed-loop generator, whose driver decides the time.
+    /// Time at which the host issues it, relative to the start of the trace; the first request is
+    /// at zero. Always zero for a closed-loop generator, whose driver decides the time.
     pub at: Instant,
     /// Read or write.
     pub op: Op,
@@ -33,13 +33,13 @@ pub struct Request {
     pub offset_bytes: u64,
     /// Length in bytes, at least 1 and at most 1 GiB when it comes from a trace.
     pub size_bytes: u64,
-    /// Which device of a trace: small integers in order of first appearance in the file; 0 when
-    /// there is only one. Of a generated workload it is which host asks.
+    /// Device in a trace: small integers in order of first appearance in the file; 0 with one
+    /// device. In a generated workload, the host that sends the request.
     pub device: u32,
-    /// Whether it is a write of a trace that asks for stable storage: by FUA, a flush ahead of it
-    /// or a barrier.
+    /// Whether it is a write of a trace that demands stable storage: by FUA, a flush ahead of it or
+    /// a barrier.
     pub durable: bool,
-    /// Whether a flush without data stands between it and the request before it in a trace.
+    /// Whether a flush without data precedes it in a trace, after the request before it.
     pub after_flush: bool,
 }
 

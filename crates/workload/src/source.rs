@@ -1,4 +1,4 @@
-//! Where the requests of a run come from.
+//! Sources of the requests of a run.
 
 use crate::error::{OptionError, TraceError, WorkloadError};
 use crate::{
@@ -6,30 +6,29 @@ use crate::{
     Statistics, Synthetic, Trace, TraceRequests, Transform, Transformed,
 };
 
-/// Where the requests of a run come from.
+/// Source of the requests of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Source {
     /// A trace.
     Trace(Box<TraceSource>),
-    /// A workload in fio's words.
+    /// A workload in fio's vocabulary.
     Synthetic(Synthetic),
-    /// A workload after Table 3 of the IODA paper.
+    /// A workload after a table of a paper.
     Preset(PresetSource),
 }
 
-/// A trace and what is done to it.
+/// A trace and its transform.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TraceSource {
-    /// The trace, which all copies of this share.
+    /// The trace, which all copies share.
     pub trace: Trace,
-    /// What is done to its requests.
+    /// Transform of its requests.
     pub transform: Transform,
 }
 
 impl Source {
-    /// Opens the workload for an array of `capacity_bytes`. A trace has been read from end to end
-    /// before, so everything wrong with it is known before a run begins, and so is the number of
-    /// its requests.
+    /// Opens the workload for an array of `capacity_bytes`. A trace has been read completely
+    /// before, so its errors and the number of its requests are known before a run begins.
     pub fn open(&self, capacity_bytes: u64) -> Result<Workload, WorkloadError> {
         match self {
             Self::Trace(source) => open_trace(source, capacity_bytes),
@@ -76,7 +75,7 @@ enum Requests {
 }
 
 /// An open workload: an iterator of requests in order of time, all on device 0 and within the
-/// capacity. After the first error there is nothing more.
+/// capacity. Nothing follows the first error.
 pub struct Workload {
     description: String,
     trace: Option<Trace>,
@@ -93,7 +92,7 @@ impl Workload {
         }
     }
 
-    /// Who decides when the next request comes.
+    /// Rule for the time of the next request.
     #[must_use]
     pub fn arrival(&self) -> Arrival {
         match &self.requests {
@@ -102,13 +101,13 @@ impl Workload {
         }
     }
 
-    /// What this is, in one line that is the same whenever the workload is.
+    /// The workload in one line, the same for equal workloads.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// How much has been handed out so far, of how much.
+    /// Requests delivered so far, and their total.
     #[must_use]
     pub fn replayed(&self) -> &Replayed {
         match &self.requests {
@@ -117,31 +116,31 @@ impl Workload {
         }
     }
 
-    /// The trace that is replayed; none for a generator.
+    /// The trace that is replayed; `None` for a generator.
     #[must_use]
     pub fn trace(&self) -> Option<&Trace> {
         self.trace.as_ref()
     }
 
-    /// Which file a trace is; none for a generator, as with the three below.
+    /// Identity of a trace's file; `None` for a generator.
     #[must_use]
     pub fn identity(&self) -> Option<&FileIdentity> {
         self.trace().map(Trace::identity)
     }
 
-    /// What a trace was found to be.
+    /// Format and units of a trace, with the evidence; `None` for a generator.
     #[must_use]
     pub fn detected(&self) -> Option<&Detected> {
         self.trace().map(Trace::detected)
     }
 
-    /// What became of the lines of a trace.
+    /// Counts of a trace's lines; `None` for a generator.
     #[must_use]
     pub fn counts(&self) -> Option<&Counts> {
         self.trace().map(Trace::counts)
     }
 
-    /// What a whole trace is like, before it is transformed.
+    /// Statistics of the whole trace before its transform; `None` for a generator.
     #[must_use]
     pub fn statistics(&self) -> Option<&Statistics> {
         self.trace().map(Trace::statistics)

@@ -1,4 +1,4 @@
-//! What a stream of requests is like, in one pass.
+//! Statistics of a stream of requests, in one pass.
 
 mod page_set;
 
@@ -10,26 +10,26 @@ use units::{Bytes, Duration, GIB, Instant, KIB};
 /// The unit of the footprint and of alignment: the page that most flash and file systems use.
 pub const PAGE_BYTES: u64 = 4 * KIB;
 
-/// How far one device of a trace is used.
+/// Use of one device of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DeviceExtent {
-    /// How many requests it gets.
+    /// Number of its requests.
     pub requests: u64,
     /// The first byte after the furthest request.
     pub end_bytes: u64,
 }
 
-/// What a stream of requests is like. Collect it with [`Statistics::add`].
+/// Statistics of a stream of requests. Collected with [`Statistics::add`].
 ///
 /// Memory grows with the footprint: 128 bytes and a hash entry for each 2 MiB touched.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// How many requests there are.
+    /// Number of requests.
     pub requests: u64,
-    /// How many of them read.
+    /// Number of reads.
     pub reads: u64,
-    /// How many of them write.
+    /// Number of writes.
     pub writes: u64,
     /// Bytes read, counted as often as they are read.
     pub read_bytes: u64,
@@ -39,16 +39,16 @@ pub struct Statistics {
     pub longest_bytes: u64,
     /// Requests whose first or last byte is not on a 4 KiB boundary.
     pub unaligned: u64,
-    /// Distinct 4 KiB pages touched, per device, in bytes. A page counts whole even if only a
+    /// Distinct 4 KiB pages touched, per device, in bytes. A page counts as a whole even if only a
     /// sector of it is touched.
     pub footprint_bytes: u64,
-    /// The same for pages that are written.
+    /// Distinct 4 KiB pages written, per device, in bytes.
     pub written_footprint_bytes: u64,
     /// The devices; the index is [`Request::device`].
     pub devices: Vec<DeviceExtent>,
-    /// When the first request comes; none without requests.
+    /// Time of the first request; `None` without requests.
     pub first_at: Option<Instant>,
-    /// When the last one comes.
+    /// Time of the last request.
     pub last_at: Instant,
     pages: PageSet,
 }
@@ -60,7 +60,7 @@ impl Statistics {
         Self::default()
     }
 
-    /// Takes one request into account.
+    /// Adds one request.
     pub fn add(&mut self, request: &Request) {
         let size = request.size_bytes;
         self.requests += 1;

@@ -1,4 +1,4 @@
-//! Writes requests to a trace file.
+//! Writer of requests to a trace file.
 
 use crate::error::OptionError;
 use crate::{Op, Request};
@@ -7,14 +7,13 @@ use std::fmt;
 use std::io::{self, Write};
 use std::str::FromStr;
 
-/// The file time that an MSR trace written here starts at: 2007-02-22 17:00 UTC, as the originals.
+/// Start of an MSR trace written here, as a file time: 2007-02-22 17:00 UTC, as in the originals.
 const MSR_START_TICKS: u64 = 128_166_372_000_000_000;
 
-/// The time that a log for fio starts at. fio takes a time of 0 for none, and would not wait after
-/// it.
+/// Start of a log for fio. fio ignores a time of 0, and would not wait after it.
 const FIO_START_MICROS: u64 = 1;
 
-/// The formats that are written.
+/// Formats for writing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum WriteFormat {
     /// The common form, `t_us,op,offset_bytes,size_bytes,dev`, exact to the nanosecond.
@@ -26,7 +25,7 @@ pub enum WriteFormat {
 }
 
 impl WriteFormat {
-    /// The name that is typed and printed.
+    /// Name on the command line and in messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -58,7 +57,7 @@ impl FromStr for WriteFormat {
     }
 }
 
-/// Writes requests to a trace file, one line each, and flushes where the format has them. Call
+/// Writes requests to a trace file, one line each, and flushes if the format has them. Call
 /// [`TraceWriter::finish`] at the end.
 pub struct TraceWriter<W: Write> {
     out: W,
@@ -121,7 +120,7 @@ impl<W: Write> TraceWriter<W> {
         }
     }
 
-    /// Writes the end, if the format has one, flushes, and gives the output back.
+    /// Writes the end, if the format has one, flushes, and returns the output.
     pub fn finish(mut self) -> io::Result<W> {
         if self.format == WriteFormat::FioIologV3 {
             for device in &self.opened {

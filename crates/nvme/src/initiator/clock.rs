@@ -1,20 +1,20 @@
-//! The clock of a drive, as a host knows it (`docs/ioda-on-the-wire.md`, "Which clock").
+//! The clock of a drive, as a host estimates it (`docs/ioda-on-the-wire.md`, "Which clock").
 
 use units::{Duration, Instant};
 
-/// A look at the clock of a drive.
+/// One reading of the clock of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClockReading {
     /// The host's time before it asked.
     pub asked: Instant,
     /// The host's time after the answer.
     pub answered: Instant,
-    /// What the drive told; its clock said so at some moment between the two.
+    /// The clock in the drive's answer; the drive read it at some moment between the two.
     pub told: Instant,
 }
 
 impl ClockReading {
-    /// By how much the middle of question and answer may be off.
+    /// Largest error of the middle between question and answer.
     #[must_use]
     pub const fn uncertainty(&self) -> Duration {
         let round_trip = self.answered.since(self.asked).as_nanos();
@@ -26,11 +26,11 @@ impl ClockReading {
     }
 }
 
-/// What is known of the clock of a drive: the best of some readings, and how far two clocks may
-/// drift apart.
+/// Estimate of the clock of a drive: the best of several readings, and the bound of the drift
+/// between two clocks.
 ///
-/// A clock that runs at most `drift_ppm` off the host's, seen at a moment that is known to within
-/// some time, is known at every later moment: to within that time and the drift since.
+/// A reading is known up to its uncertainty. At a later moment the error is at most that
+/// uncertainty and the drift since, for a clock that drifts at most `drift_ppm` from the host's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DriveClock {
     reading: ClockReading,
@@ -38,15 +38,15 @@ pub struct DriveClock {
 }
 
 impl DriveClock {
-    /// A clock of which there is one reading. `drift_ppm` is what both clocks together may drift.
+    /// A clock with one reading. `drift_ppm` bounds the drift of both clocks together.
     #[must_use]
     pub const fn new(reading: ClockReading, drift_ppm: u32) -> Self {
         Self { reading, drift_ppm }
     }
 
-    /// Takes another reading. It is kept if it is surer than what is known, which ages. Returns
-    /// whether the clock has gone further than it may: then the new reading counts, and what the
-    /// drive was told is to be told anew.
+    /// Takes another reading. It is kept if its uncertainty is at most that of the present
+    /// estimate, which grows with time. Returns whether the clock has jumped beyond the bound: then
+    /// the new reading is kept, and settings in the drive's time have to be sent again.
     pub fn observe(&mut self, reading: ClockReading) -> bool {
         let (expected, bound) = self.at(reading.middle());
         let apart = expected.since(reading.told).max(reading.told.since(expected));
@@ -57,7 +57,7 @@ impl DriveClock {
         has_jumped
     }
 
-    /// What the drive's clock says at `host`, a time of the host, and by how much that may be off.
+    /// The drive's clock at `host`, a time of the host, and the largest error of that.
     #[must_use]
     pub fn at(&self, host: Instant) -> (Instant, Duration) {
         let middle = self.reading.middle();

@@ -1,9 +1,9 @@
-//! The conversation of a coordinator with an array under PLM-light (PLM-light §III-A): traffic of
-//! windows comes as log page C0h, counts go as feature C0h.
+//! Conversation of a coordinator with an array under PLM-light (PLM-light §III-A). It reads the
+//! traffic of windows from log page C0h, and sets counts by feature C0h.
 //!
-//! The page is asked for when the array tells of an event, and otherwise from time to time: an
-//! array that tells of none is only slower. One command of each kind is out at a time, so counts
-//! arrive in the order of their windows.
+//! The page is read after an event of the array, and otherwise at intervals: an array without
+//! events only works more slowly. One command of each kind is in flight at a time, so counts arrive
+//! in the order of their windows.
 
 use super::controller::{Outgoing, Purpose, Submission, admin, set};
 use crate::WindowCounts;
@@ -12,8 +12,8 @@ use crate::wire::{AdminCommand, CompletionEntry, Feature, GetLogPage, LogPage, S
 use core::mem::{replace, take};
 use units::{Duration, Instant};
 
-/// After how long without an event the page is asked for: a tenth of the time in which an array
-/// with windows of a millisecond gives counts up.
+/// Interval between reads of the page without an event: a tenth of the time after which an array
+/// with windows of a millisecond gives up waiting for counts.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// An answer of the array.
@@ -23,9 +23,9 @@ pub enum Heard {
     Traffic(TrafficLog),
     /// There is no such page: the array wants no coordinator.
     NoTraffic(StatusField),
-    /// The page is none that is known here.
+    /// The page has an unknown format.
     Malformed,
-    /// Status of the counts.
+    /// Status of setting the counts.
     Counts(StatusField),
 }
 
@@ -34,32 +34,32 @@ pub enum Heard {
 pub struct Coordinating {
     is_asking: bool,
     is_due: bool,
-    /// When the page is asked for without an event.
+    /// Time of the next read of the page without an event.
     next_look: Instant,
-    /// Counts that are to be set. Newer ones take their place.
+    /// Counts to be set; newer counts replace them.
     counts: Option<CountsData>,
     is_setting: bool,
 }
 
 impl Coordinating {
-    /// A conversation that begins with the page.
+    /// A conversation that begins with a read of the page.
     #[must_use]
     pub const fn new(now: Instant) -> Self {
         let (is_asking, is_due, is_setting) = (false, true, false);
         Self { is_asking, is_due, next_look: now, counts: None, is_setting }
     }
 
-    /// The array told of traffic.
+    /// Handles an event of traffic.
     pub const fn handle_event(&mut self) {
         self.is_due = true;
     }
 
-    /// Counts are to be set in the life of the policy that has this generation.
+    /// Sets counts, for the life of the policy with this generation.
     pub const fn set(&mut self, generation: u32, counts: WindowCounts) {
         self.counts = Some(CountsData { generation, counts });
     }
 
-    /// When [`Self::poll`] wants to be called if nothing else happens.
+    /// Time at which to call [`Self::poll`] if nothing else happens.
     #[must_use]
     pub const fn next_deadline(&self) -> Instant {
         if self.is_asking { Instant::NEVER } else { self.next_look }
@@ -85,7 +85,8 @@ impl Coordinating {
         Some(admin(Purpose::Traffic, u32::MAX, command, Outgoing::Room(bytes)))
     }
 
-    /// Takes the answer to a command, with its data; `None` if the command was another's.
+    /// Handles the answer to a command, with its data; `None` if the command belongs to another
+    /// machine.
     pub fn handle_completion(
         &mut self,
         purpose: Purpose,

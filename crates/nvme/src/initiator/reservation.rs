@@ -1,11 +1,11 @@
-//! Reserving a drive: which commands lead to a goal, and what came of it.
+//! Reserving a drive: the commands that lead to a goal, and the outcome.
 //!
-//! The type is Exclusive Access - Registrants Only. A newcomer that registers can read whose the
-//! drive is, without being its holder; a host that is preempted is a registrant no more and can
-//! neither read nor write. Servers keep to the rule that only the holder writes.
+//! The type is Exclusive Access - Registrants Only. A host that registers can read the
+//! reservation's holder from the drive without holding it. A preempted host is no longer a
+//! registrant and can neither read nor write. Servers keep to the rule that only the holder writes.
 //!
-//! A [`Reserving`] is used for one goal. Its driver sends what [`Reserving::poll`] gives and brings
-//! the answer back, one command at a time.
+//! A [`Reserving`] is used for one goal. Its driver sends the command that [`Reserving::poll`]
+//! returns and brings the answer back, one at a time.
 
 use super::controller::{DriveFacts, Outgoing, Purpose, Submission};
 use crate::wire::{
@@ -17,12 +17,11 @@ use alloc::vec::Vec;
 
 const KIND: ReservationType = ReservationType::ExclusiveAccessRegistrants;
 
-/// The first two bytes of the keys of all servers: what else is registered is not theirs to clear
-/// away.
+/// First two bytes of the keys of all servers. Registrants with other keys are never preempted.
 const KEY_TAG: u64 = 0x10da;
 const KEY_SHIFT: u32 = 48;
 
-/// Most room for a report.
+/// Largest report that is requested, in bytes.
 const REPORT_BYTES_MAX: u32 = 16 << 10;
 
 /// The key of a server: a tag and six bytes of its identifier.
@@ -54,36 +53,36 @@ pub struct Holder {
     pub key: u64,
 }
 
-/// What is wanted.
+/// Goal of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReservationGoal {
-    /// To be registered, and to know who holds the reservation.
+    /// To be registered, and to learn the holder of the reservation.
     Look,
-    /// To hold it. The holder that was seen is preempted with all of its commands.
+    /// To hold the reservation. The holder that was seen is preempted, with all of its commands.
     Take {
-        /// That holder, if there was one.
+        /// That holder; `None` if there was none.
         from: Option<Holder>,
     },
-    /// To know whether it is still held, over a new connection.
+    /// To verify that the host still holds the reservation, over a new connection.
     Verify,
-    /// To hold it again on a drive that has forgotten everything.
+    /// To hold the reservation again on a drive that has lost all reservations.
     Restore,
-    /// To be registered no more, which ends a reservation.
+    /// To end the registration, which also ends a reservation of the host.
     GiveUp,
 }
 
-/// What came of it.
+/// Outcome of a goal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReservationOutcome {
-    /// The host is registered, and this one holds the reservation.
+    /// The host is registered, and this host holds the reservation.
     Seen(Option<Holder>),
-    /// The host holds it.
+    /// The host holds the reservation.
     Held,
-    /// Another host does, as far as the drive tells.
+    /// Another host holds the reservation; `None` if the drive did not name it.
     Conflict(Option<Holder>),
-    /// The drive has neither reservations nor registrants: it lost them with its power.
+    /// The drive has neither reservations nor registrants: it lost them in a loss of power.
     Forgotten,
-    /// The host has given it up.
+    /// The host has given up its registration.
     GivenUp,
     /// The drive refused a command.
     Failed(StatusField),
@@ -110,13 +109,13 @@ pub struct Reserving {
     goal: ReservationGoal,
     step: Step,
     is_sent: bool,
-    /// Keys of servers that are gone, to be cleared away.
+    /// Keys of servers that no longer run, to be preempted.
     stale: Vec<u64>,
     holds: bool,
 }
 
 impl Reserving {
-    /// Begins with a drive of these facts.
+    /// Begins to reach a goal on a drive with these properties.
     #[must_use]
     pub fn new(host_id: [u8; 16], facts: &DriveFacts, goal: ReservationGoal) -> Self {
         let step = match goal {
@@ -142,7 +141,7 @@ impl Reserving {
         server_key(&self.host_id)
     }
 
-    /// The next command, for the first I/O queue, if none is under way.
+    /// The next command, for the first I/O queue; `None` while one is under way.
     pub fn poll(&mut self) -> Option<Submission> {
         if core::mem::replace(&mut self.is_sent, true) {
             return None;
@@ -183,8 +182,8 @@ impl Reserving {
         Some(Submission { queue: 1, purpose: Purpose::Reservation, entry, data })
     }
 
-    /// The command has ended so, with the data that came. Returns what came of it all, if that is
-    /// known now.
+    /// Handles the end of the command, with the data that came. Returns the outcome if it is known
+    /// now.
     pub fn handle_completion(
         &mut self,
         status: StatusField,
@@ -194,9 +193,9 @@ impl Reserving {
         let is_conflict = status.code() == Some(StatusCode::ReservationConflict);
         let outcome = match (self.step, self.goal) {
             (Step::Over, _) => return None,
-            // Whoever is not registered any more has nothing to give up.
+            // A host that is not registered any more has nothing to give up.
             (Step::Unregister, _) => Some(ReservationOutcome::GivenUp),
-            // Another has cleared it away.
+            // Another server has preempted that key.
             (Step::Preempt(_), _) if self.holds && is_conflict => self.clear_away(),
             (Step::Acquire, ReservationGoal::Verify) if is_conflict => self.go(Step::Report),
             (Step::Acquire | Step::Preempt(_), _) if is_conflict => {
@@ -228,7 +227,8 @@ impl Reserving {
         None
     }
 
-    /// Servers that were killed while they looked at the drive are registrants still.
+    /// Preempts the keys of servers that were killed while they looked at the drive: they are still
+    /// registrants.
     fn clear_away(&mut self) -> Option<ReservationOutcome> {
         match self.stale.pop() {
             Some(key) => self.go(Step::Preempt(key)),

@@ -1,4 +1,4 @@
-//! The discovery subsystem: which subsystems a host may see, and where they are.
+//! The discovery subsystem: the subsystems that a host may see, and their addresses.
 
 use super::controller::{
     Action, AdminAnswer, AdminRequest, Association, Firmware, HostList, Queue, Registry,
@@ -21,19 +21,19 @@ const ENTRIES_MAX: u16 = 128;
 /// MDTS: 128 KiB, which [`Terms`](super::Terms) of its connections have to allow.
 const TRANSFER_SHIFT: u8 = 5;
 
-/// A subsystem at an address, and who may see it.
+/// A subsystem at an address, and the hosts that may see it.
 #[derive(Clone, Debug)]
 pub struct Listing {
-    /// What a host is told.
+    /// Record for the host.
     pub record: DiscoveryRecord,
-    /// Who is.
+    /// Hosts that may see it.
     pub hosts: HostList,
-    /// Whether it listens at all addresses of its machine, of which `record` names none: a host is
-    /// told the one that it has reached this machine by.
+    /// Whether the subsystem listens at all addresses of its machine. `record` names none of them;
+    /// a host gets the address by which it has reached this machine.
     pub is_everywhere: bool,
 }
 
-/// An address of this machine by which a host has reached its controller.
+/// Address of this machine by which a host has reached its controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reached {
     /// Its family.
@@ -43,14 +43,14 @@ pub struct Reached {
 }
 
 impl Listing {
-    /// What a host is told that has reached this machine by `reached`; `None` if there is no
-    /// address for it.
+    /// Record for a host that has reached this machine by `reached`; `None` without an address for
+    /// it.
     fn told(&self, reached: Option<&Reached>) -> Option<DiscoveryRecord> {
         if !self.is_everywhere {
             return Some(self.record);
         }
         let Reached { family, address } = *reached?;
-        // Whoever listens at all IPv6 addresses hears those of IPv4 as well, not the other way
+        // A socket that listens at all IPv6 addresses also accepts IPv4, but not the other way
         // round.
         let hears = family == self.record.family || self.record.family == AddressFamily::Ipv6;
         hears.then_some(DiscoveryRecord { family, address, ..self.record })
@@ -58,7 +58,7 @@ impl Listing {
 }
 
 /// The discovery subsystem. Its inputs and outputs are those of [`Subsystem`](super::Subsystem); of
-/// [`Action`] it knows answers and the end of a controller only.
+/// [`Action`] it uses only answers and the end of a controller.
 #[derive(Debug)]
 pub struct Discovery {
     nqn: Nqn,
@@ -70,8 +70,8 @@ pub struct Discovery {
 }
 
 impl Discovery {
-    /// A discovery subsystem that lists nothing, for so many hosts at a time. None if `serial` or
-    /// `revision` is too long or not ASCII.
+    /// A discovery subsystem without listings, for at most `controllers_max` hosts at a time.
+    /// `None` if `serial` or `revision` is too long or not ASCII.
     #[must_use]
     pub fn new(controllers_max: u16, serial: &str, revision: &str) -> Option<Self> {
         let firmware = Firmware {
@@ -91,7 +91,7 @@ impl Discovery {
         Some(Self { nqn, firmware, registry, listings, generation: 0, actions })
     }
 
-    /// Lists these subsystems from now on. Hosts that want to know are told.
+    /// Sets the listings. Hosts that want the event get one.
     pub fn set_listings(&mut self, listings: Vec<Listing>) {
         self.listings = listings;
         self.generation += 1;
@@ -104,7 +104,7 @@ impl Discovery {
     ///
     /// # Errors
     ///
-    /// If the command is refused without looking at its data: what to answer.
+    /// If the command is refused regardless of its data, with the status of the answer.
     pub fn decode(
         &self,
         queue: Option<&Queue>,
@@ -119,7 +119,7 @@ impl Discovery {
     ///
     /// # Errors
     ///
-    /// If it may not have it: what to answer.
+    /// If the host may not have the queue, with the refusal.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -172,18 +172,18 @@ impl Discovery {
         AdminAnswer::Now(answer.unwrap_or_else(Answer::new))
     }
 
-    /// The connection of a host is closed.
+    /// Handles the close of a host's connection.
     pub fn handle_closed(&mut self, queue: &Queue) {
         self.registry.disconnect(queue);
     }
 
-    /// When a controller expires if its host stays silent.
+    /// Time at which the next controller expires if its host stays silent.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
         self.registry.deadline()
     }
 
-    /// Time has come: controllers whose hosts were silent for too long are no more.
+    /// Removes the controllers whose hosts were silent for too long.
     pub fn handle_deadline(&mut self, now: Instant) {
         while let Some(association) = self.registry.take_expired(now) {
             let controller = association.id();
@@ -191,14 +191,14 @@ impl Discovery {
         }
     }
 
-    /// The next thing to do.
+    /// The next action.
     #[must_use]
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 }
 
-/// What the host of a controller may see.
+/// Records that the host of a controller may see.
 fn visible<'a>(
     listings: &'a [Listing],
     association: &Association,

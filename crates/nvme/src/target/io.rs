@@ -1,4 +1,4 @@
-//! Commands of I/O queues: what a drive is asked, and what a host is told about it.
+//! Commands of I/O queues, and the answers to them.
 
 use super::controller::Namespace;
 use super::transport::{Answer, CommandData};
@@ -10,64 +10,64 @@ use crate::wire::{
 };
 use units::Duration;
 
-/// What a drive is to do.
+/// Operation for a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IoOperation {
-    /// Fill the buffer of the command.
+    /// Read into the buffer of the command.
     Read(BlockRange),
-    /// Write what is in the buffer of the command.
+    /// Write from the buffer of the command.
     Write(BlockRange),
-    /// As if zeroes were written.
+    /// Make blocks read as zeroes.
     WriteZeroes {
-        /// Where.
+        /// The blocks.
         range: BlockRange,
-        /// Nothing has to be there afterwards, if it reads as zeroes.
+        /// The blocks may be deallocated, if they then read as zeroes.
         deallocate: bool,
     },
-    /// The buffer has so many ranges in which there is nothing any more: [`Namespace::dataset`].
+    /// Deallocate the ranges in the buffer: [`Namespace::dataset`].
     Deallocate {
-        /// How many.
+        /// Number of ranges.
         ranges: u16,
     },
-    /// What was written is to be on stable storage.
+    /// Put all written data on stable storage.
     Flush,
-    /// There is nothing to do but to answer: hints.
+    /// Nothing but to answer: hints.
     Nothing,
 }
 
 /// A command of an I/O queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IoRequest {
-    /// What to do.
+    /// The operation.
     pub operation: IoOperation,
-    /// FUA: done when it is on stable storage.
+    /// FUA: complete the command when its data is on stable storage.
     pub force_unit_access: bool,
-    /// Whether it may fail fast. [`PlFlag::Off`] unless the host has said the magic word.
+    /// Whether it may fail fast. [`PlFlag::Off`] unless the host has sent the magic word.
     pub pl: PlFlag,
     /// Bytes of its buffer.
     pub bytes: u32,
 }
 
-/// How a drive did what it was asked.
+/// Outcome of an operation on a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IoOutcome {
     /// Done.
     Done,
-    /// It would have waited for a collection, and may fail fast.
+    /// The drive failed the command fast, because it would have waited for a collection.
     FailedFast {
-        /// For how long; zero if the drive does not know.
+        /// Busy remaining time; zero if the drive does not know it.
         busy_remaining: Duration,
     },
-    /// With this status.
+    /// Failed with this status.
     Failed(StatusField),
 }
 
 impl IoRequest {
-    /// What an entry of an I/O queue asks.
+    /// Decodes an entry of an I/O queue.
     ///
     /// # Errors
     ///
-    /// If it cannot be done: what to answer.
+    /// If the command is refused, with the status of the answer.
     pub(super) fn decode(
         namespace: &Namespace,
         ioda: Option<IodaCapability>,
@@ -81,7 +81,7 @@ impl IoRequest {
         {
             return Err(StatusCode::InvalidOpcode.for_good());
         }
-        // A fused command is half of a pair, which nobody offered.
+        // A fused command is half of a pair, which is not supported.
         if entry.is_fused() {
             return Err(invalid_field);
         }
@@ -142,10 +142,10 @@ impl IoRequest {
         Self { operation, force_unit_access: transfer.force_unit_access, pl, bytes }
     }
 
-    /// What to tell the host.
+    /// Answer to the host.
     ///
-    /// A host that did not ask for it never sees a read that failed fast: it would count it as an
-    /// error of the drive. Should a drive do it all the same, the host is told to try again.
+    /// A host that did not request it never sees a fast failure, which it would count as an error
+    /// of the drive. If a drive fails such a read fast anyway, the host is told to try again.
     #[must_use]
     pub fn answer(&self, outcome: IoOutcome) -> Answer {
         match outcome {
@@ -164,12 +164,12 @@ impl IoRequest {
     }
 }
 
-/// Data and blocks have to be of one length.
+/// Checks that the data are as long as the blocks.
 fn check_length(data_bytes: u64, block_bytes: u64) -> Result<(), StatusField> {
     if data_bytes == block_bytes { Ok(()) } else { Err(StatusCode::SglLengthInvalid.for_good()) }
 }
 
-/// The flag as the drive is to see it (`docs/ioda-on-the-wire.md`).
+/// Flag for the drive (`docs/ioda-on-the-wire.md`).
 fn flag(flag: PlFlag, ioda: Option<IodaCapability>) -> PlFlag {
     match (flag, ioda) {
         (PlFlag::Predictable, Some(_)) => PlFlag::Predictable,

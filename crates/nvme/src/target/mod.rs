@@ -1,8 +1,8 @@
-//! The target: the side of NVMe/TCP that has the drive, as pure machines.
+//! The target: the side of NVMe/TCP with the drive, as pure machines.
 //!
-//! Knows: which answer a host gets to which bytes, and when. Does not know: sockets, clocks, where
-//! data are, how a drive does its work. Time comes in as [`Instant`](units::Instant), bytes and
-//! what the drive tells come in as plain data, bytes and orders to the drive come out as closed
+//! Knows: the answers to a host's bytes, and when they are sent. Does not know: sockets, clocks,
+//! where data are, how a drive does its work. Time comes in as [`Instant`](units::Instant), bytes
+//! and reports of the drive come in as plain data, bytes and orders to the drive come out as closed
 //! enums.
 //!
 //! | machine | owns | answers |
@@ -15,25 +15,25 @@
 //! was given. It goes through these steps:
 //!
 //! 1. Bytes from the socket go to [`Connection::handle_bytes`] until it needs more. A
-//!    [`TransportEvent::Command`] goes to [`Subsystem::decode`], which says what is asked, or with
-//!    which status the command is refused.
-//! 2. Data that come with a command are put where [`TransportEvent::Data`] says. For a command
+//!    [`TransportEvent::Command`] goes to [`Subsystem::decode`], which returns a request, or the
+//!    status with which the command is refused.
+//! 2. Data that come with a command go to the offset in [`TransportEvent::Data`]. For a command
 //!    whose data are still at the host, the driver calls [`Connection::receive`] when it has a
 //!    buffer; nothing is sent before.
 //! 3. With its data there, a [`Request::Connect`] or [`Request::Admin`] goes to the [`Subsystem`]
-//!    (or [`Discovery`]), as a [`Request::Authenticate`] does, a [`Request::Io`] to the drive if
-//!    [`Subsystem::allows`] it. A [`Request::Reservation`] goes to
-//!    [`Subsystem::handle_reservation`], which says what has to end before it is answered. The
-//!    answer goes to [`Connection::complete`].
+//!    (or [`Discovery`]), as does a [`Request::Authenticate`]; a [`Request::Io`] goes to the drive
+//!    if [`Subsystem::allows`] it. A [`Request::Reservation`] goes to
+//!    [`Subsystem::handle_reservation`], which names the commands that have to end before it is
+//!    answered. The answer goes to [`Connection::complete`].
 //! 4. [`Connection::poll_output`] and [`Subsystem::poll_action`] are called until they are empty.
 //!
-//! A connection has no clock. A driver decides for how long it waits for a queue that may be used
-//! ([`Subsystem::may_use`]), and for a host to close after a termination request; after that,
-//! [`Subsystem::next_deadline`] counts.
+//! A connection has no clock. A driver limits the time until a queue may be used
+//! ([`Subsystem::may_use`]), and the time for a host to close after a termination request. After
+//! that, [`Subsystem::next_deadline`] applies.
 //!
-//! **What one connection can make a driver hold** is said by [`Connection::held_bytes_max`], and by
-//! the depth of its queue times what a command may transfer: buffers are the driver's, and it hands
-//! them out one by one.
+//! **The memory that one connection can make a driver hold** is [`Connection::held_bytes_max`], and
+//! the depth of its queue times the most data of a command: the driver owns the buffers and assigns
+//! them one by one.
 mod authentication;
 mod controller;
 mod discovery;

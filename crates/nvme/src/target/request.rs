@@ -1,4 +1,4 @@
-//! What a command asks of whom.
+//! Requests that commands make, by destination.
 
 use super::controller::Namespace;
 use super::io::IoRequest;
@@ -13,58 +13,59 @@ use crate::wire::{
     WINDOW_CONFIG_BYTES,
 };
 
-/// What a command asks.
+/// Request of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// A queue, with [`CONNECT_BYTES`] of data: [`Subsystem::connect`](super::Subsystem::connect).
+    /// Request for a queue, with [`CONNECT_BYTES`] of data:
+    /// [`Subsystem::connect`](super::Subsystem::connect).
     Connect(Connect),
-    /// Something of authentication:
+    /// A step of authentication:
     /// [`Subsystem::handle_authentication`](super::Subsystem::handle_authentication).
     Authenticate(AuthenticationStep),
-    /// Something of the controller: [`Subsystem::handle_admin`](super::Subsystem::handle_admin).
+    /// An admin command: [`Subsystem::handle_admin`](super::Subsystem::handle_admin).
     Admin(AdminCommand),
-    /// Something of the drive.
+    /// An operation of the drive.
     Io(IoRequest),
-    /// Something of reservations:
+    /// A reservation command:
     /// [`Subsystem::handle_reservation`](super::Subsystem::handle_reservation).
     Reservation(ReservationCommand),
 }
 
-/// Which way a message of authentication goes.
+/// Direction of a message of authentication.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AuthenticationStep {
-    /// The host sends one, of at most [`AUTH_MESSAGE_BYTES_MAX`].
+    /// The host sends a message of at most [`AUTH_MESSAGE_BYTES_MAX`].
     Send,
-    /// The host has room for one.
+    /// The host has room for a message.
     Receive,
 }
 
-/// The queue that a command came over.
+/// State of the queue that a command came over.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Standing<'a> {
-    /// None yet: Connect has to come.
+    /// No queue yet: Connect has to come.
     Fresh,
-    /// One whose host has to authenticate first.
+    /// A queue whose host has to authenticate first.
     Unauthenticated,
     /// The admin queue.
     Admin,
     /// An I/O queue of a controller that is enabled.
     Io {
         namespace: &'a Namespace,
-        /// Whether the host has said the magic word, and what of IODA the drive knows.
+        /// IODA capability of the drive; `None` unless the host has sent the magic word.
         ioda: Option<IodaCapability>,
         reservations: Persistence,
     },
-    /// A queue of a controller that is not.
+    /// An I/O queue of a controller that is not enabled.
     Disabled,
 }
 
 impl Request {
-    /// What a command asks. Whatever data it needs from the host are there in full length.
+    /// Decodes a command. All data that it needs from the host must be there.
     ///
     /// # Errors
     ///
-    /// If it is refused without looking at its data: what to answer.
+    /// If the command is refused regardless of its data, with the status of the answer.
     pub(super) fn decode(
         queue: Standing<'_>,
         can_authenticate: bool,
@@ -90,7 +91,7 @@ impl Request {
             (Standing::Unauthenticated, _) => Err(StatusCode::AuthenticationRequired.for_good()),
             (Standing::Admin, _) => {
                 let command = AdminCommand::decode(entry);
-                // Nobody asks for the data of a command that nobody knows.
+                // The data of an unknown command are not requested.
                 if let AdminCommand::Unsupported { .. }
                 | AdminCommand::Fabrics(FabricsCommand::Unsupported { .. }) = command
                 {
@@ -99,7 +100,7 @@ impl Request {
                 need(data, data_bytes(&command))?;
                 Ok(Self::Admin(command))
             }
-            // Properties are the admin queue's.
+            // Properties are for the admin queue only.
             (_, Some(_)) => Err(StatusCode::InvalidOpcode.for_good()),
             (Standing::Disabled, None) => sequence,
             (Standing::Io { namespace, ioda, reservations }, None) => {
@@ -115,7 +116,7 @@ impl Request {
     }
 }
 
-/// Whether a message is of NVMe's own protocol, and as long as its data are.
+/// Checks that a message belongs to NVMe's own protocol, and has the length of its data.
 fn check(message: &Authentication, bytes: u32) -> Result<(), StatusField> {
     let Authentication { protocol, specific_0, specific_1, .. } = *message;
     let own = (AUTHENTICATION_PROTOCOL, AUTHENTICATION_SPECIFIC, AUTHENTICATION_SPECIFIC);
@@ -128,7 +129,7 @@ fn check(message: &Authentication, bytes: u32) -> Result<(), StatusField> {
     }
 }
 
-/// Data that an admin command has to bring.
+/// Bytes of data that an admin command has to bring.
 const fn data_bytes(command: &AdminCommand) -> usize {
     match command {
         AdminCommand::SetFeatures(set) => match set.feature {
@@ -141,7 +142,8 @@ const fn data_bytes(command: &AdminCommand) -> usize {
     }
 }
 
-/// Whether a reservation command is for the namespace, and its data are there or have room.
+/// Checks that a reservation command is for the namespace, and that its data are there or have
+/// room.
 fn check_reservation(
     namespace: &Namespace,
     command: &ReservationCommand,
@@ -166,7 +168,7 @@ fn check_reservation(
     }
 }
 
-/// More than is needed does no harm.
+/// Checks that a command brings at least `bytes` bytes of data; more do no harm.
 fn need(data: CommandData, bytes: usize) -> Result<(), StatusField> {
     let has = data.to_controller_bytes() as usize;
     if has >= bytes { Ok(()) } else { Err(StatusCode::SglLengthInvalid.for_good()) }

@@ -19,7 +19,7 @@ const KEEP_ALIVE: u8 = 0x18;
 const SQID: Bits = Bits::new(15, 0);
 const CID: Bits = Bits::new(31, 16);
 
-/// What Abort says. DW0 bit 0 of its completion is 1 if the command was *not* aborted.
+/// Abort. DW0 bit 0 of its completion is 1 if the command was *not* aborted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Abort {
     /// SQID: the queue of the command to abort.
@@ -41,10 +41,9 @@ pub enum AdminCommand {
     SetFeatures(SetFeatures),
     /// 0Ah.
     GetFeatures(GetFeatures),
-    /// 0Ch: to be answered when something happens ([`AsyncEvent`](super::AsyncEvent)), or at a
-    /// reset.
+    /// 0Ch: to be answered at an event ([`AsyncEvent`](super::AsyncEvent)), or at a reset.
     AsyncEventRequest,
-    /// 18h: the host is alive.
+    /// 18h.
     KeepAlive,
     /// 7Fh.
     Fabrics(FabricsCommand),
@@ -56,7 +55,7 @@ pub enum AdminCommand {
 }
 
 impl AdminCommand {
-    /// What an entry of the admin queue says.
+    /// Decodes an entry of the admin queue.
     #[must_use]
     pub fn decode(entry: &SubmissionEntry) -> Self {
         match entry.opcode {
@@ -75,7 +74,8 @@ impl AdminCommand {
         }
     }
 
-    /// The entry that says it. A fabrics command has its type in the place of the namespace.
+    /// Encodes the command as an entry. A fabrics command has its type in the place of the
+    /// namespace.
     #[must_use]
     pub fn encode(&self, common: CommonFields) -> SubmissionEntry {
         let entry = |opcode| SubmissionEntry::new(opcode, common);

@@ -7,18 +7,19 @@ use super::structure::structure;
 pub const COMPLETION_BYTES: usize = 16;
 
 /// A completion queue entry (Linux `struct nvme_completion`). The phase tag, which only queues in
-/// memory have, is read as nothing and written as 0.
+/// memory have, is ignored when read and written as 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CompletionEntry {
-    /// DW0 and, above it, DW1: what the command has to say beside its status.
+    /// DW0 in the lower half, DW1 in the upper half: the result of the command besides its status.
     pub result: u64,
-    /// SQHD: how far the controller has read the submission queue. Linux ignores it over a fabric.
+    /// SQHD: position up to which the controller has read the submission queue. Linux ignores it
+    /// over a fabric.
     pub sq_head: u16,
     /// SQID: reserved over a fabric; Linux ignores it.
     pub sq_id: u16,
-    /// CID of the command that this answers.
+    /// CID of the command that this entry answers.
     pub cid: u16,
-    /// How it ended.
+    /// Status of the command.
     pub status: StatusField,
 }
 
@@ -31,7 +32,7 @@ structure! { CompletionEntry, COMPLETION_BYTES;
 }
 
 impl CompletionEntry {
-    /// The answer to a command that says no more than how it ended.
+    /// A completion with a status only.
     #[must_use]
     pub const fn new(cid: u16, status: StatusField) -> Self {
         Self { result: 0, sq_head: 0, sq_id: 0, cid, status }

@@ -1,4 +1,4 @@
-//! Connect: how a host gets a queue, its 1024 bytes of data, and what is answered.
+//! Connect: the command for a queue, its 1024 bytes of data, and the answer.
 
 use super::field::{Bits, get, get_u16, put, put_u16};
 use super::status::{StatusCode, StatusField};
@@ -8,26 +8,26 @@ use super::text::{NQN_FIELD_BYTES, Nqn};
 /// Bytes of the data of Connect.
 pub const CONNECT_BYTES: usize = 1024;
 
-/// The controller ID with which a host asks for any controller.
+/// Controller ID that requests any controller.
 pub const CNTLID_DYNAMIC: u16 = 0xffff;
 
-// In the entry, from CDW10 at byte 40 on.
+// Bits of the entry, from CDW10 at byte 40 on.
 const RECFMT: Bits = Bits::new(15, 0);
 const QID: Bits = Bits::new(31, 16);
 const SQSIZE: Bits = Bits::new(15, 0);
 const CATTR: Bits = Bits::new(23, 16);
 
-// In the data.
+// Offsets in the data.
 const HOSTID: usize = 0;
 const CNTLID: usize = 16;
 const SUBNQN: usize = 256;
 const HOSTNQN: usize = 512;
 
-/// Bit of the attributes: the host takes a completion without SQHD, so that C2HData may end a read
+/// Bit of the attributes: the host accepts completions without SQHD, so that C2HData may end a read
 /// with its SUCCESS flag.
 pub const CATTR_NO_SQ_FLOW: u8 = 1 << 2;
 
-/// What Connect says (Linux `struct nvmf_connect_command`).
+/// The Connect command (Linux `struct nvmf_connect_command`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Connect {
     /// RECFMT at byte 40: 0.
@@ -38,8 +38,7 @@ pub struct Connect {
     pub size: u16,
     /// CATTR at byte 46.
     pub attributes: u8,
-    /// KATO at byte 48: how long the controller may hear nothing of the host, in milliseconds; 0 is
-    /// for ever.
+    /// KATO at byte 48: longest silence of the host in milliseconds; 0 for no limit.
     pub keep_alive_ms: u32,
 }
 
@@ -67,11 +66,12 @@ impl Connect {
 pub struct ConnectData {
     /// HOSTID at byte 0: a UUID.
     pub host_id: [u8; 16],
-    /// CNTLID at byte 16: [`CNTLID_DYNAMIC`] on the admin queue, that of the answer on others.
+    /// CNTLID at byte 16: [`CNTLID_DYNAMIC`] on the admin queue, the ID of the controller on
+    /// others.
     pub controller: u16,
     /// SUBNQN at byte 256: the subsystem.
     pub subsystem: Nqn,
-    /// HOSTNQN at byte 512: the host, as it says itself.
+    /// HOSTNQN at byte 512: name of the host, by its own account.
     pub host: Nqn,
 }
 
@@ -80,7 +80,7 @@ impl ConnectData {
     ///
     /// # Errors
     ///
-    /// If a name is not one: what to answer.
+    /// If a name is not valid, with the refusal.
     pub fn decode(data: &[u8; CONNECT_BYTES]) -> Result<Self, ConnectRefusal> {
         let name = |at| {
             Nqn::decode(&get::<NQN_FIELD_BYTES>(data, at))
@@ -106,26 +106,26 @@ impl ConnectData {
     }
 }
 
-// DW0 of an answer.
+// Bits of DW0 of an answer.
 const ANSWER_CNTLID: Bits = Bits::new(15, 0);
 const ATR: Bits = Bits::bit(17);
 const ASCR: Bits = Bits::bit(18);
 const IPO: Bits = Bits::new(15, 0);
 const IATTR: Bits = Bits::bit(16);
 
-/// DW0 of the answer to a Connect that succeeded.
+/// DW0 of the answer to a successful Connect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Connected {
-    /// CNTLID, which Identify Controller has to say as well.
+    /// CNTLID, which Identify Controller has to repeat.
     pub controller: u16,
-    /// ATR: the host has to authenticate before it says anything else.
+    /// ATR: the host has to authenticate before any other command.
     pub authenticate: bool,
-    /// ASCR: and that over a secure channel.
+    /// ASCR: the host has to authenticate over a secure channel.
     pub secure_channel: bool,
 }
 
 impl Connected {
-    /// What DW0 says.
+    /// Decodes DW0.
     #[must_use]
     pub const fn decode(dw0: u32) -> Self {
         Self {
@@ -135,7 +135,7 @@ impl Connected {
         }
     }
 
-    /// DW0.
+    /// Encodes DW0.
     #[must_use]
     pub const fn encode(&self) -> u32 {
         ANSWER_CNTLID.put32(self.controller as u32)
@@ -144,21 +144,21 @@ impl Connected {
     }
 }
 
-/// Why a Connect was refused: the status, and DW0 where that says what was wrong.
+/// Reason why a Connect was refused: the status, and for some statuses the wrong field in DW0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectRefusal {
-    /// 180h: a format of the command that is not known.
+    /// 180h: unknown format of the command.
     Format,
-    /// 181h: no controller or queue is free at the moment.
+    /// 181h: no controller or queue is free at present.
     Busy,
-    /// 182h: this field is wrong.
+    /// 182h: a field is wrong.
     InvalidParameter {
-        /// IPO: where it is, in bytes.
+        /// IPO: its offset in bytes.
         offset: u16,
-        /// IATTR: in the data, not in the entry.
+        /// IATTR: whether it is in the data instead of the entry.
         in_data: bool,
     },
-    /// 184h: this host is not allowed to; the field is its name.
+    /// 184h: the host is not allowed; the field is its name.
     InvalidHost,
 }
 
@@ -166,7 +166,7 @@ impl ConnectRefusal {
     /// The subsystem does not exist: `4182h` with DW0 `10100h`.
     pub const NO_SUBSYSTEM: Self = Self::InvalidParameter { offset: SUBNQN as u16, in_data: true };
 
-    /// Where the wrong field is, if a field is to blame.
+    /// Offset of the wrong field, and whether it is in the data; `None` if no field is wrong.
     const fn place(&self) -> Option<(u16, bool)> {
         match *self {
             Self::Format | Self::Busy => None,
@@ -175,7 +175,7 @@ impl ConnectRefusal {
         }
     }
 
-    /// The refusal that a completion has; none if it is another status. Whose name is refused is
+    /// Refusal in a completion; `None` for another status. The name in an invalid-host refusal is
     /// not read: it is always the host's.
     #[must_use]
     pub fn decode(status: StatusField, dw0: u32) -> Option<Self> {
@@ -191,7 +191,7 @@ impl ConnectRefusal {
         }
     }
 
-    /// Status and DW0. Only a busy controller is worth another try.
+    /// Status and DW0. Only a busy controller is worth a retry.
     #[must_use]
     pub const fn encode(&self) -> (StatusField, u32) {
         let status = match self {

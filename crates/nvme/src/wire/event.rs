@@ -1,5 +1,5 @@
-//! Asynchronous events: DW0 of the completion of an Asynchronous Event Request, and which are
-//! wanted.
+//! Asynchronous events: DW0 of the completion of an Asynchronous Event Request, and the notices
+//! that can be wanted.
 
 use super::field::Bits;
 
@@ -13,46 +13,43 @@ const DISCOVERY_LOG: u32 = 0x0070_f002;
 const RESERVATION_LOG: u32 = 0x0080_0006;
 const TRAFFIC_LOG: u32 = 0x00c0_0007;
 
-/// Bits of feature 0Bh, and of OAES in Identify Controller, for notices that can be wanted and
-/// offered.
+/// Bits of notices in feature 0Bh (wanted) and in OAES of Identify Controller (offered).
 pub mod notice {
-    /// Namespaces came, went or changed.
+    /// Namespaces were added, removed or changed.
     pub const NAMESPACE_ATTRIBUTES: u32 = 1 << 8;
-    /// The aggregate log of predictable latency events changed. Linux never asks for it.
+    /// The aggregate log of predictable latency events changed. Linux never requests this notice.
     pub const WINDOW_AGGREGATE: u32 = 1 << 12;
     /// The discovery log changed.
     pub const DISCOVERY_LOG: u32 = 1 << 31;
 }
 
-/// What happened.
+/// An asynchronous event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AsyncEvent {
-    /// Notice 00h: namespaces came, went or changed; log page 04h says which.
+    /// Notice 00h: namespaces were added, removed or changed; log page 04h lists them.
     NamespaceAttributes,
-    /// Notice 04h: log page 0Bh says of which NVM Sets. Linux writes it to its log and does no
-    /// more.
+    /// Notice 04h: log page 0Bh lists the NVM Sets. Linux only logs it.
     WindowAggregate,
     /// Notice F0h: log page 70h changed.
     DiscoveryLog,
-    /// Event 00h of the command set: log page 80h has a notice. Feature 82h says which are not
-    /// wanted.
+    /// Event 00h of the command set: log page 80h has a notice. Feature 82h masks unwanted notices.
     ReservationLog,
-    /// Event 00h of the vendor: log page C0h has the traffic of another window. Only hosts that
-    /// have read the page are told.
+    /// Vendor event 00h: log page C0h has the traffic of another window. Only hosts that have read
+    /// the page get it.
     TrafficLog,
     /// Anything else.
     Other {
         /// Its type, 0 to 7: error, health, notice, …
         kind: u8,
-        /// What of this type.
+        /// Information of this type.
         information: u8,
-        /// The log page that says more.
+        /// Log page with details.
         log_page: u8,
     },
 }
 
 impl AsyncEvent {
-    /// What DW0 of a completion says.
+    /// Decodes DW0 of a completion.
     #[must_use]
     pub const fn decode(dw0: u32) -> Self {
         let named = KIND.put32(KIND.get32(dw0))
@@ -72,7 +69,7 @@ impl AsyncEvent {
         }
     }
 
-    /// DW0 of the completion.
+    /// Encodes DW0 of a completion.
     #[must_use]
     pub const fn encode(&self) -> u32 {
         match *self {

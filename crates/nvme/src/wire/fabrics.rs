@@ -1,4 +1,4 @@
-//! Fabrics commands: opcode 7Fh, with a type of their own where others have the namespace.
+//! Fabrics commands: opcode 7Fh, with their type in the place of the namespace.
 
 use super::connect::Connect;
 use super::field::Bits;
@@ -6,7 +6,7 @@ use super::property::{PropertyGet, PropertySet};
 use super::sgl::SglDescriptor;
 use super::submission::{CommonFields, SubmissionEntry};
 
-/// The opcode that all of them have, on admin and I/O queues.
+/// Opcode of all fabrics commands, on admin and I/O queues.
 pub const FABRICS: u8 = 0x7f;
 
 const FCTYPE: Bits = Bits::new(7, 0);
@@ -18,15 +18,15 @@ const AUTHENTICATION_SEND: u8 = 0x05;
 const AUTHENTICATION_RECEIVE: u8 = 0x06;
 const DISCONNECT: u8 = 0x08;
 
-// CDW10 of Authentication Send and Receive: byte 40 is reserved, then SPSP0, SPSP1, SECP.
+// Bits of CDW10 of Authentication Send and Receive: byte 40 is reserved, then SPSP0, SPSP1, SECP.
 const SPSP0: Bits = Bits::new(15, 8);
 const SPSP1: Bits = Bits::new(23, 16);
 const SECP: Bits = Bits::new(31, 24);
 // CDW10 of Disconnect.
 const RECFMT: Bits = Bits::new(15, 0);
 
-/// What Authentication Send and Receive say (Linux `struct nvmf_auth_send_command`). The messages
-/// are theirs.
+/// Authentication Send or Receive (Linux `struct nvmf_auth_send_command`). The messages are their
+/// data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Authentication {
     /// SPSP0 at byte 41.
@@ -35,7 +35,7 @@ pub struct Authentication {
     pub specific_1: u8,
     /// SECP at byte 43: E9h for NVMe.
     pub protocol: u8,
-    /// TL or AL at byte 44: bytes sent, or room for what is received.
+    /// TL or AL at byte 44: bytes sent, or room for bytes received.
     pub bytes: u32,
 }
 
@@ -86,7 +86,7 @@ pub enum FabricsCommand {
 }
 
 impl FabricsCommand {
-    /// What an entry with opcode 7Fh says.
+    /// Decodes an entry with opcode 7Fh.
     #[must_use]
     pub fn decode(entry: &SubmissionEntry) -> Self {
         match FCTYPE.get32(entry.common.nsid) as u8 {
@@ -100,7 +100,7 @@ impl FabricsCommand {
         }
     }
 
-    /// The entry that says it.
+    /// Encodes the command as an entry.
     #[must_use]
     pub fn encode(&self, cid: u16, data: SglDescriptor) -> SubmissionEntry {
         let entry = |fctype: u8| {

@@ -1,51 +1,51 @@
-//! Numbers, bytes and bits at fixed places. All numbers of NVMe are little-endian.
+//! Numbers, bytes and bits at fixed offsets. All numbers of NVMe are little-endian.
 //!
-//! The places are constants within arrays of fixed length, so none of these can miss. What is
-//! nothing but its fields has them in a table of [`structure`](super::structure).
+//! The offsets are constants within arrays of fixed length, so every access is within bounds. A
+//! structure that consists of fields only has them in a table of [`structure`](super::structure).
 
-/// The `N` bytes at a place.
+/// The `N` bytes at an offset.
 pub(crate) fn get<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut found = [0; N];
     found.copy_from_slice(&bytes[at..at + N]);
     found
 }
 
-/// The number of two bytes at a place.
+/// The number of two bytes at an offset.
 pub(crate) fn get_u16(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(get(bytes, at))
 }
 
-/// The number of four bytes at a place.
+/// The number of four bytes at an offset.
 pub(crate) fn get_u32(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(get(bytes, at))
 }
 
-/// The number of eight bytes at a place.
+/// The number of eight bytes at an offset.
 pub(crate) fn get_u64(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(get(bytes, at))
 }
 
-/// Copies bytes to a place.
+/// Copies bytes to an offset.
 pub(crate) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
 
-/// Writes a number of two bytes to a place.
+/// Writes a number of two bytes at an offset.
 pub(crate) fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
     put(bytes, at, &value.to_le_bytes());
 }
 
-/// Writes a number of four bytes to a place.
+/// Writes a number of four bytes at an offset.
 pub(crate) fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
     put(bytes, at, &value.to_le_bytes());
 }
 
-/// Writes a number of eight bytes to a place.
+/// Writes a number of eight bytes at an offset.
 pub(crate) fn put_u64(bytes: &mut [u8], at: usize, value: u64) {
     put(bytes, at, &value.to_le_bytes());
 }
 
-/// Some bits of a word, from a highest to a lowest, as the specification names them.
+/// Bits of a word, from the highest to the lowest, as the specification names them.
 #[derive(Clone, Copy)]
 pub(crate) struct Bits {
     high: u32,
@@ -67,37 +67,38 @@ impl Bits {
         u64::MAX >> (63 - (self.high - self.low))
     }
 
-    /// Their value in a word.
+    /// Value of the bits in a word.
     pub(crate) const fn get(self, word: u64) -> u64 {
         word >> self.low & self.mask()
     }
 
-    /// Their value in a word of 32 bits.
+    /// Value of the bits in a word of 32 bits.
     pub(crate) const fn get32(self, word: u32) -> u32 {
         self.get(word as u64) as u32
     }
 
-    /// Whether any of them is set in a word.
+    /// Whether any of the bits is set in a word.
     pub(crate) const fn is_set(self, word: u64) -> bool {
         self.get(word) != 0
     }
 
-    /// Whether any of them is set in a word of 32 bits.
+    /// Whether any of the bits is set in a word of 32 bits.
     pub(crate) const fn is_set32(self, word: u32) -> bool {
         self.is_set(word as u64)
     }
 
-    /// The word in which they have a value and all others are zero. What does not fit is cut off.
+    /// A word with a value in the bits and zero in all others. Higher bits of the value are cut
+    /// off.
     pub(crate) const fn put(self, value: u64) -> u64 {
         (value & self.mask()) << self.low
     }
 
-    /// The same in a word of 32 bits.
+    /// [`Bits::put`] for a word of 32 bits.
     pub(crate) const fn put32(self, value: u32) -> u32 {
         self.put(value as u64) as u32
     }
 
-    /// The word in which they are set or not.
+    /// A word with the bits set or clear, and zero in all others.
     pub(crate) const fn flag32(self, is_set: bool) -> u32 {
         self.put32(is_set as u32)
     }

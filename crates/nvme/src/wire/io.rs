@@ -31,13 +31,13 @@ const AD: Bits = Bits::bit(2);
 pub struct BlockCount(u16);
 
 impl BlockCount {
-    /// So many blocks, if a command can have so many.
+    /// A number of blocks; `None` if it is not 1 to 65536.
     #[must_use]
     pub fn new(blocks: u32) -> Option<Self> {
         Some(Self(u16::try_from(blocks.checked_sub(1)?).ok()?))
     }
 
-    /// How many.
+    /// The number.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0 as u32 + 1
@@ -52,18 +52,18 @@ impl BlockCount {
     }
 }
 
-/// Logical blocks one after the other.
+/// Consecutive logical blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockRange {
-    /// SLBA: the first, in blocks of the namespace's format.
+    /// SLBA: the first block, in the namespace's format.
     pub lba: u64,
-    /// NLB: how many.
+    /// NLB: number of blocks.
     pub blocks: BlockCount,
 }
 
 impl BlockRange {
-    /// The block behind the last one; none if there is no such number, so that the range is out of
-    /// every namespace ([`LbaOutOfRange`](super::StatusCode::LbaOutOfRange)).
+    /// The block behind the last one; `None` if its number overflows, so that the range is outside
+    /// of every namespace ([`LbaOutOfRange`](super::StatusCode::LbaOutOfRange)).
     #[must_use]
     pub const fn end(&self) -> Option<u64> {
         self.lba.checked_add(self.blocks.get() as u64)
@@ -81,24 +81,24 @@ impl BlockRange {
     }
 }
 
-/// What a read, a write and a compare say.
+/// Fields of a read, a write or a compare.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
-    /// Which blocks.
+    /// The blocks.
     pub range: BlockRange,
-    /// CDW2 bits 31:30: IODA's flag. To be taken as [`PlFlag::Off`] from a host that has not asked
-    /// for IODA.
+    /// CDW2 bits 31:30: IODA's flag. To be treated as [`PlFlag::Off`] from a host that has not
+    /// requested IODA.
     pub pl: PlFlag,
-    /// FUA: done when it is on stable storage.
+    /// FUA: complete the command when its data is on stable storage.
     pub force_unit_access: bool,
-    /// LR: give up early. Linux sets it on what it reads ahead.
+    /// LR: limited retries. Linux sets it for read-ahead.
     pub limited_retry: bool,
-    /// DSM: hints about frequency and latency of access. Linux has 7 on what it reads ahead.
+    /// DSM: hints about frequency and latency of access. Linux sets 7 for read-ahead.
     pub hints: u8,
 }
 
 impl Transfer {
-    /// A transfer of these blocks, without anything special.
+    /// A transfer of these blocks, without flags and hints.
     #[must_use]
     pub const fn new(range: BlockRange) -> Self {
         let pl = PlFlag::Off;
@@ -127,42 +127,42 @@ impl Transfer {
     }
 }
 
-/// What Write Zeroes says.
+/// Fields of Write Zeroes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WriteZeroes {
-    /// Which blocks.
+    /// The blocks.
     pub range: BlockRange,
-    /// DEAC: they may be deallocated, if they read as zeroes afterwards.
+    /// DEAC: the blocks may be deallocated, if they read as zeroes afterwards.
     pub deallocate: bool,
-    /// FUA: done when it is on stable storage.
+    /// FUA: complete the command when its data is on stable storage.
     pub force_unit_access: bool,
-    /// LR: give up early.
+    /// LR: limited retries.
     pub limited_retry: bool,
 }
 
-/// What Dataset Management says; its [`DatasetRange`](super::DatasetRange)s are its data.
+/// Fields of Dataset Management; its [`DatasetRange`](super::DatasetRange)s are its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DatasetManagement {
-    /// NR, here not 0's based: 1 to 256 ranges. Written as 256 if it is more.
+    /// NR, here not 0's based: 1 to 256 ranges. A higher value is written as 256.
     pub ranges: u16,
-    /// AD: nothing is in these blocks any more.
+    /// AD: deallocate the blocks.
     pub deallocate: bool,
-    /// IDR: a hint that the ranges will be read as one.
+    /// IDR: a hint that the ranges will be read together.
     pub read_together: bool,
-    /// IDW: a hint that the ranges will be written as one.
+    /// IDW: a hint that the ranges will be written together.
     pub write_together: bool,
 }
 
 /// A command of an I/O queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IoCommand {
-    /// 00h: what was written is to be on stable storage.
+    /// 00h: put all written data on stable storage.
     Flush,
     /// 01h.
     Write(Transfer),
     /// 02h.
     Read(Transfer),
-    /// 05h: whether the blocks are equal to the data of the command.
+    /// 05h: compare the blocks with the data of the command.
     Compare(Transfer),
     /// 08h.
     WriteZeroes(WriteZeroes),
@@ -178,8 +178,8 @@ pub enum IoCommand {
 }
 
 impl IoCommand {
-    /// What an entry of an I/O queue says. Fabrics commands (7Fh) come on I/O queues too: look for
-    /// them first.
+    /// Decodes an entry of an I/O queue. Fabrics commands (7Fh) come on I/O queues too, and have to
+    /// be checked for first.
     #[must_use]
     pub const fn decode(entry: &SubmissionEntry) -> Self {
         match entry.opcode {
@@ -206,7 +206,7 @@ impl IoCommand {
         }
     }
 
-    /// The entry that says it.
+    /// Encodes the command as an entry.
     #[must_use]
     pub fn encode(&self, common: CommonFields) -> SubmissionEntry {
         match self {

@@ -1,10 +1,10 @@
 //! The bytes of NVMe and NVMe/TCP.
 //!
-//! Knows: where every field is, what its bits mean, and which bytes are no PDU. Does not know:
-//! connections, queues, drives, sockets. A structure has `decode`, from an array of its length, and
-//! `encode`, and most have the table of their fields, `FIELDS`; what is reserved is ignored by the one and zero in the other. A value of a field that
-//! has no name here is kept (`Other`, `Unsupported`, `Reserved`), so that it can be refused with
-//! the right status.
+//! Knows: the offset of every field, the meaning of its bits, and which bytes are not a valid PDU.
+//! Does not know: connections, queues, drives, sockets. A structure has `decode`, from an array of
+//! its length, and `encode`; most also have the table of their fields, `FIELDS`. Reserved bits are
+//! ignored by `decode` and written as zero by `encode`. A value without a name here is kept
+//! (`Other`, `Unsupported`, `Reserved`), so that it can be refused with the right status.
 //!
 //! | part | modules |
 //! |---|---|
@@ -17,8 +17,8 @@
 //!
 //! Field names are those of NVM Express 1.4, in capitals in the comments. Offsets and values were
 //! checked against Linux 6.1 and 6.12 and libnvme, and by attaching stock kernels to a target,
-//! **not against the specification text**, which was not at hand. Where Linux is stricter or laxer
-//! than a reader would expect, the comment says so.
+//! **not against the specification text**, which was not at hand. Comments say where Linux is
+//! stricter or laxer than expected.
 
 mod admin;
 mod auth;

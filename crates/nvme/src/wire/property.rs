@@ -1,4 +1,5 @@
-//! Property Get and Property Set: registers of a controller that has no memory to map.
+//! Property Get and Property Set: access to the registers of a controller without memory-mapped
+//! registers.
 
 use super::field::Bits;
 use super::submission::SubmissionEntry;
@@ -13,7 +14,7 @@ const CSTS: u32 = 0x1c;
 const NSSR: u32 = 0x20;
 const CRTO: u32 = 0x68;
 
-/// Which property.
+/// A property.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Property {
     /// 00h, eight bytes: [`Capabilities`](super::Capabilities).
@@ -59,7 +60,7 @@ impl Property {
         }
     }
 
-    /// How long it is, as ATTRIB says it.
+    /// Size of the property, as in ATTRIB.
     #[must_use]
     pub const fn size(self) -> PropertySize {
         match self {
@@ -69,7 +70,7 @@ impl Property {
     }
 }
 
-/// ATTRIB: how many bytes of a property.
+/// ATTRIB: bytes of a property.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PropertySize {
     /// 0.
@@ -98,7 +99,7 @@ impl PropertySize {
     }
 }
 
-/// What Property Get says (Linux `struct nvmf_property_get_command`). The value is DW0 and DW1 of
+/// The Property Get command (Linux `struct nvmf_property_get_command`). The value is DW0 and DW1 of
 /// the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PropertyGet {
@@ -121,7 +122,7 @@ impl PropertyGet {
     }
 }
 
-/// What Property Set says (Linux `struct nvmf_property_set_command`).
+/// The Property Set command (Linux `struct nvmf_property_set_command`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PropertySet {
     /// OFST at byte 44.

@@ -1,4 +1,4 @@
-//! The properties that are needed, bit by bit.
+//! Bits of the properties that are used.
 
 use super::field::Bits;
 use super::structure::Value;
@@ -17,16 +17,16 @@ const CAP_MPSMAX: Bits = Bits::new(55, 52);
 /// to 110b.
 pub const CSS_NVM: u8 = 1;
 
-/// CAP: what the controller can.
+/// CAP: capabilities of the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Capabilities {
     /// MQES, bits 15:0: most entries of a queue, 0's based.
     pub queue_entries_max: u16,
-    /// CQR, bit 16: queues have to lie in one piece. Required over a fabric.
+    /// CQR, bit 16: queues have to be contiguous. Required over a fabric.
     pub contiguous_queues: bool,
     /// AMS, bits 18:17: arbitration other than round robin.
     pub arbitration: u8,
-    /// TO, bits 31:24: how long enabling takes at most, in units of 500 ms.
+    /// TO, bits 31:24: longest time to enable the controller, in units of 500 ms.
     pub timeout_500ms: u8,
     /// DSTRD, bits 35:32: 0 over a fabric.
     pub doorbell_stride: u8,
@@ -41,7 +41,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// What the value of the property says.
+    /// Decodes the property.
     #[must_use]
     pub const fn decode(value: u64) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Capabilities {
         }
     }
 
-    /// The value of the property.
+    /// Encodes the property.
     #[must_use]
     pub const fn encode(&self) -> u64 {
         CAP_MQES.put(self.queue_entries_max as u64)
@@ -103,7 +103,7 @@ impl Version {
     /// 1.4, the first with predictable latency mode.
     pub const V1_4: Self = Self { major: 1, minor: 4, tertiary: 0 };
 
-    /// What the value of the property says.
+    /// Decodes the property.
     #[must_use]
     pub const fn decode(value: u32) -> Self {
         Self {
@@ -113,7 +113,7 @@ impl Version {
         }
     }
 
-    /// The value of the property.
+    /// Encodes the property.
     #[must_use]
     pub const fn encode(&self) -> u32 {
         VS_MAJOR.put32(self.major as u32)
@@ -130,24 +130,24 @@ const CC_SHN: Bits = Bits::new(15, 14);
 const CC_IOSQES: Bits = Bits::new(19, 16);
 const CC_IOCQES: Bits = Bits::new(23, 20);
 
-/// SHN of [`Configuration`]: how a host says that it goes.
+/// SHN of [`Configuration`]: request to shut down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ShutdownNotice {
-    /// 00b: it does not.
+    /// 00b: no request.
     #[default]
     None,
-    /// 01b: in order.
+    /// 01b: orderly shutdown.
     Normal,
-    /// 10b: because power is about to fail.
+    /// 10b: abrupt shutdown, because power is about to fail.
     Abrupt,
     /// 11b.
     Reserved,
 }
 
-/// CC: how the host wants the controller.
+/// CC: configuration of the controller by the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Configuration {
-    /// EN, bit 0: from 1 to 0 is a reset.
+    /// EN, bit 0: a change from 1 to 0 is a reset.
     pub enable: bool,
     /// CSS, bits 6:4: command set.
     pub command_set: u8,
@@ -164,7 +164,7 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// What the value of the property says.
+    /// Decodes the property.
     #[must_use]
     pub const fn decode(value: u32) -> Self {
         Self {
@@ -183,7 +183,7 @@ impl Configuration {
         }
     }
 
-    /// The value of the property.
+    /// Encodes the property.
     #[must_use]
     pub const fn encode(&self) -> u32 {
         CC_EN.flag32(self.enable)
@@ -201,10 +201,10 @@ const CSTS_CFS: Bits = Bits::bit(1);
 const CSTS_SHST: Bits = Bits::new(3, 2);
 const CSTS_NSSRO: Bits = Bits::bit(4);
 
-/// SHST of [`ControllerStatus`]: how far a shutdown is.
+/// SHST of [`ControllerStatus`]: state of a shutdown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ShutdownState {
-    /// 00b: none was asked for.
+    /// 00b: no shutdown was requested.
     #[default]
     Normal,
     /// 01b.
@@ -215,12 +215,12 @@ pub enum ShutdownState {
     Reserved,
 }
 
-/// CSTS: how the controller is.
+/// CSTS: status of the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ControllerStatus {
-    /// RDY, bit 0: it takes commands.
+    /// RDY, bit 0: the controller takes commands.
     pub ready: bool,
-    /// CFS, bit 1: it has failed.
+    /// CFS, bit 1: the controller has failed.
     pub fatal: bool,
     /// SHST, bits 3:2.
     pub shutdown: ShutdownState,
@@ -229,7 +229,7 @@ pub struct ControllerStatus {
 }
 
 impl ControllerStatus {
-    /// What the value of the property says.
+    /// Decodes the property.
     #[must_use]
     pub const fn decode(value: u32) -> Self {
         Self {
@@ -245,7 +245,7 @@ impl ControllerStatus {
         }
     }
 
-    /// The value of the property.
+    /// Encodes the property.
     #[must_use]
     pub const fn encode(&self) -> u32 {
         CSTS_RDY.flag32(self.ready)

@@ -6,8 +6,8 @@ use super::structure::{Field, Value, fields};
 /// Bytes of a descriptor.
 pub const SGL_BYTES: usize = 16;
 
-/// Bits of the byte of flags in a command that say that its data pointer is an SGL and its
-/// metadata, if it had any, one buffer (PSDT = 01b). Linux sets it on every command over a fabric.
+/// Value of a command's flags byte: the data pointer is an SGL and the metadata, if any, one buffer
+/// (PSDT = 01b). Linux sets it in every command over a fabric.
 pub const PSDT_SGL: u8 = 0x40;
 
 /// SGL Data Block (0h) with subtype Offset (1h).
@@ -29,36 +29,36 @@ fields! { Descriptor, SGL_BYTES;
     kind: "kind" @ 15,
 }
 
-/// Where the data of a command are. NVMe/TCP knows two places; of a command without data Linux
-/// sends the second with length 0.
+/// Place of the data of a command. NVMe/TCP has two places; for a command without data Linux sends
+/// the second with length 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SglDescriptor {
-    /// They follow the command in its capsule.
+    /// Data that follow the command in its capsule.
     InCapsule {
-        /// Where they begin, in bytes from ICDOFF on.
+        /// Offset of the data in bytes, from ICDOFF on.
         offset: u64,
         /// Their length.
         bytes: u32,
     },
-    /// They are sent by H2CData when an R2T asks for them, or come as C2HData.
+    /// Data sent by H2CData when an R2T requests them, or received as C2HData.
     Transport {
-        /// Their length; 0 if there are none.
+        /// Their length; 0 without data.
         bytes: u32,
     },
-    /// Any other descriptor: the answer is [`SglTypeInvalid`](super::StatusCode::SglTypeInvalid). A
-    /// decoder never puts a known kind here.
+    /// Any other descriptor: the answer is [`SglTypeInvalid`](super::StatusCode::SglTypeInvalid).
+    /// Decoding never gives a known kind here.
     Unsupported {
         /// Type and subtype.
         kind: u8,
         /// The first eight bytes, mostly an address.
         address: u64,
-        /// The length, of most kinds.
+        /// The length, in most kinds.
         bytes: u32,
     },
 }
 
 impl SglDescriptor {
-    /// The descriptor of a command that has no data.
+    /// Descriptor of a command without data.
     pub const NO_DATA: Self = Self::Transport { bytes: 0 };
 
     /// Bytes that it describes.

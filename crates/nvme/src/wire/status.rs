@@ -1,11 +1,11 @@
-//! How a command ended: the status field of a completion.
+//! Status of a command: the status field of a completion.
 
 use super::field::Bits;
 use super::structure::Value;
 use crate::{Opcode, Status};
 
-/// A status that has a name here: the status code type above the status code, `SCT << 8 | SC`
-/// (Linux `NVME_SC_*`). Others are answered by drives too; [`StatusField`] keeps them.
+/// A status with a name here: the status code type above the status code, `SCT << 8 | SC` (Linux
+/// `NVME_SC_*`). Drives may answer with others; [`StatusField`] keeps them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub enum StatusCode {
@@ -40,8 +40,8 @@ pub enum StatusCode {
     SglLastInvalid = 0x00d,
     /// Invalid number of SGL descriptors.
     SglCountInvalid = 0x00e,
-    /// Data SGL length invalid: the answer is longer than what the SGL of the command has room for,
-    /// too.
+    /// Data SGL length invalid: also if the answer is longer than the room in the SGL of the
+    /// command.
     SglLengthInvalid = 0x00f,
     /// SGL descriptor type invalid.
     SglTypeInvalid = 0x011,
@@ -57,9 +57,9 @@ pub enum StatusCode {
     KeepAliveInvalid = 0x01a,
     /// Namespace is write protected.
     WriteProtected = 0x020,
-    /// Command interrupted: to be retried after a while, which the retry delay names.
+    /// Command interrupted: to be retried after the retry delay.
     Interrupted = 0x021,
-    /// Transient transport error: of data whose digest is wrong.
+    /// Transient transport error: data with a wrong digest.
     TransientTransport = 0x022,
     /// Invalid I/O command set.
     InvalidCommandSet = 0x02c,
@@ -71,8 +71,8 @@ pub enum StatusCode {
     NamespaceNotReady = 0x082,
     /// Reservation conflict: another host has reserved the namespace.
     ReservationConflict = 0x083,
-    // Command specific status (SCT 1h). From 80h on, what a code means depends on the command:
-    // these are those of Connect.
+    // Command specific status (SCT 1h). From 80h on, the meaning of a code depends on the command:
+    // these are the codes of Connect.
     /// Invalid queue identifier.
     InvalidQueueId = 0x101,
     /// Invalid queue size.
@@ -99,7 +99,7 @@ pub enum StatusCode {
     ConnectRestartDiscovery = 0x183,
     /// Connect invalid host: the host is not allowed to use the subsystem.
     ConnectInvalidHost = 0x184,
-    /// Authentication required: until the queue has authenticated.
+    /// Authentication required, before any other command of the queue.
     AuthenticationRequired = 0x191,
     // Media and data integrity errors (SCT 2h).
     /// Write fault.
@@ -111,8 +111,8 @@ pub enum StatusCode {
     /// Access denied.
     AccessDenied = 0x286,
     // Vendor specific (SCT 7h).
-    /// Failed fast: it would have waited for a collection: IODA's status, as no code of the
-    /// specification fits (`docs/ioda-on-the-wire.md`).
+    /// Failed fast, because the command would have waited for a collection. IODA's own status,
+    /// because no code of the specification fits (`docs/ioda-on-the-wire.md`).
     FailedFast = 0x7c1,
 }
 
@@ -170,7 +170,7 @@ impl StatusCode {
         Self::FailedFast,
     ];
 
-    /// The one of this number, type above code.
+    /// The code with this number, type above code.
     #[must_use]
     pub fn from_bits(bits: u16) -> Option<Self> {
         Self::ALL.into_iter().find(|code| code.bits() == bits)
@@ -182,7 +182,7 @@ impl StatusCode {
         self as u16
     }
 
-    /// Its name, for people.
+    /// Its name in words.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -238,31 +238,31 @@ impl StatusCode {
         }
     }
 
-    /// An error that comes again if the command is sent again (DNR set).
+    /// An error that would recur if the command is retried (DNR set).
     #[must_use]
     pub const fn for_good(self) -> StatusField {
         StatusField(self.bits() | DNR.put32(1) as u16)
     }
 
-    /// A status without "do not retry": success, or an error that may be over the next time.
+    /// A status without "do not retry": success, or an error that may not recur.
     #[must_use]
     pub const fn for_now(self) -> StatusField {
         StatusField(self.bits())
     }
 }
 
-// Within the status field, bits 31:17 of the last dword of a completion.
+// Bits of the status field, which is in bits 31:17 of the last dword of a completion.
 const CODE: Bits = Bits::new(10, 0);
 const CRD: Bits = Bits::new(12, 11);
 const MORE: Bits = Bits::bit(13);
 const DNR: Bits = Bits::bit(14);
 
-/// The status field, all 15 bits of it: SC, SCT, CRD, M, DNR from the lowest. As a number it is
-/// what Linux shows.
+/// The status field with all its 15 bits: SC, SCT, CRD, M, DNR from the lowest. Linux shows the
+/// same number.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct StatusField(u16);
 
-/// In an entry, above the phase tag, which is read as nothing and written as 0.
+/// In an entry, above the phase tag, which is ignored when read and written as 0.
 impl Value for StatusField {
     const BYTES: usize = 2;
 
@@ -276,17 +276,17 @@ impl Value for StatusField {
 }
 
 impl StatusField {
-    /// Done.
+    /// Success.
     pub const SUCCESS: Self = StatusCode::Success.for_now();
 
     /// Failed at once instead of waiting for a collection: `47C1h`.
     ///
-    /// "Do not retry", because Linux sends a block request again at once otherwise; a vendor's
-    /// status, because those of type 0 code 0 with DNR count as success there and those of type 3
-    /// as a broken path.
+    /// "Do not retry" is set, because Linux otherwise retries a block request at once. The status
+    /// is vendor specific, because Linux takes type 0 code 0 with DNR for success and type 3 for a
+    /// broken path.
     pub const FAILED_FAST: Self = StatusCode::FailedFast.for_good();
 
-    /// The field with these bits; a bit above the fifteenth is no part of it.
+    /// The field with these bits; bits above the fifteenth are ignored.
     #[must_use]
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits & 0x7fff)
@@ -298,51 +298,51 @@ impl StatusField {
         self.0
     }
 
-    /// Status code type and status code, if they have a name here.
+    /// Status code type and status code; `None` without a name here.
     #[must_use]
     pub fn code(self) -> Option<StatusCode> {
         StatusCode::from_bits(CODE.get32(self.0.into()) as u16)
     }
 
-    /// Whether the command was done.
+    /// Whether the command succeeded.
     #[must_use]
     pub const fn is_success(self) -> bool {
         CODE.get32(self.0 as u32) == 0
     }
 
-    /// CRD: after which of the three delays of Identify Controller the host may retry; 0 is at
-    /// once.
+    /// CRD: which of the three delays of Identify Controller a host has to wait before a retry; 0
+    /// for none.
     #[must_use]
     pub const fn retry_delay(self) -> u8 {
         CRD.get32(self.0 as u32) as u8
     }
 
-    /// The same with a retry delay of 0 to 3.
+    /// The same status with a retry delay of 0 to 3.
     #[must_use]
     pub const fn after_delay(self, delay: u8) -> Self {
         let others = self.0 & !(CRD.put32(3) as u16);
         Self(others | CRD.put32(delay as u32) as u16)
     }
 
-    /// M: the error log has more about it.
+    /// M: the error log has details.
     #[must_use]
     pub const fn has_more(self) -> bool {
         MORE.is_set32(self.0 as u32)
     }
 
-    /// The same, with more about it in the error log.
+    /// The same status, with details in the error log.
     #[must_use]
     pub const fn with_more(self) -> Self {
         Self(self.0 | MORE.put32(1) as u16)
     }
 
-    /// DNR: sent again, the command would fail again.
+    /// DNR: a retry would fail again.
     #[must_use]
     pub const fn is_for_good(self) -> bool {
         DNR.is_set32(self.0 as u32)
     }
 
-    /// What a drive answers a command that ended so.
+    /// Status field for the status of a command.
     #[must_use]
     pub const fn of(status: Status, opcode: Opcode) -> Self {
         match (status, opcode) {
@@ -353,7 +353,7 @@ impl StatusField {
         }
     }
 
-    /// How a command ended that was answered so; every error that is not [`Self::FAILED_FAST`] is
+    /// Status of a command with this field; every error but [`Self::FAILED_FAST`] is
     /// [`Status::Unrecovered`].
     #[must_use]
     pub fn status(self) -> Status {

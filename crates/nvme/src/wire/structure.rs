@@ -1,29 +1,29 @@
-//! Structures as tables: of each field its name and its first byte, once.
+//! Structures as tables: the name and the first byte of each field.
 //!
-//! The table is what reads and writes a structure, and what its tests go through. A structure that
-//! has more to say than its fields, because a value can be wrong or a byte holds two, is written by
-//! hand with [`field`](super::field).
+//! The table reads and writes a structure, and its tests use the table. A structure that is more
+//! than its fields, because a value can be wrong or a byte holds two values, is written by hand
+//! with [`field`](super::field).
 
 use super::field::{get, put};
 
 /// A field of a structure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Field {
-    /// Name in the specification, or a word for it. Empty for a group, which stands for its
+    /// Name in the specification, or a word for it. Empty for a group, which is shown as its
     /// [`Self::parts`].
     pub name: &'static str,
     /// First byte, counted from the start of the structure.
     pub at: usize,
     /// Number of bytes.
     pub bytes: usize,
-    /// Whether it is text, of which some spellings are read alike.
+    /// Whether it is text, where several spellings have the same value.
     pub is_text: bool,
-    /// Fields within it, counted from its first byte.
+    /// Fields within this field, counted from its first byte.
     pub parts: &'static [Field],
 }
 
 impl Field {
-    /// A field of `S`. Which one is said by a function, so that its type is known.
+    /// A field of `S`. A function selects it, so that its type is known.
     pub(crate) const fn of<S: Value, T: Value>(
         name: &'static str,
         at: usize,
@@ -34,11 +34,11 @@ impl Field {
     }
 }
 
-/// What a field holds.
+/// Value of a field.
 pub(crate) trait Value: Sized {
-    /// Bytes of it.
+    /// Number of bytes.
     const BYTES: usize;
-    /// Whether it is text, of which some spellings are read alike.
+    /// Whether it is text, where several spellings have the same value.
     const IS_TEXT: bool = false;
     /// Its fields, if it is a structure.
     const PARTS: &'static [Field] = &[];
@@ -46,21 +46,21 @@ pub(crate) trait Value: Sized {
     /// Reads it from its bytes.
     fn read(bytes: &[u8]) -> Self;
 
-    /// Writes it into its bytes, which were zero.
+    /// Writes it into its bytes, which are zero before.
     fn write(&self, bytes: &mut [u8]);
 }
 
-/// Reads the value that begins at a place.
+/// Reads the value at an offset.
 pub(crate) fn read_at<T: Value>(bytes: &[u8], at: usize) -> T {
     T::read(&bytes[at..at + T::BYTES])
 }
 
-/// Writes a value to a place.
+/// Writes a value at an offset.
 pub(crate) fn write_at<T: Value>(bytes: &mut [u8], at: usize, value: &T) {
     value.write(&mut bytes[at..at + T::BYTES]);
 }
 
-/// Makes numbers values. They have no trait in common that knows their bytes.
+/// Implements [`Value`] for integers. They have no common trait with their bytes.
 macro_rules! numbers {
     ($($number:ty),+) => {$(
         impl Value for $number {
@@ -93,7 +93,7 @@ impl<T: Value, const N: usize> Value for [T; N] {
     }
 }
 
-/// Makes a value of a type that is nothing but its fields: `field: "NAME" @ first byte`.
+/// Implements [`Value`] for a type that consists of fields only: `field: "NAME" @ first byte`.
 macro_rules! fields {
     ($type:ty, $bytes:expr; $($field:ident: $name:literal @ $at:expr,)+) => {
         impl $crate::wire::structure::Value for $type {
@@ -113,7 +113,7 @@ macro_rules! fields {
     };
 }
 
-/// The same for a type that is read and written by others.
+/// The same for a type that is also read and written outside of this module.
 macro_rules! structure {
     ($type:ty, $bytes:expr; $($fields:tt)+) => {
         $crate::wire::structure::fields! { $type, $bytes; $($fields)+ }
@@ -129,7 +129,7 @@ macro_rules! structure {
                 $crate::wire::structure::Value::read(bytes)
             }
 
-            /// Its bytes.
+            /// Writes it into its bytes.
             #[must_use]
             pub fn encode(&self) -> [u8; $bytes] {
                 let mut bytes = [0; $bytes];

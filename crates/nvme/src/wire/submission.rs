@@ -1,4 +1,4 @@
-//! The submission queue entry: 64 bytes, of which all commands share the first forty.
+//! The submission queue entry: 64 bytes, the first forty of which all commands have in common.
 
 use super::fabrics::FABRICS;
 use super::sgl::{PSDT_SGL, SglDescriptor};
@@ -7,15 +7,15 @@ use super::structure::{fields, structure};
 /// Bytes of a submission queue entry.
 pub const SUBMISSION_BYTES: usize = 64;
 
-/// What every command has, whatever it does (Linux `struct nvme_common_command`).
+/// Fields of every command (Linux `struct nvme_common_command`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommonFields {
-    /// CID: the host's name for the command; the completion repeats it bit for bit.
+    /// CID: the host's identifier of the command; the completion repeats it unchanged.
     pub cid: u16,
     /// NSID: the namespace; 0 for commands of the whole controller, `FFFFFFFFh` for all namespaces.
     /// Fabrics commands have their type in its place.
     pub nsid: u32,
-    /// DPTR: where the data are.
+    /// DPTR: place of the data.
     pub data: SglDescriptor,
 }
 
@@ -33,36 +33,36 @@ impl CommonFields {
     }
 }
 
-/// Which way the data of a command go.
+/// Direction of the data of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DataDirection {
-    /// 00b: there are none.
+    /// 00b: no data.
     None,
     /// 01b: from host to controller.
     ToController,
     /// 10b: from controller to host.
     ToHost,
-    /// 11b: both ways, which no command here has.
+    /// 11b: both ways, which no command here uses.
     Both,
 }
 
-/// A submission queue entry, whatever its opcode.
+/// A submission queue entry with any opcode.
 ///
-/// [`IoCommand`](super::IoCommand) and [`AdminCommand`](super::AdminCommand) say what it means. A
-/// command that they do not know still has its [`CommonFields`] here, so that it can be answered.
+/// [`IoCommand`](super::IoCommand) and [`AdminCommand`](super::AdminCommand) decode it. An unknown
+/// command still has its [`CommonFields`] here, so that it can be answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubmissionEntry {
     /// OPC.
     pub opcode: u8,
     /// FUSE in bits 1:0, PSDT in bits 7:6 ([`PSDT_SGL`]).
     pub flags: u8,
-    /// What every command has.
+    /// Fields of every command.
     pub common: CommonFields,
     /// CDW2.
     pub cdw2: u32,
     /// CDW3.
     pub cdw3: u32,
-    /// MPTR: the address of metadata, which NVMe/TCP does not have.
+    /// MPTR: the address of metadata, which NVMe/TCP does not support.
     pub metadata: u64,
     /// CDW10 to CDW15.
     pub cdw10: [u32; 6],
@@ -79,7 +79,7 @@ structure! { SubmissionEntry, SUBMISSION_BYTES;
 }
 
 impl SubmissionEntry {
-    /// An entry with everything zero but its opcode and the common fields.
+    /// An entry with an opcode and the common fields; all others are zero.
     #[must_use]
     pub const fn new(opcode: u8, common: CommonFields) -> Self {
         Self { opcode, flags: PSDT_SGL, common, cdw2: 0, cdw3: 0, metadata: 0, cdw10: [0; 6] }
@@ -104,9 +104,9 @@ impl SubmissionEntry {
         self.cdw10[number - 10] = value;
     }
 
-    /// Which way its data go: the last two bits of the opcode, and of the type of a fabrics
-    /// command. So it is known of commands that are not, too. That there are any is said by the
-    /// data pointer.
+    /// Direction of its data: the last two bits of the opcode, or of the type of a fabrics command.
+    /// So the direction is known for unknown commands too. The data pointer says whether there are
+    /// any data.
     #[must_use]
     pub const fn direction(&self) -> DataDirection {
         let bits = if self.opcode == FABRICS { self.common.nsid as u8 } else { self.opcode };
@@ -124,7 +124,7 @@ impl SubmissionEntry {
         self.flags & 0b11 != 0
     }
 
-    /// Whether the data pointer is an SGL, as it has to be over a fabric.
+    /// Whether the data pointer is an SGL, as is required over a fabric.
     #[must_use]
     pub const fn has_sgl(&self) -> bool {
         self.flags & 0xc0 == PSDT_SGL

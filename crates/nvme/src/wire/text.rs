@@ -4,7 +4,7 @@ use super::field::{get, put};
 use super::structure::Value;
 use core::fmt;
 
-/// Longest qualified name in bytes; its fields have 256 so that a zero byte always ends it.
+/// Longest qualified name in bytes; its fields have 256, so that a zero byte always ends the name.
 pub const NQN_BYTES_MAX: usize = 223;
 
 /// Bytes of the field of a qualified name.
@@ -23,7 +23,7 @@ impl Nqn {
     /// The well-known name of every discovery subsystem.
     pub const DISCOVERY: &'static str = "nqn.2014-08.org.nvmexpress.discovery";
 
-    /// The name, unless it is not one.
+    /// The name; `None` if it is not valid.
     #[must_use]
     pub fn new(name: &str) -> Option<Self> {
         let is_name = name.starts_with("nqn.") && !name.chars().any(char::is_control);
@@ -38,11 +38,11 @@ impl Nqn {
     /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        // It was made of a string, so it always is one.
+        // The bytes come from a string, so they are always valid.
         core::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
     }
 
-    /// The name in a field, up to the first zero byte; none if that is not a name.
+    /// The name in a field, up to the first zero byte; `None` if it is not valid.
     #[must_use]
     pub fn decode(field: &[u8; NQN_FIELD_BYTES]) -> Option<Self> {
         let end = field.iter().position(|&byte| byte == 0)?;
@@ -58,7 +58,7 @@ impl Nqn {
     }
 }
 
-/// No name is zeroes.
+/// `None` is zeroes.
 impl Value for Option<Nqn> {
     const BYTES: usize = NQN_FIELD_BYTES;
     const IS_TEXT: bool = true;
@@ -91,7 +91,7 @@ impl fmt::Display for Nqn {
 pub struct Ascii<const N: usize>([u8; N]);
 
 impl<const N: usize> Ascii<N> {
-    /// The text, unless it is too long or has other characters.
+    /// The text; `None` if it is too long or has other characters.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let is_printable = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
@@ -103,15 +103,15 @@ impl<const N: usize> Ascii<N> {
         Some(Self(bytes))
     }
 
-    /// The text without the spaces behind it.
+    /// The text without trailing spaces.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        // ASCII, so it always is a string.
+        // ASCII is always a valid string.
         core::str::from_utf8(&self.0).unwrap_or_default().trim_end_matches(' ')
     }
 
-    /// What a field has. Linux pads some fields with zero bytes, which count as spaces; whatever
-    /// else is not printable becomes a question mark.
+    /// Text of a field. Linux pads some fields with zero bytes, which count as spaces; other
+    /// unprintable bytes become question marks.
     #[must_use]
     pub fn decode(field: &[u8; N]) -> Self {
         Self(field.map(|byte| match byte {

@@ -1,9 +1,9 @@
-//! Why a drive cannot exist.
+//! Errors of a drive's configuration.
 
 use alloc::string::String;
 use core::fmt;
 
-/// Why a drive cannot exist, in one sentence that says what to change.
+/// Reason why a drive cannot exist, in one sentence that says what to change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConfigError(String);
 

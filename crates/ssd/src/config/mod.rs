@@ -1,4 +1,4 @@
-//! What a drive is made of.
+//! Configuration of a drive: geometry, times, collection, scheduling, buffer and contract.
 
 mod error;
 mod parts;
@@ -61,38 +61,39 @@ impl Geometry {
     }
 }
 
-/// How long things take (IODA Table 2, first segment).
+/// Times of operations (IODA Table 2, first segment).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
-    /// `t_r`: sensing a page.
+    /// `t_r`: time to sense a page.
     pub read: Duration,
-    /// `t_w`: programming a page.
+    /// `t_w`: time to program a page.
     pub program: Duration,
-    /// `t_e`: erasing a block.
+    /// `t_e`: time to erase a block.
     pub erase: Duration,
-    /// Blocks of a die that one operation erases, 1 or more. With `N`, each `N`th erase of a die takes
-    /// `N` times `erase`, and the others take no time. A block of a drive that is scaled down is a
-    /// part of a block of the flash.
+    /// Blocks of a die that one operation erases, 1 or more. With `N`, each `N`th erase of a die
+    /// takes `N` times `erase`, and the others take no time. A block of a drive that is scaled down
+    /// is a part of a block of the flash.
     pub blocks_per_erase: u32,
-    /// `t_cpt`: moving one page over its channel.
+    /// `t_cpt`: time to move one page over its channel.
     pub transfer: Duration,
-    /// `B_pcie`: bytes per second and direction between host and drive; none for no limit.
+    /// `B_pcie`: bytes per second and direction between host and drive; `None` for no limit.
     pub pcie_bytes_per_second: Option<u64>,
-    /// From the arrival of a command to its fast failure (IODA §4.2.1: 1 µs over PCIe).
+    /// Time from the arrival of a command to its fast failure (IODA §4.2.1: 1 µs over PCIe).
     pub fail_fast: Duration,
-    /// Step to which the busy remaining time of a fast failure is rounded up, so that it tells less
-    /// of the inside of the drive (IODA §7.3); zero for the exact time.
+    /// Step to which the busy remaining time of a fast failure is rounded up, so that it reveals
+    /// less of the inside of the drive (IODA §7.3); zero for the exact time.
     pub busy_time_step: Duration,
-    /// What the controller and its firmware add to a read of flash. It keeps nothing busy.
+    /// Time that the controller and its firmware add to a read of flash. It occupies no die,
+    /// channel or link.
     pub read_overhead: Duration,
-    /// For how long a command keeps the link to the host busy besides its data, in its direction:
-    /// the inverse of the most commands per second. Needs a PCIe bandwidth.
+    /// Time for which a command occupies the link to the host in its direction, besides its data:
+    /// the inverse of the highest command rate. Needs a PCIe bandwidth.
     pub command: Duration,
-    /// For how long the firmware takes in a write, one after the other.
+    /// Time of the firmware to accept a write; it accepts one write after the other.
     pub write_command: Duration,
 }
 
-/// What is collected at a time.
+/// Unit of a collection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CollectionUnit {
     /// One block of one die.
@@ -101,7 +102,7 @@ pub enum CollectionUnit {
     Line,
 }
 
-/// What a collection keeps the host from using (TTFLASH Figure 3).
+/// Part of the drive that a collection keeps the host from using (TTFLASH Figure 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Blocking {
     /// The whole drive.
@@ -127,35 +128,34 @@ impl Blocking {
     }
 }
 
-/// What lets a drive look whether a collection is due.
+/// Event at which a drive checks whether a collection is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CollectionTrigger {
-    /// Whatever changes free space or the right to collect: a window that opens, a collection that
-    /// ends.
+    /// Any change of free space or of the right to collect: a window opens, a collection ends.
     FreeSpace,
-    /// A command of the host, and nothing else: the public IODA artifact tries to collect after it
-    /// has served one, a line at most. A host that hands out the right to collect (tokens,
-    /// Harmonia, Rails) has commanded it by that.
+    /// A command of the host, and nothing else: the public IODA artifact tries to collect after
+    /// each command, at most one line. A grant of the right to collect (tokens, Harmonia, Rails)
+    /// counts as a command to collect.
     HostCommand,
 }
 
 /// Garbage collection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CollectionConfig {
-    /// What is collected at a time.
+    /// Unit of a collection.
     pub unit: CollectionUnit,
-    /// What it keeps the host from using.
+    /// Part of the drive that a collection keeps the host from using.
     pub blocking: Blocking,
-    /// What lets the drive look whether one is due.
+    /// Event at which the drive checks whether a collection is due.
     pub trigger: CollectionTrigger,
     /// Soft watermark: collect when no more than this share of the blocks is free.
     pub soft: Ratio,
     /// Hard watermark: host writes stall when no more than this share of the blocks is free.
     pub hard: Ratio,
     /// In its busy window, collect until more than this share of the blocks is free: the "certain
-    /// level" that rule 1 of IODA §4.3.1 speaks of. At least the soft watermark.
+    /// level" of rule 1 in IODA §4.3.1. At least the soft watermark.
     pub restore: Ratio,
-    /// Above the hard watermark, leave a victim alone that has less than this share invalid.
+    /// Least share of invalid pages of a victim above the hard watermark.
     pub min_invalid: Ratio,
     /// Collections that run on one channel at once; 0 for any number. The public code of TTFLASH
     /// runs one.
@@ -163,15 +163,15 @@ pub struct CollectionConfig {
     /// Pages are copied within their die, without crossing the channel and its error correction
     /// (TTFLASH §4.1).
     pub copyback: bool,
-    /// Erases that the least erased free block of a die may have more than the least erased block
-    /// there that holds data, before those data count as cold and move to the most erased free
-    /// block (static wear leveling). Lines of the drive where lines are collected. 0 for never.
+    /// Static wear leveling: most erases by which the least erased free block of a die may exceed
+    /// its least erased block with data. Beyond that, these data count as cold and move to the most
+    /// erased free block. Counts lines of the drive where lines are collected. 0 for no leveling.
     pub static_wear_leveling: u32,
-    /// What takes no time at all: the drives that policies are measured against.
+    /// Work that takes no time, for the ideal drives that policies are measured against.
     pub untimed: Untimed,
 }
 
-/// Where the pages of a range of logical blocks lie.
+/// Placement of the pages of a range of logical blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RangePlacement {
     /// Each range on channels of its own.
@@ -186,7 +186,7 @@ pub enum RangePlacement {
 pub struct RangeConfig {
     /// Number of ranges, of equal size; 1 for none.
     pub count: u32,
-    /// Which dies they have.
+    /// Placement of the ranges on dies.
     pub placement: RangePlacement,
 }
 
@@ -195,51 +195,52 @@ impl RangeConfig {
     pub const ONE: Self = Self { count: 1, placement: RangePlacement::Channels };
 }
 
-/// Which die a page of the host goes to, on a drive without RAIN; with RAIN stripes say that.
+/// Rule that chooses the die for a page of the host on a drive without RAIN. With RAIN, the stripes
+/// determine the die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Allocation {
-    /// The next one that has room, whatever the page.
+    /// The next die with room, for any page.
     NextDie,
-    /// The one that its number says: consecutive pages lie on consecutive channels, and then on the
-    /// next die of each (static allocation in SSDSim).
+    /// The die that the number of the page determines: consecutive pages lie on consecutive
+    /// channels, and then on the next die of each (static allocation in SSDSim).
     Static,
 }
 
-/// What may be interrupted for reads.
+/// Operations that may be interrupted for reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Suspendable {
     /// Any program or erase, also those of the host.
     Everything,
-    /// Any program, also those of the host. Erases go on to their end.
+    /// Any program, also those of the host. Erases run to their end.
     Programs,
     /// Programs and erases of a collection (IODA §6.2.5: "a GC write/erase"). Reads need no
-    /// priority for that: what the host sent before them is served before them.
+    /// priority for that: earlier commands of the host are still served before them.
     Collection,
 }
 
 /// Interrupting programs and erases for reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SuspensionConfig {
-    /// What may be interrupted.
+    /// Operations that may be interrupted.
     pub what: Suspendable,
     /// Time to suspend a program, and again to resume it.
     pub program: Duration,
     /// Time to suspend an erase, and again to resume it.
     pub erase: Duration,
     /// Most suspensions of one operation, so that it ends. An erase in pulses has no such limit: it
-    /// goes on for a pulse after each.
+    /// runs for one pulse after each suspension.
     pub most: u32,
-    /// Where in an operation it can be suspended.
+    /// Points of an operation at which it can be suspended.
     pub pulses: PulseConfig,
 }
 
 impl SuspensionConfig {
-    /// Time to suspend a program unless it is set: our choice.
+    /// Default time to suspend a program: our choice.
     pub const USUAL_PROGRAM: Duration = Duration::from_micros(10);
-    /// Time to suspend an erase unless it is set, and where erases are not suspended: our choice.
+    /// Default time to suspend an erase, also where erases are not suspended: our choice.
     pub const USUAL_ERASE: Duration = Duration::from_micros(100);
 
-    /// Suspends programs only. Times and pulses of erases become those of a drive that sets none.
+    /// Restricts suspension to programs. Times and pulses of erases return to their defaults.
     pub fn leave_erases_whole(&mut self) {
         self.what = Suspendable::Programs;
         self.erase = Self::USUAL_ERASE;
@@ -254,7 +255,7 @@ impl SuspensionConfig {
 }
 
 /// Pulses of programs and erases. Flash programs by a staircase of voltage pulses with a check
-/// behind each, and suspends between two of them (Kim et al., "Practical erase suspension for modern
+/// after each, and suspends between two of them (Kim et al., "Practical erase suspension for modern
 /// low-latency SSDs", ATC 2019).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PulseConfig {
@@ -262,7 +263,7 @@ pub struct PulseConfig {
     pub program: Duration,
     /// Length of a pulse of an erase; zero if an erase stops at once.
     pub erase: Duration,
-    /// Least time for which a die goes on between two suspensions.
+    /// Least time from a resumption to the next suspension on a die.
     pub apart: Duration,
 }
 
@@ -272,44 +273,47 @@ impl PulseConfig {
         Self { program: Duration::ZERO, erase: Duration::ZERO, apart: Duration::ZERO };
 }
 
-/// Whose commands a preemptive collection gives way to.
+/// Commands that a preemptive collection gives way to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PreemptionScope {
-    /// Those that wait for its die.
+    /// Commands that wait for its die.
     Die,
-    /// Those that wait for any die of its channel, and reads that are in service there: a
-    /// collection goes on only while its channel has no queue (SSDSim).
+    /// Commands that wait for any die of its channel, and reads in service there: a collection
+    /// continues only while its channel has no queue (SSDSim).
     Channel,
 }
 
-/// Collections and the host in turns of many pages, on all dies at the same time. In the turn of the
-/// host collections stand still until it has programmed what they gave back.
+/// Alternation of collections and the host in turns of many pages, on all dies at the same time. In
+/// the turn of the host, collections stand still until it has programmed as many pages as they gave
+/// back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TurnConfig {
     /// Most pages that each die moves in a turn of collections.
     pub most_pages: u32,
-    /// Least of these pages. A turn of the host that ends while writes wait for room in the buffer
-    /// halves the turn of collections after it; one that ends otherwise makes it longer by a quarter.
+    /// Fewest pages that each die moves in a turn of collections. A turn of the host that ends
+    /// while writes wait for room in the buffer halves the next turn of collections; any other
+    /// lengthens it by a quarter.
     pub least_pages: u32,
 }
 
-/// What may overtake what on a die.
+/// Rules by which operations overtake each other on a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SchedulingConfig {
     /// Reads are served before the writes that wait with them.
     pub read_priority: bool,
     /// The host is served between the page operations of a collection, above the hard watermark.
     pub preemptive_collection: bool,
-    /// While a die collects, programs of the host take turns with it in proportion to what it gives
-    /// back, so that neither free space nor the host runs dry; without it they wait for its end, or
-    /// go first if collection is preemptive. Reads are not affected.
+    /// While a die collects, programs of the host take turns with the collection, in proportion to
+    /// the space that it gives back. Neither free space nor the host runs dry. Otherwise programs
+    /// wait for the end of the collection, or go first if collection is preemptive. Reads are not
+    /// affected.
     pub paced_writes: bool,
     /// Turns of many pages, of a drive with paced writes; `None` if each die takes turns by itself,
     /// one program at a time.
     pub turns: Option<TurnConfig>,
     /// While writes wait for room in the buffer, reads neither overtake nor suspend programs.
     pub in_order_when_full: bool,
-    /// Whose commands those are.
+    /// Commands that a preemptive collection gives way to.
     pub preemption_scope: PreemptionScope,
     /// Programs and erases are interrupted for reads, above the hard watermark.
     pub suspension: Option<SuspensionConfig>,
@@ -328,21 +332,21 @@ impl SchedulingConfig {
     };
 }
 
-/// Which of the commands that wait for a slot of the drive comes next (NVMe Base 2.0, §3.4.4).
+/// Order in which commands that wait for a slot of the drive get one (NVMe Base 2.0, §3.4.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arbitration {
-    /// The one that came first: all are in one submission queue.
+    /// First come, first served: all commands are in one submission queue.
     OneQueue,
     /// Reads and writes have queues of their own, which take turns.
     RoundRobin,
     /// Each submitter has a queue of its own, for reads and writes; the queues take turns. Linux
     /// gives each CPU a queue.
     Submitters,
-    /// Reads and writes have queues of their own, which send so many in their turn.
+    /// Reads and writes have queues of their own, each with a number of commands per turn.
     Weighted {
-        /// Commands of the queue of reads.
+        /// Commands that the queue of reads sends in its turn.
         reads: u32,
-        /// Commands of the queue of writes.
+        /// Commands that the queue of writes sends in its turn.
         writes: u32,
     },
 }
@@ -363,7 +367,7 @@ impl Arbitration {
 pub struct QueueConfig {
     /// Commands that the drive works on at a time.
     pub depth: u32,
-    /// Which of the others comes next.
+    /// Order in which waiting commands get a slot.
     pub arbitration: Arbitration,
 }
 
@@ -383,11 +387,11 @@ impl QueueConfig {
     }
 }
 
-/// Checking pages that were copied within their die, past error correction, in idle time (TTFLASH
-/// §7).
+/// Check in idle time of pages that were copied within their die and so bypassed error correction
+/// (TTFLASH §7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScrubConfig {
-    /// A die that has been idle for this long begins to check.
+    /// Idle time after which a die begins to check.
     pub after: Duration,
 }
 
@@ -403,17 +407,18 @@ pub struct ContractConfig {
     /// The share of the over-provisioned space that may fill in one cycle; see
     /// [`nvme::WindowParameters::usable_share`].
     pub usable_share: f64,
-    /// The drive is on sale without the contract, and the model assumes other firmware.
+    /// True if drives on sale lack the contract, so that the model assumes other firmware.
     pub is_assumed: bool,
 }
 
-/// When a write buffer is flushed (IODA ToS §7.1).
+/// Rule for flushes of a write buffer (IODA ToS §7.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlushRule {
-    /// Whenever the buffer fills up to its high mark, down to its low mark.
+    /// A flush begins when the buffer fills up to its high mark, and ends at its low mark.
     WhenFull,
-    /// In the busy window, all of it; outside of it only what writes need that find it full. A
-    /// drive without windows flushes as by [`FlushRule::WhenFull`].
+    /// The whole buffer is flushed in the busy window. Outside of it only the pages are flushed
+    /// whose slots writes need when the buffer is full. A drive without windows follows
+    /// [`FlushRule::WhenFull`].
     InWindow,
 }
 
@@ -424,11 +429,11 @@ pub struct WriteBufferConfig {
     pub pages: u32,
     /// Time to acknowledge a write that is in the buffer, or to read a page from it.
     pub latency: Duration,
-    /// When it is flushed.
+    /// Rule for its flushes.
     pub flush: FlushRule,
     /// Share of the capacity in use at which a free-running flush starts.
     pub high: Ratio,
-    /// Dirty share of the capacity at which it stops.
+    /// Dirty share of the capacity at which a free-running flush stops.
     pub low: Ratio,
     /// Share of the capacity in use at which a full buffer takes in writes again; 100 % for as soon
     /// as a slot is free.
@@ -436,7 +441,8 @@ pub struct WriteBufferConfig {
 }
 
 impl WriteBufferConfig {
-    /// A buffer of `pages` that is flushed from 80 % to 20 % when it fills up, and takes 5 µs.
+    /// Returns a buffer of `pages` that is flushed from 80 % to 20 % when it fills up, with a
+    /// latency of 5 µs.
     #[must_use]
     pub const fn new(pages: u32) -> Self {
         Self {
@@ -456,7 +462,7 @@ impl WriteBufferConfig {
                 "the write buffer has 0 pages; give it at least 1, or leave it out",
             ));
         }
-        // A host that goes on when it is answered would go on for ever without time passing.
+        // A closed-loop host would run for ever without time passing.
         if latency.is_zero() {
             return refuse(String::from(
                 "the write buffer answers in no time; set buffer_latency to at least 1ns",
@@ -488,33 +494,32 @@ pub struct Config {
     pub name: String,
     /// The arrangement of the flash.
     pub geometry: Geometry,
-    /// How long things take.
+    /// Times of operations.
     pub timing: Timing,
     /// `R_p`: share of the flash that the host does not see.
     pub over_provisioning: Ratio,
-    /// Pages that share cells and planes, if many are programmed at a time; instead of
-    /// `timing.read` and `timing.program`.
+    /// Cells and planes of a drive that programs many pages at a time; replaces `timing.read` and
+    /// `timing.program`. `None` if it programs one page at a time.
     pub cells: Option<CellConfig>,
     /// Garbage collection.
     pub collection: CollectionConfig,
     /// Ranges of logical blocks.
     pub ranges: RangeConfig,
-    /// Which die a page goes to.
+    /// Rule that chooses the die for a page of the host.
     pub allocation: Allocation,
-    /// What may overtake what.
+    /// Rules by which operations overtake each other.
     pub scheduling: SchedulingConfig,
-    /// Commands that the drive works on at a time; none for as many as come. Others wait for a
-    /// slot.
+    /// Command slots; `None` for no limit. Commands without a slot wait.
     pub queue: Option<QueueConfig>,
-    /// How often pages have to be sensed again, if at all.
+    /// Repeated sensing of pages; `None` if no page is sensed again.
     pub retry: Option<RetryConfig>,
-    /// Checking of copied pages in idle time, if there is any.
+    /// Check of copied pages in idle time; `None` for no check.
     pub scrub: Option<ScrubConfig>,
     /// The terms of the window contract.
     pub contract: ContractConfig,
-    /// The write buffer, if there is one.
+    /// Write buffer; `None` without one.
     pub write_buffer: Option<WriteBufferConfig>,
-    /// Parity within the drive, if there is any.
+    /// Parity within the drive; `None` without it.
     pub rain: Option<RainConfig>,
 }
 
@@ -526,7 +531,7 @@ pub(crate) const BLOCKS_PER_ERASE_MAX: u32 = 1 << 10;
 pub(crate) const PAGES_PER_BLOCK_MAX: u32 = 1 << 16;
 
 impl Config {
-    /// The real drive, of which this one is a part.
+    /// The real drive, of which this one is a scaled-down part.
     #[must_use]
     pub fn whole(&self) -> Self {
         let mut whole = self.clone();
@@ -537,7 +542,7 @@ impl Config {
         whole
     }
 
-    /// Pages that the drive keeps: those that the host sees and their parity.
+    /// Pages that hold data: pages that the host sees, and their parity.
     #[must_use]
     pub fn stored_pages(&self) -> u64 {
         let pages = self.geometry.pages();
@@ -547,8 +552,8 @@ impl Config {
         if self.rain.is_some() { stored / dies * dies } else { stored }
     }
 
-    /// About the memory that a simulated drive takes: both maps between logical and flash pages,
-    /// and what ageing adds.
+    /// Approximate memory of a simulated drive in bytes: both maps between logical and flash pages,
+    /// and the additional memory of ageing.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         4 * (self.geometry.pages() + self.stored_pages()) + 2 * self.geometry.pages()

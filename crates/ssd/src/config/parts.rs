@@ -1,4 +1,4 @@
-//! Which cells, caches of SLC blocks and parity a drive cannot have.
+//! Checks of the cells, SLC cache and parity in a drive's configuration.
 
 use super::{Blocking, CollectionUnit, Config, ConfigError, FlushRule, refuse};
 use crate::cells::{CellConfig, PAGE_TYPES_MAX, PLANES_MAX, PageTime};
@@ -116,7 +116,7 @@ impl SlcCacheConfig {
                 "writes that wait for the cache need one, and somebody who empties it: set slc_cache.fixed_blocks and slc_cache.low_blocks to at least 1, or overflow to bypass",
             ));
         }
-        // A host that sends as soon as it is answered would find the drive at work again.
+        // A closed-loop host would find the drive at work again with each command.
         if self.fold_after.is_zero() {
             return refuse(String::from(
                 "folding begins in no time, so that no drive would ever be idle for the host; set slc_cache.fold_after to at least 1ns",

@@ -1,4 +1,4 @@
-//! Which drives cannot exist.
+//! Checks of a drive's configuration.
 
 use super::{
     Allocation, BLOCKS_PER_ERASE_MAX, Blocking, CollectionConfig, CollectionUnit, Config,
@@ -183,7 +183,7 @@ fn scrub(config: &Config) -> Result<(), ConfigError> {
             "scrubbing checks pages that were copied past error correction, but without copyback every copy passes it; set copyback to true or leave out scrub_after",
         ));
     }
-    // A host that sends as soon as it is answered would find the die at work again.
+    // A closed-loop host would find the die at work again with each command.
     if after.is_zero() {
         return refuse(String::from(
             "scrubbing begins in no time, so that no die would ever be idle for the host; set scrub_after to at least 1ns",
@@ -260,7 +260,7 @@ fn room(config: &Config) -> Result<(), ConfigError> {
     // One open block per die, and one more while dies drift apart within lines.
     let reserved = config.restore_blocks() + 2 + config.cache_blocks();
     let usable_blocks = g.blocks_per_die().saturating_sub(reserved);
-    // A victim gives back less where the last pages that are moved are programmed with filler.
+    // The last program of a collection may contain filler, so a victim gives back less.
     let filler = config.cells.map_or(0, |cells| cells.unit_pages());
     let pages_per_block = u64::from(g.pages_per_block.saturating_sub(filler));
     let usable = u64::from(usable_blocks) * u64::from(g.dies()) * pages_per_block;

@@ -3,30 +3,30 @@
 use crate::dies::die::Copy;
 use crate::dies::ops::Task;
 
-/// Where an operation has gone that joined the queue of a die.
+/// Result of adding an operation to the queue of a die.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pushed {
-    /// It queued up behind a collection, or behind what a collection held up.
+    /// The operation queued up behind a collection, or behind operations that a collection held up.
     pub(crate) held_up: bool,
-    /// It went in front of the writes that wait.
+    /// The operation went in front of the writes that wait.
     pub(crate) overtook: bool,
-    /// The die has nothing else to do, or a plane of it may take the operation up.
+    /// The die is idle, or one of its planes may take the operation up.
     pub(crate) idle: bool,
 }
 
-/// What a die has taken up.
+/// Work that a die has taken from its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Taken {
-    /// Nothing: its queue is empty.
+    /// Nothing: the queue is empty.
     Nothing,
     /// A page operation, which has begun.
     Operation(Task),
-    /// It is held for this collection from now on.
+    /// The hold of this collection: the die is kept for it from now on.
     Hold(u32),
 }
 
-/// What the end of a step on a die leads to. A die that is not said to go on waits to be told what
-/// to do next.
+/// Result of a step that ended on a die. Unless it continues, the die waits to be given its next
+/// operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StepEnd {
     /// The die goes on with the next step.
@@ -45,6 +45,6 @@ pub(crate) enum StepEnd {
     Scrubbed(u32),
     /// The die has been idle for long enough to scrub.
     Idle,
-    /// What it worked on is suspended.
+    /// The operation in service is suspended.
     Suspended,
 }

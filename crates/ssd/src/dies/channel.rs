@@ -16,7 +16,7 @@ impl Channel {
         Self { busy: false, waiting: VecDeque::new(), ledger: Ledger::new() }
     }
 
-    /// Dies that move pages in turn, if one more wants to.
+    /// Turns on the channel if one more die asks for it.
     pub(super) fn turns(&self) -> u64 {
         self.waiting.len() as u64 + 1
     }

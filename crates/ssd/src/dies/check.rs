@@ -1,5 +1,4 @@
-//! Looking at the dies from outside: what they work on, and whether their queues, deadlines and
-//! channels agree with it.
+//! Checks of the dies: their operations, queues, deadlines and channels agree.
 
 use crate::config::PreemptionScope;
 use crate::dies::DieArray;
@@ -8,8 +7,8 @@ use crate::dies::ops::{Op, Task};
 use alloc::vec::Vec;
 use units::{Duration, Instant};
 
-/// Flash pages that are allocated and not mapped yet, but for those of RAIN stripes: programs
-/// that wait or are in service, and copies.
+/// Flash pages that are allocated and not mapped yet: those of copies, and of programs that wait or
+/// are in service. Pages of RAIN stripes are left out.
 pub(crate) fn pages_in_flight(dies: &DieArray) -> impl Iterator<Item = u32> + '_ {
     dies.dies.iter().flat_map(|die| {
         let queued = die.queue.iter(&dies.ops).filter_map(|op| target_of(op.task));
@@ -22,7 +21,7 @@ pub(crate) fn pages_in_flight(dies: &DieArray) -> impl Iterator<Item = u32> + '_
     })
 }
 
-/// Operations that wait or are in service.
+/// Operations that wait or are in service, each with its die.
 pub(crate) fn tasks(dies: &DieArray) -> impl Iterator<Item = (u32, Task)> + '_ {
     dies.dies.iter().zip(0..).flat_map(|(die, number)| {
         let now = [Some(die.state), die.interruption.state_before()];

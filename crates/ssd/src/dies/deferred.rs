@@ -81,7 +81,7 @@ pub(crate) fn are_possible(config: &Config) -> bool {
 }
 
 impl DieArray {
-    /// Copies of collections are deferred from now on (`on`), or each ends at its own time.
+    /// Sets whether copies of collections are deferred from now on.
     pub(crate) fn set_deferred_copies(&mut self, on: bool) {
         if on == self.deferred.is_some() {
             return;
@@ -96,7 +96,7 @@ impl DieArray {
         self.deferred.is_some()
     }
 
-    /// The die that collects while this one is kept from the host: itself, or another.
+    /// Die whose job keeps this die from the host: the die itself, or another.
     #[inline]
     pub(crate) fn worker_of(&self, die: u32) -> u32 {
         self.die(die).follows.map_or(die, |(worker, _)| worker)
@@ -114,7 +114,7 @@ impl DieArray {
         self.step_end(die) + self.copy_length() * u64::from(copies)
     }
 
-    /// When the current step of a die ends.
+    /// End of the current step of a die.
     #[inline]
     pub(super) fn step_end(&self, die: u32) -> Instant {
         match &self.deferred {
@@ -123,7 +123,7 @@ impl DieArray {
         }
     }
 
-    /// Ends of current copies become deadlines again.
+    /// Makes the ends of current copies deadlines again.
     pub(super) fn wait_for_copies(&mut self) {
         let Some(deferred) = &mut self.deferred else { return };
         for die in core::mem::take(&mut deferred.dies) {

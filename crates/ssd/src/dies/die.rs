@@ -6,10 +6,10 @@ use crate::dies::ops::{OpQueue, Task};
 use crate::dies::times::Times;
 use units::Duration;
 
-/// What a die does now.
+/// Present work of a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// Nothing. A deadline, if there is one, is when it begins to scrub.
+    /// No operation. The deadline, if set, is the time at which the die begins to scrub.
     Idle,
     /// A step of an operation from the queue.
     Serving(Task, Step),
@@ -21,13 +21,13 @@ pub(super) enum State {
     Relocating(Step),
     /// Erasing the collected block.
     Erasing,
-    /// Planes read on their own, for the host.
+    /// Reads of single planes for the host.
     Reading,
     /// Interrupting the program or erase in [`Die::interruption`].
     Suspending,
     /// A step of reading the flash page to check it.
     Scrubbing(u32, Step),
-    /// Kept from the host by a collection that works elsewhere, or has not begun.
+    /// Kept from the host by a collection that works on another die, or has not begun.
     Held,
 }
 
@@ -57,9 +57,9 @@ pub(crate) struct Copy {
 pub(crate) struct Job {
     /// First flash page of the block.
     pub(crate) first_page: u32,
-    /// Next flash page to look at.
+    /// Next flash page of the job.
     pub(crate) cursor: u32,
-    /// Valid pages at the beginning, if somebody paces by them.
+    /// Valid pages at the beginning; counted for paced writes only, else 0.
     pub(crate) valid: u32,
     /// First of the dies that this job keeps from the host, itself included.
     pub(crate) first_held: u32,
@@ -76,21 +76,21 @@ pub(super) struct Die {
     pub(super) queue: OpQueue,
     /// Programs that are queued or running: of the host, or of the flush of the write buffer.
     pub(super) programs: u32,
-    /// What the read in service has waited for so far.
+    /// Wait of the read in service so far, by kind of work.
     pub(super) waited: Spent,
     /// The channel's ledger when the read in service began to wait for it.
     pub(super) channel_before: Spent,
-    /// The collection that holds this die, or will when its turn in the queue comes.
+    /// Collection that holds this die, or will hold it when its turn in the queue comes.
     pub(super) collection: Option<u32>,
     pub(super) job: Option<Job>,
     pub(super) ledger: Ledger,
-    /// The die whose job keeps this one from the host, if that is another, and the ledger of that
-    /// die when it began: what this one spends from then on is what the other one does.
+    /// Die whose job keeps this die from the host, if it is another die, and the ledger of that die
+    /// when the job began. From then on, this die spends its time as the other does.
     pub(super) follows: Option<(u32, Spent)>,
     pub(super) interruption: Interruption,
-    /// Sensing or programming of the operation in service.
+    /// Time of the operation in service to sense or program.
     pub(super) cells: Duration,
-    /// How often the operation in service has still to move data.
+    /// Data moves that the operation in service has still to make.
     pub(super) transfers: u32,
     /// Blocks that wait for the next operation that erases several.
     pub(super) unerased: u32,
@@ -125,8 +125,8 @@ impl Die {
             || self.interruption.is_suspended()
     }
 
-    /// A block is to be erased. Returns how long that takes: as long as all blocks do that wait, or
-    /// no time if the operation that erases them is still to come.
+    /// Counts a block that is to be erased. Returns the duration of the erase: the time of all
+    /// blocks that wait, or zero if the operation that erases them is still to come.
     pub(super) fn erase_block(&mut self, times: &Times) -> Duration {
         self.unerased += 1;
         match self.unerased < times.blocks_per_erase {
@@ -135,7 +135,7 @@ impl Die {
         }
     }
 
-    /// How often what is in service has still to move data, but for reads of the host.
+    /// Data moves that the operation in service has still to make; 0 for reads of the host.
     pub(super) fn moves_left(&self) -> u64 {
         let transfers = match self.state {
             State::Serving(task, Step::WaitChannel | Step::Transfer) if !task.is_read() => {

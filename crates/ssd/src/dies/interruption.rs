@@ -1,7 +1,7 @@
 //! The program or erase of one die that was interrupted for reads.
 //!
-//! Knows: what is left of it, how often it was interrupted, and when that may happen again. Does not
-//! know: the rules (`suspend.rs`).
+//! Knows: its remaining time, the number of interruptions, and the earliest time of the next. Does
+//! not know: the rules (`suspend.rs`).
 
 use crate::dies::die::State;
 use crate::dies::ledger::Work;
@@ -11,7 +11,7 @@ use units::{Duration, Instant};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Suspended {
     pub(super) state: State,
-    /// Rest of it, resuming included.
+    /// Remaining time, with the time to resume.
     pub(super) left: Duration,
     pub(super) work: Option<Work>,
 }
@@ -21,7 +21,7 @@ pub(super) struct Suspended {
 pub(crate) struct Interruption {
     suspended: Option<Suspended>,
     count: u32,
-    /// Earliest time of the next one, by the least time between two.
+    /// Earliest time of the next interruption, by the least time between two.
     earliest: Instant,
 }
 
@@ -49,18 +49,18 @@ impl Interruption {
         self.count
     }
 
-    /// Earliest time of the next one.
+    /// Earliest time of the next interruption.
     pub(super) fn earliest(&self) -> Instant {
         self.earliest
     }
 
-    /// The operation is interrupted.
+    /// Records that the operation is interrupted.
     pub(super) fn suspend(&mut self, suspended: Suspended) {
         self.count += 1;
         self.suspended = Some(suspended);
     }
 
-    /// The operation goes on; `None` if it is not suspended.
+    /// Takes the suspended operation, to continue it; `None` if none is suspended.
     pub(super) fn resume(&mut self) -> Option<Suspended> {
         self.suspended.take()
     }
@@ -70,7 +70,8 @@ impl Interruption {
         self.earliest = earliest;
     }
 
-    /// A step of the die has ended, and with it the operation, unless that is suspended.
+    /// Ends the operation with its step, unless it is suspended: the count of interruptions starts
+    /// again.
     #[inline]
     pub(super) fn end_operation(&mut self) {
         if self.suspended.is_none() {

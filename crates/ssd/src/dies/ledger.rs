@@ -1,15 +1,15 @@
-//! What a die or a channel spent its time on, so that waiting can be explained.
+//! Time of a die or a channel by kind of work, to explain waits.
 
 use nvme::{Cause, Delays};
 use units::{Duration, Instant};
 
-/// What occupies a die or a channel.
+/// Kind of work that occupies a die or a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Work {
     HostRead,
     HostWrite,
-    /// Also the checking in idle time of what a collection copied.
+    /// Also the check in idle time of pages that a collection copied.
     CollectionRead,
     CollectionProgram,
     CollectionErase,
@@ -48,7 +48,7 @@ impl Spent {
         }
     }
 
-    /// A wait for all of this, by cause.
+    /// These times as delays of a command that waited for them, by cause.
     #[inline]
     pub(super) fn as_delays(&self) -> Delays {
         let mut delays = Delays::ZERO;
@@ -61,15 +61,15 @@ impl Spent {
 
 /// Cumulative time by kind of work.
 ///
-/// The difference of two readings says what a command that waited from one to the other waited
-/// for; because a resource with a queue is never without work, the parts sum to the wait.
+/// The difference of two readings explains a wait from one to the other. A resource with a queue is
+/// never without work, so the parts sum to the wait.
 #[derive(Clone, Debug)]
 pub(super) struct Ledger {
     spent: Spent,
     current: Option<Work>,
     since: Instant,
-    /// The first part of the current work that counts as [`Work::CollectionRead`]: a copy that
-    /// never meets the channel is booked whole.
+    /// Start of the current work that counts as [`Work::CollectionRead`]: a copy that does not use
+    /// the channel is booked as one piece.
     lead: Duration,
 }
 
@@ -78,25 +78,25 @@ impl Ledger {
         Self { spent: Spent::ZERO, current: None, since: Instant::ZERO, lead: Duration::ZERO }
     }
 
-    /// What it is spent on now.
+    /// Current work.
     pub(super) fn current(&self) -> Option<Work> {
         self.current
     }
 
-    /// Takes over what another ledger spent between two readings, the later of them at `now`, and
-    /// goes on with `work`. This ledger was at rest meanwhile.
+    /// Adds the time that another ledger spent between two readings, the later of them at `now`,
+    /// and continues with `work`. This ledger stood still in between.
     pub(super) fn catch_up(&mut self, now: Instant, before: &Spent, after: &Spent, work: Work) {
         self.spent.add_between(before, after);
         self.switch(now, Some(work));
     }
 
-    /// Turns to other work (or none) at `now`.
+    /// Switches to other work, or to none, at `now`.
     #[inline]
     pub(super) fn switch(&mut self, now: Instant, work: Option<Work>) {
         self.switch_with_lead(now, work, Duration::ZERO);
     }
 
-    /// Turns to `work`, the first `lead` of which is a collection's read.
+    /// Switches to `work`, the first `lead` of which counts as a collection's read.
     #[inline]
     pub(super) fn switch_with_lead(&mut self, now: Instant, work: Option<Work>, lead: Duration) {
         if let Some(current) = self.current {
@@ -107,7 +107,8 @@ impl Ledger {
         self.lead = lead;
     }
 
-    /// The current work was done `times` times, each of which took `length`, and goes on.
+    /// Books `times` repetitions of the current work, each of duration `length`. The work
+    /// continues.
     #[inline]
     pub(super) fn repeat(&mut self, times: u32, length: Duration) {
         if let (1.., Some(current)) = (times, self.current) {
@@ -117,7 +118,7 @@ impl Ledger {
         }
     }
 
-    /// Time spent by kind up to the last switch: all of it, if that was just now.
+    /// Time spent by kind up to the last switch.
     #[inline]
     pub(super) fn spent(&self) -> &Spent {
         &self.spent

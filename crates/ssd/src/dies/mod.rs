@@ -1,7 +1,7 @@
-//! The dies and channels of a drive: their queues, what overtakes what, and what their time goes
-//! to.
+//! The dies and channels of a drive: their queues, the rules of overtaking, and ledgers of their
+//! time.
 //!
-//! Knows: page operations and how long they take. Does not know: where data lies, when and what is
+//! Knows: page operations and their durations. Does not know: where data lies, when and what is
 //! collected, commands.
 
 mod answers;
@@ -46,7 +46,7 @@ pub(crate) struct DieArray {
     /// its own.
     deadlines: Deadlines,
     ops: Slab<Op>,
-    /// Planes that read on their own, if they do.
+    /// Planes that read on their own; `None` if dies read as a whole.
     planes: Option<PlaneReads>,
     /// Deferred copies; `None` if each copy ends at its own time.
     deferred: Option<DeferredCopies>,
@@ -77,7 +77,7 @@ impl DieArray {
         }
     }
 
-    /// How long things take has changed.
+    /// Sets the times of operations.
     pub(crate) fn set_times(&mut self, config: &Config) {
         self.wait_for_copies();
         self.times = Times::new(config);
@@ -114,7 +114,7 @@ impl DieArray {
         self.die(die).collection.is_some()
     }
 
-    /// The work of a die for its collection, if it has any.
+    /// Work of a die for its collection; `None` if it has none.
     #[inline]
     pub(crate) fn job_on(&self, die: u32) -> Option<&Job> {
         self.die(die).job.as_ref()
@@ -136,7 +136,7 @@ impl DieArray {
         self.die(die).state == State::Erasing
     }
 
-    /// The suspension of what a die does.
+    /// Interruptions of the operation on a die.
     #[inline]
     pub(crate) fn interruption(&self, die: u32) -> &Interruption {
         &self.die(die).interruption
@@ -165,27 +165,28 @@ impl DieArray {
         self.die(die).programs
     }
 
-    /// How long the operation in service on a die has still to move data for, each time behind all
-    /// that wait for the channel; nothing for reads of the host.
+    /// Time that the operation in service on a die has still to move data for, each move behind all
+    /// dies that wait for the channel; zero for reads of the host.
     pub(crate) fn moves_left(&self, die: u32) -> Duration {
         let target = self.die(die);
         let turns = self.channels[target.channel as usize].turns();
         self.times.transfer_in * (target.moves_left() * turns)
     }
 
-    /// When the first step ends.
+    /// End of the step that ends first.
     #[inline]
     pub(crate) fn earliest(&self) -> Instant {
         self.deadlines.earliest()
     }
 
-    /// The die whose step ends first, or a plane of it: see [`DieArray::die_of_source`].
+    /// Source of the earliest deadline: a die, or one of its planes; see
+    /// [`DieArray::die_of_source`].
     #[inline]
     pub(crate) fn first_due(&self) -> Option<u32> {
         self.deadlines.first().map(|source| source as u32)
     }
 
-    /// Whether operations wait that a collection held up.
+    /// Whether operations that a collection held up are waiting.
     #[inline]
     pub(crate) fn is_held_up(&self) -> bool {
         self.held_up > 0
@@ -197,7 +198,7 @@ impl DieArray {
         channel.busy || !channel.waiting.is_empty()
     }
 
-    /// What is left of the current step of a die; nothing if it waits or is idle.
+    /// Time left in the current step of a die; zero if it waits or is idle.
     pub(crate) fn step_left(&self, now: Instant, die: u32) -> Duration {
         match self.step_end(die) {
             _ if self.die(die).state == State::Idle => Duration::ZERO,
@@ -207,8 +208,7 @@ impl DieArray {
         }
     }
 
-    /// Time until the operation on a die is suspended whose suspension is under way; zero without
-    /// one.
+    /// Time left until the operation on a die is suspended; zero if no suspension is under way.
     pub(crate) fn suspending_left(&self, now: Instant, die: u32) -> Duration {
         match self.die(die).state {
             State::Suspending => self.step_left(now, die),
@@ -216,14 +216,14 @@ impl DieArray {
         }
     }
 
-    /// The wait of a read for a program that begins on a die at `start`, once its data are there;
+    /// Wait of a read for a program that begins on a die at `start`, when its data have arrived;
     /// zero if the operation in service moves no data for a program.
     pub(crate) fn wait_for_program(&self, start: Instant, die: u32) -> Duration {
         self.suspender.wait_for_program(start, self.die(die))
     }
 
-    /// The longest that the host operations of a die can take, the one in service and the waiting,
-    /// unless other dies of its channel stand in their way.
+    /// Longest time that the host operations of a die can take, in service and waiting, if no other
+    /// die of its channel interferes.
     pub(crate) fn committed_work(&self, now: Instant, die: u32) -> Duration {
         let worker = self.die(die);
         // A step that ends may be followed by another of the same operation.
@@ -236,9 +236,10 @@ impl DieArray {
         self.step_left(now, die) + worker.interruption.left() + rest + worker.queue.work
     }
 
-    /// Whether a read that arrives now goes to the front of the queue of its die. A collection that
-    /// waits for the die is not overtaken: the host was told when it would be over. With paced
-    /// writes it is: reads come before both, and the writes ahead of it take long.
+    /// Returns true if a read that arrives now goes to the front of the queue of its die. It does
+    /// not overtake a collection that waits for the die, because the host was told when that would
+    /// be over. With paced writes it does: reads come before both, and the writes ahead of the
+    /// collection take long.
     #[inline]
     fn overtakes(&self, target: &Die, task: Task) -> bool {
         self.scheduling.read_priority
@@ -247,13 +248,14 @@ impl DieArray {
             && (target.collection.is_none() || target.job.is_some() || self.scheduling.paced_writes)
     }
 
-    /// Whether a read that overtakes the writes on a die meets none of what a collection held up.
+    /// Returns true if reads overtake writes, so that they do not wait for writes that a collection
+    /// held up.
     #[inline]
     pub(crate) fn reads_overtake(&self) -> bool {
         self.scheduling.read_priority
     }
 
-    /// Writes wait for room in the buffer (`true`), or do not any more.
+    /// Sets whether writes wait for room in the buffer.
     #[inline]
     pub(crate) fn set_full(&mut self, is_full: bool) {
         self.suspender.set_full(is_full);
@@ -265,7 +267,7 @@ impl DieArray {
         let overtook = self.overtakes(&self.dies[die as usize], task);
         let service = self.times.service_of(task, need);
         let target = &mut self.dies[die as usize];
-        // What queues up behind I/O that a collection held up is held up by it as well.
+        // An operation that queues up behind I/O that a collection held up is held up as well.
         let behind = target.collection.is_some() || (target.queue.held_up > 0 && !overtook);
         let held_up = behind && !matches!(task, Task::Hold { .. });
         self.held_up += u32::from(held_up);
@@ -288,8 +290,8 @@ impl DieArray {
         Pushed { held_up, overtook, idle }
     }
 
-    /// The service time of the first operation that waits for a die, and whether it is a read of
-    /// the host.
+    /// Service time of the first operation that waits for a die, and whether it is a read of the
+    /// host.
     pub(crate) fn front(&self, die: u32) -> Option<(Duration, bool)> {
         let op = self.ops.get(self.die(die).queue.front()?);
         Some((op.service, op.task.is_host_read()))
@@ -301,10 +303,10 @@ impl DieArray {
         task.is_host_read() && self.suspender.suspends_collections_only()
     }
 
-    /// Whether a read of the host waits for a die that goes before what is suspended there.
+    /// Returns true if a host read that waits for a die goes before the suspended operation there.
     pub(crate) fn read_goes_first(&self, die: u32) -> bool {
         match self.suspender.suspends_collections_only() {
-            // It has not overtaken the writes before it, so these go first as well.
+            // The read has not overtaken the writes before it, so these go first as well.
             true => self.die(die).queue.iter(&self.ops).any(|op| op.task.is_host_read()),
             false => self.front(die).is_some_and(|(_, is_host_read)| is_host_read),
         }
@@ -320,7 +322,7 @@ impl DieArray {
         })
     }
 
-    /// Gives a die the first operation of its queue.
+    /// Takes the first operation of a die from its queue and begins it.
     #[inline]
     pub(crate) fn take_next(&mut self, now: Instant, die: u32) -> Taken {
         let target = &mut self.dies[die as usize];
@@ -370,8 +372,8 @@ impl DieArray {
         }
     }
 
-    /// Begins a program on a die that has nothing else to do, past its queue. Returns whether it
-    /// did.
+    /// Begins a program without queueing it, on a die that has nothing else to do. Returns whether
+    /// it did.
     #[inline]
     pub(crate) fn begin_if_idle(&mut self, now: Instant, die: u32, task: Task, need: Need) -> bool {
         let target = &mut self.dies[die as usize];
@@ -390,7 +392,7 @@ impl DieArray {
         self.die(die).has_more_work() || self.planes.is_some()
     }
 
-    /// What the time of the read went to that a die has just finished.
+    /// Delays of the read that a die has just finished, by cause.
     #[inline]
     pub(crate) fn delays_of_read(&self, die: u32) -> Delays {
         let mut delays = self.die(die).waited.as_delays();
@@ -399,7 +401,7 @@ impl DieArray {
         delays
     }
 
-    /// What the time of a die has gone to up to `now`.
+    /// Time of a die up to `now`, by kind of work.
     #[inline]
     fn spent_at(&self, now: Instant, die: u32) -> Spent {
         let target = self.die(die);
@@ -413,7 +415,7 @@ impl DieArray {
         }
     }
 
-    /// The current step of a die is over, or that of a plane that reads on its own.
+    /// Ends the current step of a die, or of a plane that reads on its own.
     #[inline]
     pub(crate) fn end_step(&mut self, now: Instant, source: u32) -> StepEnd {
         let die = source;
@@ -439,8 +441,8 @@ impl DieArray {
         }
     }
 
-    /// A die has moved data over its channel. Returns whether that was the last of the operation;
-    /// if not, it asks for the channel again, behind the others that wait for it.
+    /// Ends a data move of a die over its channel. Returns whether it was the last of the
+    /// operation; if not, the die asks for the channel again, behind the others that wait for it.
     #[inline]
     fn end_transfer(&mut self, now: Instant, die: u32) -> bool {
         self.release_channel(now, die);
@@ -480,7 +482,7 @@ impl DieArray {
         }
     }
 
-    /// The data of a program is in the register.
+    /// Begins to program data that is in the register.
     #[inline]
     fn begin_program(&mut self, now: Instant, die: u32) {
         self.set_step(die, Step::Program);
@@ -570,17 +572,17 @@ impl DieArray {
         self.dies[die as usize].collection = Some(collection);
     }
 
-    /// A collection gives a die back. The caller tells it what to do next.
+    /// A collection gives a die back. The caller gives the die its next operation.
     pub(crate) fn release(&mut self, die: u32) {
         self.dies[die as usize].collection = None;
         self.dies[die as usize].state = State::Idle;
     }
 
-    /// A collection has all its dies, and this one has work to do for it.
+    /// Begins the job of a die for a collection that has all its dies.
     ///
     /// The other dies that the job keeps from the host spend their time as this one does. They
-    /// follow its ledger instead of being told of every step: with 8 dies on a channel that is a
-    /// third of the cost of a copy.
+    /// follow its ledger instead of booking every step: with 8 dies on a channel, booking would be
+    /// a third of the cost of a copy.
     pub(crate) fn begin_job(&mut self, now: Instant, die: u32, job: Job) {
         self.dies[die as usize].job = Some(job);
         let before = self.dies[die as usize].ledger.read(now);
@@ -593,12 +595,12 @@ impl DieArray {
         }
     }
 
-    /// The collection's job on a die lets the host go first.
+    /// Interrupts the collection's job on a die, so that the host goes first.
     pub(crate) fn interrupt_job(&mut self, die: u32) {
         self.dies[die as usize].state = State::Idle;
     }
 
-    /// The collection's job on a die has looked at all pages in front of `cursor`.
+    /// Records that the collection's job on a die has passed all pages in front of `cursor`.
     #[inline]
     pub(crate) fn advance_job(&mut self, die: u32, cursor: u32) {
         if let Some(job) = &mut self.dies[die as usize].job {
@@ -606,7 +608,7 @@ impl DieArray {
         }
     }
 
-    /// A collecting die copies a page, behind which its job goes on.
+    /// Begins a copy on a collecting die; its job continues behind that page.
     #[inline]
     pub(crate) fn begin_copy(&mut self, now: Instant, die: u32, copy: Copy) {
         let Times { read, program, copy_transfer, .. } = self.times;
@@ -625,8 +627,8 @@ impl DieArray {
         self.deadlines.set(die as usize, now + length);
     }
 
-    /// A collecting die senses pages that it moves, which takes so long, and sends them out in so
-    /// many transfers.
+    /// Begins to gather pages on a collecting die: senses them for `sense`, then sends them out in
+    /// `transfers` data moves.
     pub(crate) fn begin_gather(&mut self, now: Instant, die: u32, sense: Duration, transfers: u32) {
         self.forget_registers(die);
         let target = &mut self.dies[die as usize];
@@ -635,7 +637,8 @@ impl DieArray {
         self.deadlines.set(die as usize, now + sense);
     }
 
-    /// A collecting die takes in pages that were gathered and programs them, which takes so long.
+    /// Begins to relocate gathered pages on a collecting die: takes them in with `transfers` data
+    /// moves, then programs them for `program`.
     pub(crate) fn begin_relocation(
         &mut self,
         now: Instant,
@@ -666,8 +669,8 @@ impl DieArray {
         self.deadlines.set(die as usize, now + length);
     }
 
-    /// The erase that ends a die's part of a collection is done. The die stays held until the
-    /// collection is over.
+    /// Ends a die's part of a collection, after its erase. The die stays held until the collection
+    /// is over.
     pub(crate) fn end_job(&mut self, now: Instant, die: u32) -> (u32, Job) {
         let target = &mut self.dies[die as usize];
         let (Some(collection), Some(job)) = (target.collection, target.job.take()) else {
@@ -681,7 +684,8 @@ impl DieArray {
         (collection, job)
     }
 
-    /// The dies that followed the job of `die`, which has just begun to erase, go their own way.
+    /// Ends the following of the job of `die`, which has just begun to erase: the dies that
+    /// followed it keep their own ledgers again.
     pub(crate) fn end_following(&mut self, now: Instant, die: u32) {
         let target = &mut self.dies[die as usize];
         let Some(job) = &mut target.job else { return };
@@ -691,7 +695,7 @@ impl DieArray {
         self.catch_up(now, whole, &after);
     }
 
-    /// The dies that a job kept from the host have spent their time as its own die did.
+    /// Books for the dies that a job kept from the host the time that its own die spent.
     fn catch_up(&mut self, now: Instant, job: Job, after: &Spent) {
         for held in &mut self.dies[job.first_held as usize..(job.first_held + job.held) as usize] {
             if let Some((_, before)) = held.follows.take() {
@@ -700,7 +704,7 @@ impl DieArray {
         }
     }
 
-    /// The suspension of what a die does, for a read that has just arrived; see [`Suspender`].
+    /// Suspension of the operation on a die for a read that has just arrived; see [`Suspender`].
     pub(crate) fn suspension(&self, now: Instant, die: u32) -> Option<Suspension> {
         self.suspender.suspension_of(now, self.die(die), self.step_left(now, die))
     }
@@ -716,7 +720,7 @@ impl DieArray {
         self.deadlines.set(die as usize, now + after + cost);
     }
 
-    /// Goes on with what was suspended.
+    /// Resumes the suspended operation.
     pub(crate) fn resume(&mut self, now: Instant, die: u32) {
         let target = &mut self.dies[die as usize];
         let Some(suspended) = target.interruption.resume() else { return };
@@ -754,7 +758,7 @@ impl DieArray {
         }
     }
 
-    /// A die that has waited for its channel gets it.
+    /// Gives the channel to a die that has waited for it.
     fn end_channel_wait(&mut self, now: Instant, die: u32) {
         self.begin_transfer(now, die);
         let target = &mut self.dies[die as usize];
@@ -769,7 +773,7 @@ impl DieArray {
         let target = &self.dies[die as usize];
         let channel = &mut self.channels[target.channel as usize];
         let (work, length) = match target.state {
-            // Out through error correction and back in.
+            // Data goes out through error correction and back in.
             State::Copying(..) => (Work::CollectionRead, self.times.copy_transfer),
             State::Scrubbing(..) => (Work::CollectionRead, self.times.transfer),
             State::Gathering(_) | State::Relocating(_) => {

@@ -8,7 +8,7 @@ use units::{Duration, Slab};
 pub(crate) enum Task {
     /// Sense a page and send it out.
     Read { command: u32, block: u32, logical: u32 },
-    /// The same, for a page that another page of the command is reconstructed from as well.
+    /// Sense a page of the command that also serves to reconstruct another page of the command.
     SharedRead { command: u32, block: u32, logical: u32, reconstruction: u32 },
     /// Sense a page that the host did not ask for, to reconstruct one that it did, and send it out.
     StripeRead { reconstruction: u32, page: u32 },
@@ -18,8 +18,7 @@ pub(crate) enum Task {
     Program { command: u32, block: u32, logical: u32, flash: u32 },
     /// Program a page from the write buffer; `forced` if that is outside of the busy window.
     Flush { logical: u32, flash: u32, forced: bool },
-    /// Program many pages from the write buffer at a time, from this flash page on: what the
-    /// drive's cells take in at once.
+    /// Program a unit of many pages from the write buffer, from flash page `page` on.
     FlushUnit { unit: u32, page: u32, forced: bool },
     /// Program a page of a RAIN stripe from the write buffer, or its parity.
     StripeProgram { flush: u32, page: u32, flash: u32 },
@@ -28,20 +27,21 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    /// Whether the host waits for it as for a read.
+    /// Returns true if a read of the host waits for it.
     #[inline]
     pub(crate) fn is_host_read(self) -> bool {
         matches!(self, Self::Read { .. } | Self::SharedRead { .. } | Self::StripeRead { .. })
     }
 
-    /// Whether it programs pages of the host, out of the write buffer or as they come. With RAIN
-    /// dies take turns, and nobody is told.
+    /// Returns true if it programs pages of the host, from the write buffer or directly. Programs
+    /// of RAIN stripes do not count: dies take turns there, and their programs do not make a die
+    /// busy.
     #[inline]
     pub(crate) fn is_counted_program(self) -> bool {
         matches!(self, Self::Program { .. } | Self::Flush { .. } | Self::FlushUnit { .. })
     }
 
-    /// The logical page that it senses, if it does.
+    /// Logical page that it senses; `None` if it senses none.
     pub(crate) fn sensed(self) -> Option<u32> {
         match self {
             Self::Read { logical, .. } | Self::SharedRead { logical, .. } => Some(logical),
@@ -57,12 +57,12 @@ impl Task {
     }
 }
 
-/// What an operation takes of its die.
+/// Use of a die by an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Need {
-    /// Sensing, or programming.
+    /// Time to sense or to program.
     pub(crate) cells: Duration,
-    /// How often it moves data over the channel.
+    /// Number of data moves over the channel.
     pub(crate) transfers: u32,
     /// The plane that it reads, where planes read on their own.
     pub(crate) plane: u32,
@@ -71,7 +71,7 @@ pub(crate) struct Need {
 }
 
 impl Need {
-    /// Of an operation that uses the die as a whole.
+    /// Need of an operation that uses the die as a whole.
     pub(crate) const fn of_die(cells: Duration) -> Self {
         Self { cells, transfers: 1, plane: 0, flash_page: 0 }
     }
@@ -84,7 +84,7 @@ pub(super) struct Op {
     /// Whether the entry queued up behind a collection.
     pub(super) held_up: bool,
     pub(super) need: Need,
-    /// How long it takes, waiting aside.
+    /// Duration without waits.
     pub(super) service: Duration,
     /// The die's ledger when a read arrived.
     pub(super) before: Spent,
@@ -103,16 +103,16 @@ impl Op {
     }
 }
 
-/// Reads at the front of a queue among which a free plane finds one for itself.
+/// Most reads at the front of a queue that are searched for one of a free plane.
 const LOOKAHEAD: u32 = 32;
 
-/// A queue of operations linked through a slab: cheap to reorder, because nothing is booked before
-/// it leaves the queue.
+/// A queue of operations linked through a slab: cheap to reorder, because an operation is booked
+/// only when it leaves the queue.
 #[derive(Clone, Debug)]
 pub(super) struct OpQueue {
     head: Option<u32>,
     tail: Option<u32>,
-    /// The last of the reads that stand in front of everything else, if they have priority.
+    /// Last of the reads that have overtaken all other operations, if reads have priority.
     last_read: Option<u32>,
     /// Service time of the waiting host operations.
     pub(super) work: Duration,
@@ -137,7 +137,8 @@ impl OpQueue {
         }
     }
 
-    /// Puts a read behind the reads that have overtaken the rest, and in front of the rest.
+    /// Inserts a read behind the reads that have overtaken other operations, and in front of these
+    /// operations.
     pub(super) fn push_read(&mut self, ops: &mut Slab<Op>, op: u32) {
         let before = self.last_read.replace(op);
         let next = match before {
@@ -173,8 +174,8 @@ impl OpQueue {
         self.work -= entry.service;
     }
 
-    /// Takes out the first of the host's reads at the front that `suits`, looking at no more than
-    /// [`LOOKAHEAD`] of them.
+    /// Takes the first read of the host at the front that `suits`, among the first [`LOOKAHEAD`]
+    /// reads.
     pub(super) fn take_read(
         &mut self,
         ops: &mut Slab<Op>,

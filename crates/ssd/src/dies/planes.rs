@@ -1,8 +1,8 @@
-//! Planes that read on their own, or in groups of a few, which are called planes here: each senses
-//! and sends a page for the host while the others of its die do.
+//! Planes that sense and send pages for the host independently of the other planes of their die. A
+//! group of planes that reads together counts as one plane here.
 //!
-//! Knows: what each plane reads, and which flash page its register holds. Does not know: what else
-//! the die does; while it programs, gathers or erases, no plane reads.
+//! Knows: the read in service on each plane, and the flash page in its register. Does not know:
+//! other work of the die; while it programs, gathers or erases, no plane reads.
 
 use crate::config::Config;
 use crate::dies::DieArray;
@@ -22,11 +22,11 @@ const NO_PAGE: u32 = u32::MAX;
 struct PlaneRead {
     task: Task,
     step: Step,
-    /// What it waited for so far.
+    /// Wait of the read so far, by kind of work.
     waited: Spent,
-    /// The channel's ledger when it began to wait for it.
+    /// The channel's ledger when the read began to wait for the channel.
     channel_before: Spent,
-    /// Sensing; nothing if the register had the page already.
+    /// Time to sense; zero if the register had the page already.
     cells: Duration,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct PlaneReads {
     reads: Vec<Option<PlaneRead>>,
     /// The flash page whose data is in the register of each plane.
     registers: Vec<u32>,
-    /// Planes of each die that read.
+    /// Number of planes of each die that read.
     busy: Vec<u32>,
 }
 
@@ -59,7 +59,7 @@ impl PlaneReads {
         self.reads.len()
     }
 
-    /// What the planes of a die read.
+    /// Reads in service on the planes of a die.
     pub(super) fn tasks(&self, die: u32) -> impl Iterator<Item = Task> + '_ {
         let first = (die * self.planes) as usize;
         self.reads[first..first + self.planes as usize].iter().flatten().map(|read| read.task)
@@ -88,7 +88,7 @@ impl DieArray {
         self.planes.as_ref().is_some_and(|planes| planes.busy[die as usize] > 0)
     }
 
-    /// What is left of the reads of the planes of a die, unless the channel keeps them waiting.
+    /// Time left to the reads on the planes of a die, without waits for the channel.
     pub(super) fn plane_reads_left(&self, now: Instant, die: u32) -> Duration {
         let Some(planes) = &self.planes else { return Duration::ZERO };
         let first = self.len() + die * planes.planes;
@@ -98,7 +98,7 @@ impl DieArray {
         ends.max().unwrap_or_default() + rest
     }
 
-    /// The registers of a die are needed for something else.
+    /// Forgets the pages in the registers of a die, because other work needs the registers.
     #[inline]
     pub(super) fn forget_registers(&mut self, die: u32) {
         if let Some(planes) = &mut self.planes {
@@ -107,7 +107,8 @@ impl DieArray {
         }
     }
 
-    /// A free plane of a die takes up the first read at the front of the queue that is for it.
+    /// Begins a read on a free plane of a die: the first at the front of the queue for such a
+    /// plane.
     pub(crate) fn begin_plane_read(&mut self, now: Instant, die: u32) -> Option<Task> {
         let planes = self.planes.as_mut()?;
         let first = die * planes.planes;
@@ -124,8 +125,8 @@ impl DieArray {
         let mut waited = Spent::ZERO;
         waited.add_between(&before, target.ledger.spent());
         let plane = first + need.plane;
-        // Without a channel to cross a read of the register would take no time at all, and a host
-        // that goes on when it is answered would go on for ever.
+        // Without a transfer, a read from the register would take no time, and a closed-loop host
+        // would run for ever.
         let is_there = planes.registers[plane as usize] == need.flash_page;
         let sensed = is_there && !self.times.transfer.is_zero();
         let cells = if sensed { Duration::ZERO } else { need.cells };
@@ -157,7 +158,7 @@ impl DieArray {
         self.channel_of(self.die_of_source(self.len() + plane)) as usize
     }
 
-    /// The current step of a plane is over.
+    /// Ends the current step of a plane.
     pub(super) fn end_plane_step(&mut self, now: Instant, plane: u32) -> StepEnd {
         let transfers = !self.times.transfer.is_zero();
         if self.plane_read(plane).step == Step::Sense && transfers {
@@ -174,7 +175,7 @@ impl DieArray {
             planes.reads[plane as usize] = None;
             planes.busy[die as usize] -= 1;
         }
-        // What the read waited for is asked of its die.
+        // The die answers for the delays of the read, so they are copied to it.
         let target = &mut self.dies[die as usize];
         (target.waited, target.cells) = (waited, cells);
         StepEnd::Finished(task)
@@ -194,7 +195,7 @@ impl DieArray {
         self.set_plane_deadline(plane, Instant::NEVER);
     }
 
-    /// A plane that has waited for its channel gets it.
+    /// Gives the channel to a plane that has waited for it.
     pub(super) fn end_channel_wait_of_plane(&mut self, now: Instant, plane: u32) {
         self.begin_plane_transfer(now, plane);
         let after = *self.channels[self.channel_of_plane(plane)].ledger.spent();
@@ -211,7 +212,7 @@ impl DieArray {
         self.set_plane_deadline(plane, now + self.times.transfer);
     }
 
-    /// Planes behind a channel whose read is in this step.
+    /// Number of planes behind a channel whose read is in `step`.
     pub(super) fn planes_in(&self, step: Step, channel: u32) -> usize {
         let Some(planes) = &self.planes else { return 0 };
         let reads = planes.reads.iter().zip(0..);

@@ -1,7 +1,8 @@
-//! The rules of suspension: which program or erase of a die can be interrupted for a read, and when.
+//! The rules of suspension: the programs and erases of a die that can be interrupted for a read,
+//! and the time at which.
 //!
-//! Knows: the limits of suspension, pulses, whether reads go in order for now. Does not know: queues,
-//! and whether a collection has time for it.
+//! Knows: the limits of suspension, pulses, whether reads go in order at present. Does not know:
+//! queues, and whether a collection has time for it.
 
 use crate::config::{PulseConfig, SchedulingConfig, Suspendable, SuspensionConfig};
 use crate::dies::die::{Die, State, Step};
@@ -10,16 +11,16 @@ use units::{Duration, Instant};
 /// The interruption of a program or an erase.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suspension {
-    /// Time for which the operation goes on until it can be interrupted.
+    /// Time until the operation can be interrupted.
     pub(crate) after: Duration,
-    /// Time to suspend it, and again to resume it.
+    /// Time to suspend the operation, and again to resume it.
     pub(crate) cost: Duration,
 }
 
-/// The rule of one kind of operation.
+/// Rule for one kind of operation.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
-    /// Time to suspend it, and again to resume it.
+    /// Time to suspend the operation, and again to resume it.
     cost: Duration,
     pulse: Duration,
     most: u32,
@@ -40,7 +41,7 @@ impl Suspender {
         Self { config, in_order_when_full, in_order: false }
     }
 
-    /// The rules have changed.
+    /// Sets changed rules.
     pub(super) fn set_config(&mut self, scheduling: &SchedulingConfig) {
         *self = Self { in_order: self.in_order, ..Self::new(scheduling) };
     }
@@ -51,7 +52,7 @@ impl Suspender {
         self.config.is_some()
     }
 
-    /// Writes wait for room in the buffer (`true`), or do not any more.
+    /// Sets whether writes wait for room in the buffer.
     #[inline]
     pub(super) fn set_full(&mut self, is_full: bool) {
         self.in_order = is_full && self.in_order_when_full;
@@ -69,7 +70,7 @@ impl Suspender {
         self.config.is_some_and(|config| config.what == Suspendable::Collection)
     }
 
-    /// The rule of what a die does in `state`; `None` if that cannot be interrupted.
+    /// Rule for the operation of a die in `state`; `None` if it cannot be interrupted.
     fn rule_of(&self, state: State) -> Option<Rule> {
         let SuspensionConfig { what, program, erase, most, pulses } =
             self.config.filter(|_| !self.in_order)?;
@@ -82,7 +83,7 @@ impl Suspender {
             }
             State::Erasing if what == Suspendable::Programs => None,
             State::Erasing => {
-                // In pulses it goes on for one after each suspension, and so ends.
+                // An erase in pulses runs for one pulse after each suspension, and so ends.
                 let most = if pulses.erase.is_zero() { most } else { u32::MAX };
                 Some(Rule { cost: erase, pulse: pulses.erase, most })
             }
@@ -90,8 +91,8 @@ impl Suspender {
         }
     }
 
-    /// The suspension of the operation in service on a die, which has `left` to go; `None` if it
-    /// cannot be interrupted, or nothing is gained by it.
+    /// Suspension of the operation in service on a die, with `left` to go; `None` if it cannot be
+    /// interrupted, or if that gains nothing.
     pub(super) fn suspension_of(
         &self,
         now: Instant,
@@ -103,12 +104,12 @@ impl Suspender {
             return None;
         }
         let after = end_of_pulse(left, die.interruption.earliest().since(now), pulse);
-        // Nothing is gained from interrupting what is over sooner.
+        // Nothing is gained by interrupting an operation that is over sooner.
         (left > after + cost).then_some(Suspension { after, cost })
     }
 
-    /// The wait of a read for a program on `die` that begins at `start`: until it is suspended, or
-    /// over. Zero if the operation in service does not move data for a program.
+    /// Wait of a read for a program that begins on `die` at `start`: until the program is
+    /// suspended, or over. Zero if the operation in service moves no data for a program.
     pub(super) fn wait_for_program(&self, start: Instant, die: &Die) -> Duration {
         let next = match die.state {
             State::Serving(task, Step::WaitChannel | Step::Transfer) if !task.is_read() => {
@@ -136,7 +137,7 @@ impl Suspender {
     }
 }
 
-/// Time until the first end of a pulse at or behind `earliest`, of an operation with `left` to go.
+/// Time until the first end of a pulse at or after `earliest`, in an operation with `left` to go.
 /// Pulses are counted back from the end of the operation.
 fn end_of_pulse(left: Duration, earliest: Duration, pulse: Duration) -> Duration {
     let behind = left.saturating_sub(earliest);
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
     use crate::dies::interruption::Suspended;
 
-    /// Suspensions of an erase that a read wants to interrupt at all times.
+    /// Number of suspensions of an erase if a read wants to interrupt it at all times.
     fn suspensions_of_erase(what: Suspendable, erase: Duration, pulses: PulseConfig) -> u32 {
         let micros = Duration::from_micros;
         let config =

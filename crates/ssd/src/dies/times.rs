@@ -1,11 +1,11 @@
-//! How long the steps of page operations take on the dies of a drive.
+//! Durations of the steps of page operations on the dies of a drive.
 
 use crate::config::Config;
 use crate::dies::ops::{Need, Task};
 use nvme::Untimed;
 use units::Duration;
 
-/// How long the steps of page operations take.
+/// Durations of the steps of page operations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) read: Duration,
@@ -13,16 +13,16 @@ pub(crate) struct Times {
     pub(crate) erase: Duration,
     pub(crate) blocks_per_erase: u32,
     pub(crate) transfer: Duration,
-    /// Moving what a program takes in at a time: a page, or a flash page of many logical blocks.
+    /// Time of one data move of a program: a page, or a flash page of many logical blocks.
     pub(crate) transfer_in: Duration,
     /// The time for which copying a page holds its channel.
     pub(crate) copy_transfer: Duration,
-    /// Sensing a page and moving it out.
+    /// Time to sense a page and move it out.
     pub(crate) read_service: Duration,
-    /// Moving a page in and programming it; with several bits in a cell, the longest that a program
-    /// can take.
+    /// Time to move a page in and program it; with several bits in a cell, the longest time of a
+    /// program.
     pub(crate) program_service: Duration,
-    /// What a program moves over the channel, and what copying it moves.
+    /// Time that copying the pages of one program holds the channel.
     pub(crate) moved: Duration,
 }
 
@@ -59,7 +59,7 @@ impl Times {
         }
     }
 
-    /// The same if changing flash took no time.
+    /// These times if changes of flash took no time.
     fn of_reads_only(self) -> Self {
         let none = Duration::ZERO;
         let (program, erase, transfer_in) = (none, none, none);
@@ -67,7 +67,7 @@ impl Times {
         Self { program, erase, transfer_in, copy_transfer, program_service, moved, ..self }
     }
 
-    /// What an operation takes of a die that works on one page at a time.
+    /// Need of an operation on a die that works on one page at a time.
     #[inline]
     pub(crate) fn need_of(&self, task: Task) -> Need {
         match task {

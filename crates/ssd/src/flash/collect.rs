@@ -1,4 +1,4 @@
-//! Collections in time: starts those that `due.rs` finds due, has dies held for them, ends them.
+//! Course of collections: starts those that `due.rs` finds due, holds dies for them, ends them.
 
 use crate::config::Blocking;
 use crate::dies::{self, Copy, Job};
@@ -19,23 +19,23 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use units::{Instant, Observe};
 
-/// Whether a collection was started that somebody asked for.
+/// Result of an attempt to start a collection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Start {
-    /// There was none to start.
+    /// No collection can be started.
     No,
-    /// The flush of the write buffer goes first.
+    /// The collection is put off: the flush of the write buffer goes first.
     PutOff,
-    /// It was.
+    /// A collection was started.
     Yes,
 }
 
-/// What a collection that is over leaves to be done: its dies wait to be given their next
-/// operation.
+/// A collection that is over. Its dies wait to be given their next operation.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
     pub(crate) dies: Range<u32>,
-    /// The scope that is free for the next collection; none while other parts of a line go on.
+    /// Scope that is free for the next collection; `None` while other parts of a line are still
+    /// collected.
     pub(crate) scope: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ impl<O: Observe> Flash<O> {
         self.idle.is_some() && self.due().has_block_to_fold()
     }
 
-    /// Whether a die with a victim has only as many free blocks (or lines) as this.
+    /// Whether a die with a victim has at most `level` free blocks (or lines).
     pub(crate) fn is_any_below(&self, level: u32) -> bool {
         self.due().is_any_below(level)
     }
@@ -73,9 +73,9 @@ impl<O: Observe> Flash<O> {
         self.collector.collects_by_itself()
     }
 
-    /// Starts every collection that is due, or with force whatever makes room. `flush_first` says
-    /// that the flush of the write buffer goes before collections. Returns whether one was put off
-    /// for it.
+    /// Starts every collection that is due, or with force every collection that makes room.
+    /// `flush_first` says that the flush of the write buffer goes before collections. Returns
+    /// whether a collection was put off for it.
     pub(crate) fn collect_where_due(
         &mut self,
         now: Instant,
@@ -98,8 +98,8 @@ impl<O: Observe> Flash<O> {
         put_off
     }
 
-    /// Writes to a range of logical blocks have no room: starts whatever makes some, against the
-    /// window contract if need be.
+    /// Makes room for writes to a range of logical blocks that has none, against the window
+    /// contract if need be.
     pub(crate) fn make_room(&mut self, now: Instant, range: u32) {
         self.collect_where_due(now, Urgency::Forced { range }, false);
         // The host cannot use its turn.
@@ -126,8 +126,8 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// A collection in a scope has ended: starts those that are due there, or waited for its channel.
-    /// Returns whether one was put off.
+    /// Starts the collections that are due in `scope`, or that waited for its channel, after one
+    /// has ended there. Returns whether one was put off.
     pub(crate) fn collect_after(&mut self, now: Instant, scope: usize, flush_first: bool) -> bool {
         let mut put_off = false;
         for scope in self.collector.scopes_beside(scope) {
@@ -137,7 +137,7 @@ impl<O: Observe> Flash<O> {
     }
 
     /// Collects if the block that was opened for `place` was the last above the watermark, or the
-    /// last one that was young. Returns whether that was put off.
+    /// last that wear leveling counts as young. Returns whether a collection was put off.
     #[inline]
     pub(crate) fn collect_if_low(
         &mut self,
@@ -158,8 +158,9 @@ impl<O: Observe> Flash<O> {
         self.collect_in_scope(now, self.collector.scope_of(place.die), flush_first)
     }
 
-    /// Collects on the neediest die of a group if none collects there, and on those that are out of
-    /// free blocks if that breaks the rotation only.
+    /// Collects on the neediest die of a group if no die of the group collects. A die that is out
+    /// of free blocks may collect beside another, where the rotation may be broken for that.
+    /// Returns whether a collection was put off.
     fn collect_in_group(
         &mut self,
         now: Instant,
@@ -294,8 +295,8 @@ impl<O: Observe> Flash<O> {
         });
     }
 
-    /// All dies of the collection have come to it. If that took so long that it would not be over
-    /// in time, it is cancelled instead: its dies wait to be given their next operation.
+    /// Begins a collection that has all its dies. A collection that can no longer be over in time
+    /// is cancelled instead: its dies are returned, and wait to be given their next operation.
     pub(crate) fn begin_collection(&mut self, now: Instant, id: u32) -> Option<Range<u32>> {
         let Collection { first_die, dies, victim_die, block, until, leave, levels, .. } =
             *self.collector.get(id);
@@ -313,7 +314,8 @@ impl<O: Observe> Flash<O> {
         self.journal.emit(now, || Event::CollectionBegan { collection: id });
         let workers = victim_die.map_or(first_die..first_die + dies, |die| die..die + 1);
         self.collector.begin(now, id, workers.len() as u32);
-        // What dies of a line wait for is their own work; other dies wait for that of the victim's.
+        // The dies of a line wait for their own work; other dies wait for the work of the victim's
+        // die.
         let blocked = victim_die.is_some() && self.config.collection.blocking != Blocking::Die;
         for die in workers {
             let first_page = self.ftl.shape().first_page(die, block);
@@ -330,10 +332,10 @@ impl<O: Observe> Flash<O> {
         None
     }
 
-    /// A collection is over.
+    /// Ends a collection.
     pub(crate) fn end_collection(&mut self, now: Instant, id: u32) -> Ended {
         let Collection { first_die, dies, began, until, leave, .. } = *self.collector.get(id);
-        // Contention that the bound did not foresee would break the contract as well.
+        // Contention that the bound did not foresee breaks the contract as well.
         let overran = leave == Leave::Granted && now > until;
         if overran {
             self.violated(now, first_die, ViolationCause::Overran);
@@ -364,7 +366,7 @@ impl<O: Observe> Flash<O> {
         self.collector.give_back_die(die);
     }
 
-    /// The next copy of a collecting die, or the erase when nothing valid is left.
+    /// Begins the next step of a collecting die: a copy, or the erase when no valid page is left.
     #[inline]
     pub(super) fn step_job(&mut self, now: Instant, die: u32) {
         let Some(collection) = self.dies.collection_on(die) else { return };
@@ -390,7 +392,8 @@ impl<O: Observe> Flash<O> {
             self.begin_erase(now, die, collection);
             return;
         };
-        // It will be changed when the copy is done; a cache miss then would stall for longer.
+        // The entry will be changed when the copy is done; a cache miss then would stall for
+        // longer.
         self.ftl.touch(logical);
         let to = self.ftl.allocate_for_collection(die);
         let copy = Copy { from, to, logical };
@@ -405,7 +408,7 @@ impl<O: Observe> Flash<O> {
         self.emit_job_began(now, die, PageOperation::Copy);
     }
 
-    /// Defers the copies of collections from now on (`on`), if this drive's can be.
+    /// Sets whether copies of collections are deferred from now on, if this drive allows it.
     pub(crate) fn set_deferred_copies(&mut self, on: bool) {
         let possible = !Journal::<O>::OBSERVED && dies::copies_can_be_deferred(&self.config);
         self.dies.set_deferred_copies(on && possible);
@@ -458,7 +461,8 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// [`Self::place_for_host`] beside deferred copies, which take pages of the same open blocks.
+    /// [`Self::place_for_host`] on a drive with deferred copies, which take pages of the same open
+    /// blocks.
     pub(super) fn place_beside_deferred(&mut self, logical: u32) -> Option<Allocated> {
         if self.horizon.may_have_seen_an_opening() {
             self.look_at_all();
@@ -539,8 +543,8 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// The next pages that a collecting die gathers or programs, or the erase when nothing valid is
-    /// left.
+    /// Begins the next step of a collecting die that moves many pages at a time: gathers or
+    /// programs pages, or erases when no valid page is left.
     fn step_relocation(&mut self, now: Instant, die: u32, collection: u32) {
         let (Some(relocator), Some(job)) = (&mut self.relocator, self.dies.job_on(die)) else {
             return;
@@ -559,7 +563,7 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// What a collecting die has gathered is in its new place.
+    /// Maps the pages that a collecting die has gathered to their new place.
     pub(super) fn end_relocation(&mut self, now: Instant, die: u32) {
         let Self { relocator, ftl, dies, pace, journal, collector, .. } = self;
         if let Some(relocator) = relocator {
@@ -581,7 +585,7 @@ impl<O: Observe> Flash<O> {
         self.step_job(now, die);
     }
 
-    /// A collection that erases keeps its own die only.
+    /// Gives back all dies of a collection but the victim's, because an erase uses no other.
     fn free_channel(&mut self, now: Instant, victim: u32, collection: u32) {
         if self.collector.get(collection).victim_die.is_none() {
             // Each die of a line works for itself.
@@ -611,8 +615,8 @@ impl<O: Observe> Flash<O> {
         self.step_job(now, die);
     }
 
-    /// The erase that ends a die's part of a collection is done. Returns the collection if that was
-    /// its last part.
+    /// Ends a die's part of a collection, after its erase. Returns the collection if this was its
+    /// last part.
     pub(super) fn end_job(&mut self, now: Instant, die: u32) -> Option<u32> {
         self.emit_job_ended(now, die, PageOperation::Erase);
         let (collection, job) = self.dies.end_job(now, die);
@@ -621,7 +625,7 @@ impl<O: Observe> Flash<O> {
         self.collector.end_job(collection).then_some(collection)
     }
 
-    /// A block of a die, all of whose pages are invalid, is erased.
+    /// Erases a block of a die, all of whose pages are invalid.
     pub(crate) fn erase(&mut self, die: u32, first_page: u32) {
         let pages = self.ftl.shape().pages_per_block;
         self.journal.media(|| Media::Erased { first_page, pages });

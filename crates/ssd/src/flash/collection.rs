@@ -2,14 +2,14 @@
 
 use units::Instant;
 
-/// By what right a collection runs.
+/// Permission of a collection to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Leave {
-    /// It may run now.
+    /// The contract allows it.
     Granted,
-    /// It may not, but free space is short. It gives way to the host as others do.
+    /// The contract forbids it, but free space is short. It gives way to the host as others do.
     Taken,
-    /// It may not, but writes of the host have no room. It gives way to nobody.
+    /// The contract forbids it, but writes of the host have no room. It gives way to nothing.
     Forced,
 }
 
@@ -20,21 +20,21 @@ pub(crate) struct Collection {
     pub(crate) first_die: u32,
     /// Number of dies that are kept from the host.
     pub(crate) dies: u32,
-    /// The die whose block is collected; none if every die collects its block of the line.
+    /// Die whose block is collected; `None` if every die collects its block of the line.
     pub(crate) victim_die: Option<u32>,
     /// Block within the die, or line.
     pub(crate) block: u32,
-    /// Dies that have not come to it in their queues yet.
+    /// Dies whose queues have not reached its hold yet.
     pub(crate) holds_pending: u32,
     /// Dies that still work.
     pub(crate) jobs_active: u32,
-    /// When it must be over.
+    /// Time at which the collection must be over.
     pub(crate) until: Instant,
-    /// Whether the window contract allows it.
+    /// Permission to run.
     pub(crate) leave: Leave,
-    /// It moves cold data to a worn block, and gives no room back.
+    /// True if the collection moves cold data to a worn block, and gives no room back.
     pub(crate) levels: bool,
-    /// When it began to work.
+    /// Time at which it began to work.
     pub(crate) began: Instant,
 }
 
@@ -45,9 +45,9 @@ pub struct CollectionSpan {
     pub first_die: u32,
     /// Number of dies.
     pub dies: u32,
-    /// When it began to work.
+    /// Time at which it began to work.
     pub began: Instant,
-    /// When it was over.
+    /// Time at which it was over.
     pub ended: Instant,
     /// Whether it broke the window contract.
     pub violation: bool,

@@ -15,10 +15,10 @@ use core::ops::Range;
 use nvme::CollectionRight;
 use units::{Instant, Slab};
 
-/// Why a collection is wanted.
+/// Reason for a collection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Urgency {
-    /// Free space is at the level where it is due.
+    /// Free space is at the level where a collection is due.
     Due,
     /// The cache of SLC blocks is to be folded: the host is idle, or little of the cache is left.
     Fold,
@@ -48,13 +48,13 @@ pub(crate) struct Collector {
     line_parts_left: u32,
     trigger: CollectionTrigger,
     rights: Rights,
-    /// Collections on each channel, if their number is limited.
+    /// Collections on each channel; `None` if their number is not limited.
     channels: Option<Channels>,
-    /// Which dies of each plane group collect, with RAIN.
+    /// Dies of each plane group that collect; `None` without RAIN.
     turns: Option<GroupTurns>,
 }
 
-/// Collections on each channel, of which few may run at once.
+/// Collections on each channel, whose number is limited.
 #[derive(Clone, Debug)]
 struct Channels {
     most: u32,
@@ -108,7 +108,7 @@ impl Collector {
         }
     }
 
-    /// When the drive may collect.
+    /// Rights of the drive to collect.
     #[inline]
     pub(crate) fn rights(&self) -> &Rights {
         &self.rights
@@ -118,8 +118,8 @@ impl Collector {
         &mut self.rights
     }
 
-    /// Free blocks at which a die is due: with windows more, because what is free when the window
-    /// ends must last until the next (IODA §4.3.1, rule 1).
+    /// Free blocks at which a collection is due on a die. With windows there are more, because the
+    /// free space at the end of a window must last until the next (IODA §4.3.1, rule 1).
     #[inline]
     pub(crate) fn collect_at(&self, shape: &Shape) -> u32 {
         match self.rights.right() {
@@ -129,8 +129,9 @@ impl Collector {
         }
     }
 
-    /// How much a victim must give. With windows anything: a line that is left alone in one window
-    /// is missing until the next, and space that runs out between them breaks the contract.
+    /// Least gain for which a victim is collected. With windows any gain is enough: a line that is
+    /// left alone in one window is missing until the next, and running out of space between windows
+    /// breaks the contract.
     pub(crate) fn worth(&self) -> Worth {
         match self.rights.right() {
             CollectionRight::Windows(_) | CollectionRight::Lease { .. } => Worth::Anything,
@@ -138,8 +139,8 @@ impl Collector {
         }
     }
 
-    /// Returns true if a collection that levels wear goes before one that makes room. What is free
-    /// when a window or a lease ends must last until the next, so room comes first there.
+    /// Returns true if a collection that levels wear goes before one that makes room. The free
+    /// space at the end of a window or a lease must last until the next, so room comes first there.
     pub(crate) fn levels_first(&self) -> bool {
         match self.rights.right() {
             CollectionRight::Windows(_) | CollectionRight::Lease { .. } => false,
@@ -147,9 +148,9 @@ impl Collector {
         }
     }
 
-    /// Whether the drive looks by itself whether a collection is due. A host that says until when
-    /// the drive may collect has said it by that, and may hold its commands back until it has been
-    /// done.
+    /// Returns true if the drive checks by itself whether a collection is due. A host that grants a
+    /// lease or an order has asked for collections by that, and may hold its commands back until
+    /// they are done.
     pub(crate) fn collects_by_itself(&self) -> bool {
         let right = self.rights.right();
         self.trigger == CollectionTrigger::FreeSpace
@@ -201,8 +202,8 @@ impl Collector {
         }
     }
 
-    /// The dies of a scope of which one has to be chosen. All dies of a line have the same free
-    /// space and the same victim, so the first stands for all.
+    /// Dies of a scope among which one is chosen. All dies of a line have the same free space and
+    /// the same victim, so the first stands for all.
     pub(crate) fn candidates(&self, scope: usize) -> Range<u32> {
         let dies = self.dies / self.scope_busy.len() as u32;
         let first = scope as u32 * dies;
@@ -214,7 +215,7 @@ impl Collector {
         self.scope_busy[scope]
     }
 
-    /// Whether as many collections run on the channel of a scope as may.
+    /// Whether the channel of a scope has its most collections already.
     #[inline]
     pub(crate) fn is_channel_full(&self, scope: usize) -> bool {
         self.channels
@@ -222,8 +223,8 @@ impl Collector {
             .is_some_and(|channels| channels.is_full(self.candidates(scope).start))
     }
 
-    /// The scopes where a collection may begin when one has ended in `scope`: that scope, and all of
-    /// its channel if their number is limited. Others come first.
+    /// Scopes where a collection may begin after one has ended in `scope`: all of its channel if
+    /// the number of collections there is limited, else `scope` alone. `scope` comes last.
     pub(crate) fn scopes_beside(&self, scope: usize) -> impl Iterator<Item = usize> + use<> {
         let first_die = self.candidates(scope).start;
         let dies = match &self.channels {
@@ -256,8 +257,8 @@ impl Collector {
         self.collections.get(collection)
     }
 
-    /// A collection of the victim `block` of `die` has been decided on. Returns its parts: one, or
-    /// for a line one for each set of dies that are held together.
+    /// Registers a collection of the victim `block` of `die`. Returns its parts: one, or for a line
+    /// one for each set of dies that are held together.
     pub(crate) fn start(
         &mut self,
         now: Instant,
@@ -300,21 +301,22 @@ impl Collector {
         started
     }
 
-    /// A die has come to the collection. Returns whether that has all its dies now.
+    /// Counts a die that has come to the collection. Returns whether the collection has all its
+    /// dies now.
     pub(crate) fn hold(&mut self, collection: u32) -> bool {
         let collection = self.collections.get_mut(collection);
         collection.holds_pending -= 1;
         collection.holds_pending == 0
     }
 
-    /// A collection that has all its dies begins to work on so many of them.
+    /// Begins a collection that has all its dies, with `workers` dies at work.
     pub(crate) fn begin(&mut self, now: Instant, collection: u32, workers: u32) {
         let collection = self.collections.get_mut(collection);
         collection.began = now;
         collection.jobs_active = workers;
     }
 
-    /// A collection keeps its victim's die, and gives the others back. Returns all that it had.
+    /// Reduces a collection to the die of its victim. Returns all dies that it had.
     pub(crate) fn keep_victim(&mut self, collection: u32, victim: u32) -> Range<u32> {
         let collection = self.collections.get_mut(collection);
         let dies = collection.first_die..collection.first_die + collection.dies;
@@ -322,15 +324,15 @@ impl Collector {
         dies
     }
 
-    /// A die has done its part of a collection. Returns whether all have.
+    /// Ends a die's part of a collection. Returns whether all parts are done.
     pub(crate) fn end_job(&mut self, collection: u32) -> bool {
         let collection = self.collections.get_mut(collection);
         collection.jobs_active -= 1;
         collection.jobs_active == 0
     }
 
-    /// A collection is over, or was cancelled. Returns the scope that is free for the next one,
-    /// unless other parts of its line are still collected.
+    /// Removes a collection that is over or cancelled. Returns the scope that is free for the next
+    /// one, unless other parts of its line are still collected.
     pub(crate) fn end(&mut self, collection: u32) -> Option<usize> {
         let Collection { first_die, levels, .. } = *self.collections.get(collection);
         self.leveling -= u32::from(levels);

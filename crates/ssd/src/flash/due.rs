@@ -1,7 +1,7 @@
-//! Which collection is due next: on which die or of which line, by what right, until when.
+//! Choice of the collection that is due next: its die or line, its permission and its deadline.
 //!
-//! Knows: what rights, free space and dies say about themselves. Changes nothing; what it answers
-//! is carried out in `collect.rs`.
+//! Reads rights, free space and the state of dies. Changes nothing; `collect.rs` carries its
+//! answers out.
 
 use crate::config::CollectionUnit;
 use crate::flash::collection::Leave;
@@ -18,21 +18,21 @@ pub(super) struct Request {
     pub(super) die: u32,
     /// Block within the die, or line.
     pub(super) block: u32,
-    /// When it must be over.
+    /// Time at which the collection must be over.
     pub(super) until: Instant,
     pub(super) leave: Leave,
-    /// It moves cold data to a worn block, and gives no room back.
+    /// True if the collection moves cold data to a worn block, and gives no room back.
     pub(super) levels: bool,
 }
 
 /// The answer to a request for a collection.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answer {
-    /// Nothing: there is none to start.
+    /// No collection can be started.
     Nothing,
-    /// It is put off, because the flush of the write buffer goes first.
+    /// The collection is put off, because the flush of the write buffer goes first.
     PutOff,
-    /// This one is started.
+    /// This collection is to be started.
     Start(Request),
 }
 
@@ -113,16 +113,16 @@ impl Due<'_> {
         Some(Request { die, block, until, leave, levels: false })
     }
 
-    /// Returns true if a drive whose work belongs into windows may collect outside of them too. At the
-    /// hard watermark it would be too late: collections give way to nothing there.
+    /// Returns true if a drive whose work belongs in windows may collect outside of them too. At
+    /// the hard watermark it would be too late: collections give way to nothing there.
     fn is_short_of_space(&self, die: u32) -> bool {
         let levels = &self.ftl.shape().levels;
         let short = levels.hard + ((levels.soft - levels.hard) / 4).max(1);
         self.collector.rights().scope() == WindowScope::AllWork && self.ftl.free(die) <= short
     }
 
-    /// Of the dies of a scope whose part of the cache has to be folded, the one with the least free
-    /// space, and the block to fold.
+    /// Block to fold in a scope, and its die: the die with the least free space among those whose
+    /// part of the cache has to be folded.
     fn block_to_fold(&self, scope: usize) -> Option<(u32, u32)> {
         let dies = self.collector.candidates(scope);
         let dies = dies.filter(|&die| self.is_idle || self.ftl.is_slc_low(die));
@@ -135,8 +135,8 @@ impl Due<'_> {
         (0..self.collector.scopes()).any(|scope| self.block_to_fold(scope).is_some())
     }
 
-    /// Whether a die may be collected now as far as windows go: its range has its turn, or host
-    /// writes to this very range have no room.
+    /// Returns true if windows allow a collection on a die now: its range has its turn, or host
+    /// writes to this range have no room.
     fn may_collect(&self, now: Instant, die: u32, urgency: Urgency) -> bool {
         let shape = self.ftl.shape();
         let range = shape.range_of_die(die);
@@ -145,8 +145,8 @@ impl Due<'_> {
             || self.collector.rights().allowed_until(now, range).is_some()
     }
 
-    /// Of the dies of a scope that are low on free blocks, may be collected and have a victim,
-    /// the one with the least free space, and its victim.
+    /// Die of a scope with the least free space, and its victim, among dies that are low on free
+    /// blocks, may be collected and have a victim.
     fn neediest_victim(&self, now: Instant, scope: usize, urgency: Urgency) -> Option<(u32, u32)> {
         let mut least = self.collector.collect_at(self.ftl.shape()) + 1;
         let mut neediest = None;
@@ -164,14 +164,14 @@ impl Due<'_> {
         neediest
     }
 
-    /// Whether a die has as few free blocks (or lines) as this, and a victim.
+    /// Whether a die with a victim has at most `level` free blocks (or lines).
     pub(super) fn is_any_below(&self, level: u32) -> bool {
         let worth = self.collector.worth();
         (0..self.ftl.shape().dies)
             .any(|die| self.ftl.free(die) <= level && self.ftl.victim(die, worth).is_some())
     }
 
-    /// Whether a collection that is asked for now is over at `until` in the worst case.
+    /// Whether a collection that is requested now is over at `until` in the worst case.
     fn fits(&self, now: Instant, until: Instant, die: u32, block: u32) -> bool {
         if until == Instant::NEVER {
             return true;

@@ -1,4 +1,4 @@
-//! How far deferred copies are applied: up to the current event.
+//! Limit up to which deferred copies are applied: the current event.
 
 use units::Instant;
 

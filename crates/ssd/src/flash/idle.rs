@@ -1,13 +1,14 @@
-//! When the host has been idle for long enough that the drive folds its cache of SLC blocks.
+//! Timer of the host's idleness, after which a drive folds its cache of SLC blocks.
 
 use crate::config::Config;
 use units::{Duration, Instant};
 
-/// When the drive has been idle for long enough to fold.
+/// Timer that runs out when the host has been idle for long enough to fold.
 #[derive(Clone, Debug)]
 pub(crate) struct IdleTimer {
     after: Duration,
-    /// When it will have been; never if it has, or if there is nothing to fold.
+    /// Time at which it runs out; [`Instant::NEVER`] if it has run out, or if there is nothing to
+    /// fold.
     due: Instant,
     is_idle: bool,
 }
@@ -18,14 +19,14 @@ impl IdleTimer {
         Some(Self { after, due: Instant::NEVER, is_idle: false })
     }
 
-    /// The host wants something.
+    /// Starts the timer again, because the host has sent a command.
     #[inline]
     pub(crate) fn restart(&mut self, now: Instant) {
         self.due = now + self.after;
         self.is_idle = false;
     }
 
-    /// The time is over.
+    /// Ends the timer: the host is idle.
     pub(crate) fn end(&mut self) {
         self.due = Instant::NEVER;
         self.is_idle = true;

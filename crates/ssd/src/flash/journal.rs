@@ -1,4 +1,4 @@
-//! What a drive reports about itself: totals, and the lists that somebody has asked for.
+//! Reports of a drive on itself: totals, and the lists that a driver has asked for.
 
 use crate::counters::Counters;
 use crate::dies::Task;
@@ -10,17 +10,17 @@ use alloc::vec::Vec;
 use nvme::CommandId;
 use units::{EventLog, Instant, Observe};
 
-/// Totals, and the lists that somebody has asked for.
+/// Totals, and the lists that a driver has asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal<O: Observe> {
     counters: Counters,
     violations: Violations,
-    /// What happened to flash pages, if a driver carries their data.
+    /// Changes of flash pages; `None` unless a driver carries their data.
     media: Option<Vec<Media>>,
-    /// Collections that ended, if somebody draws timelines.
+    /// Collections that ended; `None` unless a driver asked for them.
     spans: Option<Vec<CollectionSpan>>,
-    /// Of each command slot, and of each reconstruction, what the host calls the command; empty
-    /// where nobody observes.
+    /// The host's identifier of the command in each slot, and of the command behind each
+    /// reconstruction; empty if no events are kept.
     commands: Vec<CommandId>,
     reconstructions: Vec<CommandId>,
     log: O::Log<Event>,
@@ -42,7 +42,7 @@ impl<O: Observe> Journal<O> {
         }
     }
 
-    /// The same totals and lists, for another observer; events that nobody took are gone.
+    /// The same totals and lists for another observer; events that were not taken are dropped.
     pub(crate) fn observed<O2: Observe>(self) -> Journal<O2> {
         let Self { counters, violations, media, spans, commands, reconstructions, log: _ } = self;
         let log = O2::Log::default();
@@ -62,7 +62,7 @@ impl<O: Observe> Journal<O> {
         self.violations.kept()
     }
 
-    /// Totals are zero from now on, and no violation is known.
+    /// Sets totals to zero and forgets violations.
     pub(crate) fn reset(&mut self) {
         self.counters = Counters::default();
         self.violations = Violations::default();
@@ -88,7 +88,7 @@ impl<O: Observe> Journal<O> {
         }
     }
 
-    /// A collection has broken the window contract.
+    /// Records a collection that has broken the window contract.
     pub(crate) fn violated(&mut self, violation: Violation) {
         self.counters.contract_violations += 1;
         self.violations.add(violation);
@@ -107,14 +107,14 @@ impl<O: Observe> Journal<O> {
         }
     }
 
-    /// Lists a collection that ended, if somebody draws timelines.
+    /// Lists a collection that ended, if a driver asked for collections.
     pub(crate) fn span(&mut self, span: CollectionSpan) {
         if let Some(spans) = &mut self.spans {
             spans.push(span);
         }
     }
 
-    /// The command in a slot has this name from now on, as far as events go.
+    /// Sets the identifier of the command in a slot, for events.
     #[inline]
     pub(crate) fn name_command(&mut self, slot: u32, id: CommandId) {
         if Self::OBSERVED {
@@ -122,14 +122,14 @@ impl<O: Observe> Journal<O> {
         }
     }
 
-    /// A reconstruction is for the command with this name, as far as events go.
+    /// Sets the identifier of the command behind a reconstruction, for events.
     pub(crate) fn name_reconstruction(&mut self, slot: u32, id: CommandId) {
         if Self::OBSERVED {
             name(&mut self.reconstructions, slot, id);
         }
     }
 
-    /// For whom a die works.
+    /// Origin of a page operation, for events.
     pub(crate) fn origin_of(&self, task: Task) -> Origin {
         match task {
             Task::Read { command, block, .. }

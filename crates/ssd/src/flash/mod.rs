@@ -1,8 +1,8 @@
 //! The back end of a drive: its dies at work on what the host, the write buffer and collections ask
 //! of them.
 //!
-//! Routes between the machines of the back end (mapping, dies, collector, scrub). Does not know
-//! commands and their completions, nor what becomes of a page of the host before it has a place.
+//! Routes between the machines of the back end (mapping, dies, collector, scrub). Does not know:
+//! commands and their completions, and the path of the host's pages before they have a place.
 
 mod collect;
 mod collection;
@@ -46,12 +46,12 @@ use alloc::vec::Vec;
 use nvme::{CollectionRight, Untimed, WindowScope};
 use units::{Duration, Instant, Observe, Ratio};
 
-/// What the end of a step means to the front end.
+/// Consequence of the end of a step for the front end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     /// Nothing.
     Nothing,
-    /// An operation from the queue is done; the die waits to be given the next.
+    /// An operation from the queue is done; the die waits to be given the next one.
     Finished(Task),
     /// This collection has all its dies now.
     Held(u32),
@@ -61,7 +61,7 @@ pub(crate) enum Outcome {
     Collected(u32),
 }
 
-/// A wait of the drive that no die works on.
+/// End of a wait that is not a step of a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WaitEnd {
     /// The host has sent nothing for so long that the drive folds its cache.
@@ -77,23 +77,23 @@ pub(crate) struct Flash<O: Observe> {
     ftl: Ftl,
     dies: DieArray,
     collector: Collector,
-    /// What collections move where many pages are programmed at a time.
+    /// Moves of pages by collections, where many pages are programmed at a time.
     relocator: Option<Relocator>,
-    /// How fast the host may program meanwhile, if it is paced.
+    /// Pace of the host's programs during collections; `None` if they are not paced.
     pace: Option<Pace>,
-    /// When the host has been idle for long enough to fold the cache of SLC blocks, if there is
-    /// one.
+    /// Timer of the host's idleness; `None` without a cache of SLC blocks.
     idle: Option<IdleTimer>,
-    /// How often pages are sensed again, if they are.
+    /// Chance that a page is sensed again; `None` if no page ever is.
     retry: Option<Retry>,
     /// Seed of that chance.
     retry_seed: u64,
-    /// Copies to check in idle time, if the drive does that.
+    /// Copies to check in idle time; `None` if the drive does not check.
     unchecked: Option<Unchecked>,
     journal: Journal<O>,
-    /// Dies that a collection gave back before its end: they wait to be given their next operation.
+    /// Dies that a collection gave back before its end, and that wait to be given their next
+    /// operation.
     freed: Vec<u32>,
-    /// How far deferred copies are applied.
+    /// Limit up to which deferred copies are applied.
     horizon: Horizon,
 }
 
@@ -151,14 +151,14 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// How long the work of dies keeps reads waiting.
+    /// View that computes how long the work of dies delays reads.
     #[inline]
     fn waits(&self) -> Waits<'_> {
         let Self { config, ftl, dies, collector, relocator, .. } = self;
         Waits { config, ftl, dies, collector, relocator: relocator.as_ref() }
     }
 
-    /// Which dies may be given a program.
+    /// View that decides which dies may be given a program.
     #[inline]
     fn programs(&self) -> Programs<'_> {
         let Self { config, ftl, dies, collector, pace, .. } = self;
@@ -170,7 +170,7 @@ impl<O: Observe> Flash<O> {
         &self.config
     }
 
-    /// The mapping, for questions.
+    /// The mapping, to read from.
     #[inline]
     pub(crate) fn ftl(&self) -> &Ftl {
         &self.ftl
@@ -182,25 +182,25 @@ impl<O: Observe> Flash<O> {
         self.ftl.shape()
     }
 
-    /// The dies, for questions.
+    /// The dies, to read from.
     #[inline]
     pub(crate) fn dies(&self) -> &DieArray {
         &self.dies
     }
 
-    /// When the drive may collect.
+    /// Rights of the drive to collect.
     #[inline]
     pub(crate) fn rights(&self) -> &Rights {
         self.collector.rights()
     }
 
-    /// The host changes when the drive may collect.
+    /// Sets when the drive may collect.
     pub(crate) fn set_right(&mut self, now: Instant, right: CollectionRight) {
         self.collector.rights_mut().set(now, right);
         self.journal.emit(now, || Event::RightChanged { right });
     }
 
-    /// Another scope of work is kept to windows.
+    /// Sets the work that is kept to windows.
     pub(crate) fn set_window_scope(&mut self, scope: WindowScope) {
         self.collector.rights_mut().set_scope(scope);
     }
@@ -209,7 +209,7 @@ impl<O: Observe> Flash<O> {
         &self.journal
     }
 
-    /// Where everything is reported that happens.
+    /// Journal to which events and totals are reported.
     #[inline]
     pub(crate) fn journal_mut(&mut self) -> &mut Journal<O> {
         &mut self.journal
@@ -221,7 +221,8 @@ impl<O: Observe> Flash<O> {
         self.journal.counters_mut()
     }
 
-    /// Whether no collection runs, waits for its dies, or has left work behind that waits.
+    /// Returns true if no collection runs or waits for its dies, and no work waits that a
+    /// collection has held up.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
         self.collector.is_idle() && !self.dies.is_held_up()
@@ -244,12 +245,12 @@ impl<O: Observe> Flash<O> {
         self.collector.take_changed_groups(tell);
     }
 
-    /// Whether the host waits for the pace of collections when it programs.
+    /// Whether programs of the host are paced during collections.
     pub(crate) fn is_paced(&self) -> bool {
         self.pace.is_some()
     }
 
-    /// Reads are sensed again by a chance of their own for each seed.
+    /// Seeds the chance that a page is sensed again.
     pub(crate) fn seed_retries(&mut self, seed: u64) {
         self.retry_seed = seed;
         if let Some(retry) = &mut self.retry {
@@ -268,18 +269,18 @@ impl<O: Observe> Flash<O> {
         retry.set_added(share);
     }
 
-    /// The mapping is this one from now on.
+    /// Replaces the mapping.
     pub(crate) fn set_ftl(&mut self, ftl: Ftl) {
         self.ftl = ftl;
     }
 
-    /// What takes no time changes.
+    /// Sets the work that takes no time.
     pub(crate) fn set_untimed(&mut self, untimed: Untimed) {
         self.config.collection.untimed = untimed;
         self.dies.set_times(&self.config);
     }
 
-    /// The drive is made otherwise from now on, as far as times go.
+    /// Replaces the configuration by one that differs in times only.
     pub(crate) fn set_config(&mut self, config: Config) {
         self.config = config;
         self.dies.set_times(&self.config);
@@ -316,7 +317,7 @@ impl<O: Observe> Flash<O> {
         self.waits().collection_left(now, die)
     }
 
-    /// Writes wait for room in the buffer (`true`), or do not any more.
+    /// Sets whether writes wait for room in the buffer.
     #[inline]
     pub(crate) fn set_full(&mut self, is_full: bool) {
         self.dies.set_full(is_full);
@@ -330,12 +331,13 @@ impl<O: Observe> Flash<O> {
         self.programs().takes_another(die, most)
     }
 
-    /// The same, and the program would not wait for a collection, and be over at `until`.
+    /// [`Flash::takes_program`], and the program would not wait for a collection and would be over
+    /// at `until`.
     pub(crate) fn suits_program(&self, now: Instant, die: u32, until: Instant, most: u32) -> bool {
         self.programs().suits(now, die, until, most)
     }
 
-    /// A place for a page of the host on the next die with room.
+    /// Allocates a page of the host on the next die with room.
     #[inline]
     pub(crate) fn place_for_host(&mut self, logical: u32) -> Option<Allocated> {
         if self.dies.deferring_dies().is_empty() {
@@ -344,9 +346,9 @@ impl<O: Observe> Flash<O> {
         self.place_beside_deferred(logical)
     }
 
-    /// A place for dirty pages on the next die that `suits` and has room. Without enough for a
-    /// whole program (`is_whole`) only the cache of SLC blocks has room. `keeps_turns` says that
-    /// the die whose turn it is keeps it until it suits.
+    /// Allocates a place for dirty pages on the next die that `suits` and has room. Without enough
+    /// pages for a whole program (`is_whole`), only the cache of SLC blocks has room. With
+    /// `keeps_turns`, the die whose turn it is keeps its turn until it suits.
     pub(crate) fn place_for_flush(
         &mut self,
         is_whole: bool,
@@ -367,7 +369,7 @@ impl<O: Observe> Flash<O> {
         None
     }
 
-    /// A place on `die` for a page of a stripe; see [`Ftl::allocate_pinned`].
+    /// Allocates a page on `die` for a page of a stripe; see [`Ftl::allocate_pinned`].
     pub(crate) fn place_for_stripe(&mut self, die: u32) -> Option<Allocated> {
         self.ftl.allocate_pinned(die)
     }
@@ -377,26 +379,26 @@ impl<O: Observe> Flash<O> {
         self.ftl.fill_unit(die, first, used);
     }
 
-    /// The logical page is in `page` from now on, where it was programmed.
+    /// Maps a logical page to `page`, where it was programmed.
     #[inline]
     pub(crate) fn commit_write(&mut self, logical: u32, page: u32) {
         self.look_at_page(logical);
         self.ftl.commit_write(logical, page);
     }
 
-    /// The same for a page of a stripe.
+    /// [`Flash::commit_write`] for a page of a stripe.
     pub(crate) fn commit_stripe_page(&mut self, logical: u32, page: u32) {
         self.ftl.commit_pinned(logical, page);
     }
 
-    /// The host wants a logical page no longer.
+    /// Forgets a logical page that the host has deallocated.
     pub(crate) fn forget(&mut self, logical: u32) {
         self.look_at_page(logical);
         let was_mapped = self.ftl.forget(logical);
         self.counters_mut().deallocated_pages += u64::from(was_mapped);
     }
 
-    /// Lists that a page was sensed for a command: where it is now, because a collection may have
+    /// Lists that a page was sensed for a command, at its present place: a collection may have
     /// moved it while the read waited.
     #[inline]
     pub(crate) fn list_sensed(&mut self, logical: u32, sensed: impl FnOnce(Option<u32>) -> Media) {
@@ -404,7 +406,7 @@ impl<O: Observe> Flash<O> {
         journal.media(|| sensed(ftl.lookup(logical)));
     }
 
-    /// What an operation takes of its die.
+    /// Need of an operation on its die.
     #[inline]
     fn need_of(&mut self, task: Task) -> Need {
         let Self { config, ftl, dies, retry, journal, .. } = self;
@@ -412,7 +414,7 @@ impl<O: Observe> Flash<O> {
         Needs { config, ftl, dies, retry: retry.as_mut(), counters }.of(task)
     }
 
-    /// Queues an operation on a die, which begins at once if it has nothing else to do. Returns
+    /// Queues an operation on a die; it begins at once if the die has nothing else to do. Returns
     /// whether a collection holds the operation up.
     #[inline]
     pub(crate) fn enqueue(&mut self, now: Instant, die: u32, task: Task) -> bool {
@@ -447,9 +449,9 @@ impl<O: Observe> Flash<O> {
         pushed.idle && self.dispatch(now, die) == Some(collection)
     }
 
-    /// Gives a die its next operation: of its collection if it works for one, else the first of its
-    /// queue. Returns the collection that has all its dies now, if the die was the last to come to
-    /// it.
+    /// Gives a die its next operation: of the collection that it works for, else the first of its
+    /// queue. Returns the collection that now has all its dies, if this die was the last that it
+    /// waited for.
     #[inline]
     #[must_use]
     pub(crate) fn dispatch(&mut self, now: Instant, die: u32) -> Option<u32> {
@@ -501,8 +503,7 @@ impl<O: Observe> Flash<O> {
         None
     }
 
-    /// The free planes of a die take up what reads they find for themselves. Returns whether they
-    /// found any.
+    /// Begins reads on the free planes of a die. Returns whether there were any for them.
     fn begin_plane_reads(&mut self, now: Instant, die: u32) -> bool {
         let mut found = false;
         while let Some(task) = self.dies.begin_plane_read(now, die) {
@@ -515,7 +516,7 @@ impl<O: Observe> Flash<O> {
         found
     }
 
-    /// Whether a die was given back that [`Flash::take_freed`] has not given.
+    /// Whether [`Flash::take_freed`] has a die to give.
     #[inline]
     pub(crate) fn has_freed(&self) -> bool {
         !self.freed.is_empty()
@@ -527,19 +528,19 @@ impl<O: Observe> Flash<O> {
         self.freed.pop()
     }
 
-    /// When the first step of a die ends.
+    /// Earliest end of a step of a die.
     #[inline]
     pub(crate) fn next_step(&self) -> Instant {
         self.dies.earliest()
     }
 
-    /// When a window opens, or the host will have been idle for long enough.
+    /// Time at which the next window opens, or the host counts as idle.
     #[inline]
     pub(crate) fn next_wait(&self) -> Instant {
         self.rights().next_window().min(self.idle_due())
     }
 
-    /// The time of [`Flash::next_wait`] has come.
+    /// Ends the wait of [`Flash::next_wait`], whose time has come.
     pub(crate) fn end_wait(&mut self, now: Instant) -> WaitEnd {
         match &mut self.idle {
             Some(idle) if idle.due() == now => {
@@ -553,7 +554,7 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// The step that ends first is over. Returns its die, and what its end means.
+    /// Ends the step that ends first. Returns its die, and the consequence.
     #[inline]
     pub(crate) fn end_first_step(&mut self, now: Instant) -> Option<(u32, Outcome)> {
         let source = self.dies.first_due()?;
@@ -565,12 +566,12 @@ impl<O: Observe> Flash<O> {
         Some((die, self.end_step(now, die, source)))
     }
 
-    /// The current step of a die is over, or of a plane of it, which is the `source` of the
+    /// Ends the current step of a die or of one of its planes; `source` is the source of the
     /// deadline.
     #[inline]
     fn end_step(&mut self, now: Instant, die: u32, source: u32) -> Outcome {
         match self.dies.end_step(now, source) {
-            // A read may have come while the data of a program did, when there was nothing to
+            // A read may have arrived while the data of a program moved, when there was nothing to
             // interrupt.
             StepEnd::Continues if self.config.cells.is_some() => {
                 if self.dies.front(die).is_some_and(|(_, is_read)| is_read) {
@@ -618,8 +619,7 @@ impl<O: Observe> Flash<O> {
         Outcome::Nothing
     }
 
-    /// Leaves a die without work. If it has copies to check, it begins when nothing has come for
-    /// long enough.
+    /// Leaves a die without work. A die with copies to check begins to do so after some idle time.
     #[inline]
     fn rest(&mut self, now: Instant, die: u32) {
         let wake = match &self.unchecked {
@@ -640,7 +640,7 @@ impl<O: Observe> Flash<O> {
         self.emit_began(now, die, PageOperation::Read, Origin::Scrub);
     }
 
-    /// The collections of a channel go on that have let others go first.
+    /// Continues the collections of a channel that have let other operations go first.
     fn go_on_in_channel(&mut self, now: Instant, channel: u32) {
         for die in 0..self.dies.len() {
             if self.dies.channel_of(die) == channel
@@ -654,13 +654,13 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// When the host will have been idle for long enough to fold the cache of SLC blocks.
+    /// Time at which the host will have been idle for long enough to fold the cache of SLC blocks.
     #[inline]
     fn idle_due(&self) -> Instant {
         self.idle.as_ref().map_or(Instant::NEVER, IdleTimer::due)
     }
 
-    /// The host wants something.
+    /// Starts the idle timer again, because the host has sent a command.
     #[inline]
     pub(crate) fn restart_idle_timer(&mut self, now: Instant) {
         if let Some(idle) = &mut self.idle {
@@ -668,9 +668,9 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// Queues a program of the host at its place, and then the collection that this makes due.
+    /// Queues a program of the host at its place, then starts the collection that this makes due.
     /// `flush_first` says that the flush of the write buffer goes before collections. Returns
-    /// whether one was put off for it.
+    /// whether a collection was put off for it.
     #[inline]
     pub(crate) fn program(
         &mut self,
@@ -692,7 +692,8 @@ impl<O: Observe> Flash<O> {
         put_off
     }
 
-    /// The host will program on `die`. Returns whether that ends its turn.
+    /// Charges a program of the host on `die` to the pace. Returns whether that ends the turn of
+    /// the host.
     #[inline]
     fn charge(&mut self, die: u32) -> bool {
         if self.pace.is_none() || self.programs().folds_at_leisure(die) {
@@ -710,7 +711,7 @@ impl<O: Observe> Flash<O> {
             && self.waits().may_wait(now, die)
     }
 
-    /// The turn of the host is over: collections go on.
+    /// Continues collections after the turn of the host.
     pub(super) fn go_on_everywhere(&mut self, now: Instant) {
         for die in 0..self.dies.len() {
             if self.dies.is_idle(die) && self.dies.job_on(die).is_some() {
@@ -720,10 +721,10 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// Interrupts the program or erase on `die` for a read that has just arrived, and goes on with
-    /// it afterwards: *suspension* costs time whenever it happens and has a limit for each
-    /// operation, so that it ends (IODA §6.2.5). It gives way where it would carry a collection
-    /// past the end of its window.
+    /// Interrupts the program or erase on `die` for a read that has just arrived; it continues
+    /// afterwards. *Suspension* costs time whenever it happens, and an operation is suspended a
+    /// limited number of times, so that it ends (IODA §6.2.5). An operation is not suspended if
+    /// that would carry a collection past the end of its window.
     fn suspend_for_read(&mut self, now: Instant, die: u32) {
         let Some(suspension) = self.dies.suspension(now, die) else { return };
         let length = suspension.cost * 2 + self.dies.times().read_service;
@@ -734,8 +735,7 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// Goes on with what was suspended, if no read is in front of the queue. Returns whether it
-    /// did.
+    /// Resumes the suspended operation, unless a read goes first. Returns whether it did.
     fn resume(&mut self, now: Instant, die: u32) -> bool {
         if self.dies.read_goes_first(die) {
             let next = self.dies.front(die).map_or(Duration::ZERO, |(service, _)| service);

@@ -1,5 +1,5 @@
-//! What operations take of their dies, how often pages are sensed for that, and what that does to
-//! their blocks.
+//! Needs of operations on their dies: how often their pages are sensed, and how that disturbs their
+//! blocks.
 
 use crate::config::Config;
 use crate::counters::Counters;
@@ -9,7 +9,7 @@ use crate::retry::Retry;
 use nvme::Untimed;
 use units::Duration;
 
-/// The machines that know what an operation takes.
+/// Machines that determine the need of an operation.
 pub(super) struct Needs<'a> {
     pub(super) config: &'a Config,
     pub(super) ftl: &'a mut Ftl,
@@ -19,7 +19,7 @@ pub(super) struct Needs<'a> {
 }
 
 impl Needs<'_> {
-    /// What an operation takes of its die. It is about to be queued, so its page counts as sensed.
+    /// Need of an operation that is about to be queued. Its page counts as sensed.
     #[inline]
     pub(super) fn of(self, task: Task) -> Need {
         match (task, &self.config.cells) {

@@ -1,26 +1,28 @@
-//! How fast the host may program while a drive collects: as fast as the collection gives back.
+//! Pace of the host's programs while a drive collects: the rate at which the collection gives pages
+//! back.
 //!
 //! A collection that moves the `v` valid pages of a block of `N` gives back `N - v`. A host that
-//! programs that many for `v` moved ones leaves the free space as it is, however fast it writes;
-//! one that did not wait would use up what is free and then wait for whole collections.
+//! programs `N - v` pages for `v` moved ones leaves the free space as it is, however fast it
+//! writes. A host that did not wait would use up the free space, and then wait for whole
+//! collections.
 //!
-//! Knows: how many pages each die may take up. Does not know: whether there is anything to program.
+//! Knows: how many pages each die may program. Does not know: whether there is anything to program.
 
 use crate::config::Config;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Parts of a page that credit is counted in.
+/// Parts of a page, the unit of credit.
 const PARTS: i64 = 1 << 16;
 
-/// Whose turn it is on a drive whose dies all take turns at the same time.
+/// Turn of collections or of the host, on a drive whose dies all take turns at the same time.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     /// Collections move pages, and programs of the host wait.
     Collections {
-        /// Pages that were moved in this turn.
+        /// Pages moved in this turn.
         moved: u64,
-        /// Parts of pages that these gave back.
+        /// Parts of pages that these moves gave back.
         given_back: i64,
     },
     /// The host programs, and collections wait.
@@ -38,7 +40,7 @@ impl Turn {
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
     credit: Vec<i64>,
-    /// Whose turn it is; `None` if each die takes turns by itself, one program at a time.
+    /// Present turn; `None` if each die takes turns by itself, one program at a time.
     turn: Option<Turn>,
     /// Pages that collections move in a turn: now, at least and at most.
     turn_pages: u64,
@@ -69,29 +71,29 @@ impl Pace {
         })
     }
 
-    /// The drive begins to collect, after a pause or at the end of the collection before. What the
-    /// host was given and has not taken up is forgotten; what it took up in advance it owes, or
-    /// each collection would give it a little more than comes back.
+    /// Starts the pace again when the drive begins to collect, after a pause or after the previous
+    /// collection. Credit that the host has not used is forgotten. Its debt remains, or each
+    /// collection would give it a little more than comes back.
     pub(crate) fn restart(&mut self) {
         for credit in &mut self.credit {
             *credit = (*credit).min(0);
         }
     }
 
-    /// Pages of a block that its collection gives back; the last of the valid ones are programmed
-    /// with filler.
+    /// Pages of a block that its collection gives back; the last program of its valid pages is
+    /// filled up with filler.
     fn given_back(&self, valid: u32) -> u32 {
         self.pages_per_block - valid.next_multiple_of(self.unit_pages).min(self.pages_per_block)
     }
 
-    /// The collection of a block with so many valid pages begins on a die.
+    /// Begins the collection of a block with `valid` valid pages on a die.
     pub(crate) fn begin(&mut self, die: u32, valid: u32) {
         if valid == 0 {
             self.give(die, 0, i64::from(self.pages_per_block) * PARTS);
         }
     }
 
-    /// A collection has moved pages on a die and given back parts of others.
+    /// Credits `parts` of pages that a collection gave back by moving `pages` on a die.
     fn give(&mut self, die: u32, pages: u32, parts: i64) {
         match &mut self.turn {
             None => self.credit[die as usize] += parts,
@@ -106,7 +108,8 @@ impl Pace {
         }
     }
 
-    /// It has moved what is programmed at a time.
+    /// Credits one program unit that a collection has moved out of a block with `valid` valid
+    /// pages.
     pub(crate) fn moved(&mut self, die: u32, valid: u32) {
         let units = i64::from(valid.div_ceil(self.unit_pages).max(1));
         self.give(die, self.unit_pages, i64::from(self.given_back(valid)) * PARTS / units);
@@ -123,7 +126,7 @@ impl Pace {
         true
     }
 
-    /// Writes wait for room in the buffer (`true`), or do not any more.
+    /// Sets whether writes wait for room in the buffer.
     #[inline]
     pub(crate) fn set_full(&mut self, is_full: bool) {
         self.is_full = is_full;
@@ -150,7 +153,7 @@ impl Pace {
             return false;
         };
         match turn {
-            // What the host takes up in advance it owes.
+            // The host owes the pages that it programs in advance.
             Turn::Collections { given_back, .. } => *given_back -= parts,
             Turn::Host { credit } if *credit > parts => *credit -= parts,
             Turn::Host { credit } => {

@@ -1,4 +1,4 @@
-//! Which dies may be given a program of the host, as far as their queues and collections go.
+//! Choice of the dies for programs of the host, by their queues and collections.
 //!
 //! Changes nothing.
 
@@ -9,7 +9,7 @@ use crate::flash::pace::Pace;
 use crate::ftl::Ftl;
 use units::{Duration, Instant};
 
-/// The machines that know how much a die has to do.
+/// Machines that determine how much a die has to do.
 #[derive(Clone, Copy)]
 pub(super) struct Programs<'a> {
     pub(super) config: &'a Config,
@@ -27,16 +27,16 @@ impl Programs<'_> {
             || self.folds_at_leisure(die)
     }
 
-    /// Whether collections fold the cache of SLC blocks, and nothing needs the room: the host need
-    /// not wait for that.
+    /// Returns true if collections fold the cache of SLC blocks while nothing needs the room: the
+    /// host need not wait for that.
     pub(super) fn folds_at_leisure(&self, die: u32) -> bool {
         self.ftl.has_slc()
             && self.ftl.free(die) > self.collector.collect_at(self.ftl.shape())
             && !self.ftl.is_slc_low(die)
     }
 
-    /// Whether collections let everything on their channels go first, so that nothing needs to
-    /// spare them.
+    /// Returns true if collections let all other work on their channels go first, so that programs
+    /// need not avoid them.
     fn stands_back_for_channels(&self) -> bool {
         let scheduling = &self.config.scheduling;
         scheduling.preemptive_collection && scheduling.preemption_scope == PreemptionScope::Channel
@@ -47,7 +47,8 @@ impl Programs<'_> {
         self.dies.programs_on(die) < most && self.is_within_pace(die)
     }
 
-    /// The same, and the program would not wait for a collection, and be over at `until`.
+    /// [`Self::takes_another`], and the program would not wait for a collection and would be over
+    /// at `until`.
     pub(super) fn suits(&self, now: Instant, die: u32, until: Instant, most: u32) -> bool {
         // With paced writes a program takes turns with the collection; it need not wait for its
         // end.
@@ -61,8 +62,8 @@ impl Programs<'_> {
             || now + self.dies.committed_work(now, die) + self.bound(die) <= until
     }
 
-    /// The longest a program can take once its turn has come, and what those ahead of it may lose
-    /// to other dies of their channel.
+    /// Longest time of a program after its turn has come, and the time that operations ahead of it
+    /// may lose to other dies of their channel.
     fn bound(&self, die: u32) -> Duration {
         let times = self.dies.times();
         let others = u64::from(self.ftl.shape().chips_per_channel) - 1;

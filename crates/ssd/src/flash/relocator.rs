@@ -1,7 +1,7 @@
-//! How a collection moves pages where the cells take in many at a time: it gathers valid pages row
-//! by row, and programs them when they fill a unit or nothing valid is left.
+//! Moves of pages by a collection where the cells take in many at a time. It gathers valid pages
+//! row by row, and programs them when they fill a unit or no valid page is left.
 //!
-//! Knows: what each die has gathered, and where it is programmed. Does not know: when a die may
+//! Knows: the pages that each die has gathered, and their new place. Does not know: when a die may
 //! work for its collection.
 
 use crate::cells::CellConfig;
@@ -12,23 +12,23 @@ use alloc::vec;
 use alloc::vec::Vec;
 use units::Duration;
 
-/// What a collecting die does next.
+/// Next step of a collecting die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Move {
     /// Senses valid pages of a row and sends them out.
     Gather { sense: Duration, transfers: u32, cursor: u32 },
-    /// Programs what it has gathered.
+    /// Programs the gathered pages.
     Program { program: Duration, transfers: u32 },
-    /// Nothing valid is left: erases the block.
+    /// Erases the block: no valid page is left.
     Erase,
 }
 
-/// What one die has gathered.
+/// Pages that one die has gathered.
 #[derive(Clone, Debug, Default)]
 struct Gathered {
     /// Flash pages and the logical pages that they held when they were read.
     pages: Vec<(u32, u32)>,
-    /// The first of the pages that are programmed; none before.
+    /// First flash page that they are programmed to; `None` before the program begins.
     to: Option<u32>,
 }
 
@@ -45,7 +45,7 @@ impl Relocator {
         config.cells.map(|cells| Self { cells, gathered: vec![Gathered::default(); dies] })
     }
 
-    /// How long pages take has changed.
+    /// Sets the times of pages.
     pub(crate) fn set_cells(&mut self, cells: CellConfig) {
         self.cells = cells;
     }
@@ -55,7 +55,7 @@ impl Relocator {
         self.gathered[die as usize].pages.len() as u32
     }
 
-    /// What the collection on a die does next.
+    /// Next step of the collection on a die.
     pub(crate) fn next(&mut self, die: u32, job: &Job, ftl: &mut Ftl) -> Move {
         let gathered = &mut self.gathered[die as usize];
         let unit = self.cells.unit_pages();
@@ -72,8 +72,8 @@ impl Relocator {
                 while gathered.pages.len() < unit as usize
                     && let Some((page, logical)) = ftl.next_valid(cursor, row_end)
                 {
-                    // It will be changed when the move is done; a cache miss then would stall for
-                    // longer.
+                    // The entry will be changed when the move is done; a cache miss then would
+                    // stall for longer.
                     ftl.touch(logical);
                     gathered.pages.push((page, logical));
                     cursor = page + 1;
@@ -95,14 +95,14 @@ impl Relocator {
                 ftl.fill_unit(die, to, count);
                 gathered.to = Some(to);
                 let offset = to % ftl.shape().pages_per_block;
-                // What is left of the unit is programmed with filler, which takes its way as well.
+                // The rest of the unit is filler, which crosses the channel as well.
                 let transfers = unit / self.cells.blocks_per_page;
                 Move::Program { program: self.cells.program_time(offset), transfers }
             }
         }
     }
 
-    /// What a die gathered has been programmed: gives each page that moved.
+    /// Ends the program of the pages that a die gathered. Passes each of them to `moved`.
     pub(crate) fn end_program(&mut self, die: u32, mut moved: impl FnMut(Copy)) {
         let gathered = &mut self.gathered[die as usize];
         let Some(first) = gathered.to.take() else { return };
@@ -111,7 +111,7 @@ impl Relocator {
         }
     }
 
-    /// Flash pages that are allocated for what is being programmed.
+    /// Flash pages that are allocated for programs under way.
     pub(crate) fn pages_in_flight(&self) -> impl Iterator<Item = u32> + '_ {
         self.gathered.iter().flat_map(|gathered| {
             let count = gathered.pages.len() as u32;

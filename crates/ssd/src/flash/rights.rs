@@ -1,17 +1,17 @@
-//! When a drive may collect: always, in windows, or until a time that the host has named.
+//! Right of a drive to collect: always, in windows, or until a time that the host has set.
 
 use alloc::vec;
 use alloc::vec::Vec;
 use nvme::{CollectionRight, WindowScope};
 use units::Instant;
 
-/// When the ranges of logical blocks of one drive may be collected.
+/// Rights to collect the ranges of logical blocks of one drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Rights {
     right: CollectionRight,
-    /// What is done in windows only.
+    /// Work that is done in windows only.
     scope: WindowScope,
-    /// Of each range of logical blocks, the end of a window that was open when windows changed.
+    /// End of the window of each range that was open when windows changed.
     open_until: Vec<Instant>,
     next_window: Instant,
 }
@@ -40,14 +40,14 @@ impl Rights {
         self.scope = scope;
     }
 
-    /// When the next busy window opens.
+    /// Time at which the next busy window opens.
     #[inline]
     pub(crate) fn next_window(&self) -> Instant {
         self.next_window
     }
 
-    /// The host changes when the drive may collect. A busy window that is open stays open until its
-    /// end, so that the host can change windows while collections run.
+    /// Sets when the drive may collect. A busy window that is open stays open until its end, so
+    /// that the host can change windows while collections run.
     pub(crate) fn set(&mut self, now: Instant, right: CollectionRight) {
         if let (CollectionRight::Windows(open), CollectionRight::Windows(_)) = (&self.right, right)
         {
@@ -70,8 +70,8 @@ impl Rights {
             ranges.map(|range| self.right.next_start(now, range)).min().unwrap_or(Instant::NEVER);
     }
 
-    /// Until when a collection may run that starts at `now` in a range of logical blocks; none if
-    /// none may start.
+    /// Time until which a collection that starts at `now` in a range of logical blocks may run;
+    /// `None` if none may start.
     pub(crate) fn allowed_until(&self, now: Instant, range: u32) -> Option<Instant> {
         let carried = self.open_until[range as usize];
         let until = self.right.until(now, range);

@@ -1,9 +1,9 @@
-//! Checking in idle time: pages that a collection copied within their die did not pass the error
-//! correction of the channel, so the die reads them out through it when it has nothing else to do
-//! (TTFLASH §7, "ECC checking").
+//! Check of copies in idle time. Pages that a collection copied within their die did not pass the
+//! error correction of the channel, so an idle die reads them out through it (TTFLASH §7, "ECC
+//! checking").
 //!
-//! A scrub is no operation in a queue: whatever is queued comes before the next page. So it costs
-//! what arrives the rest of the page being read at most.
+//! A scrub is not queued: any operation in the queue comes before the next page. An operation that
+//! arrives waits for the rest of one page at most.
 
 use crate::config::Config;
 use crate::ftl::Ftl;
@@ -16,31 +16,31 @@ use units::{Duration, Instant};
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     block: u32,
-    /// The next flash page to look at.
+    /// Next flash page to check.
     next: u32,
 }
 
-/// What one die has to check.
+/// Copies that one die has to check.
 #[derive(Clone, Debug, Default)]
 struct Backlog {
     /// Blocks in the order of their first copies, each at most once. Copies go to the open block in
-    /// order, so none is added behind a page that was looked at.
+    /// order, so none is added in front of the next page to check.
     blocks: VecDeque<Pending>,
 }
 
-/// What a drive has to check: one bit for a page and a few bytes for a block.
+/// Copies that a drive has to check: one bit for a page and a few bytes for a block.
 #[derive(Clone, Debug)]
 pub(crate) struct Unchecked {
     /// A die that has been idle for this long begins to check.
     after: Duration,
     pages_per_block: u32,
-    /// Of each flash page, whether it holds a copy that was not checked, in words of 64.
+    /// One bit for each flash page, in words of 64: set if it holds a copy that was not checked.
     copies: Vec<u64>,
     dies: Vec<Backlog>,
 }
 
 impl Unchecked {
-    /// Of a drive that scrubs; none of one that does not.
+    /// Copies of a drive that scrubs; `None` if the drive does not.
     pub(crate) fn new(config: &Config) -> Option<Self> {
         let after = config.scrub?.after;
         let geometry = &config.geometry;
@@ -62,7 +62,7 @@ impl Unchecked {
         self.copies[(page / u64::BITS) as usize] |= 1 << (page % u64::BITS);
     }
 
-    /// Whether the page holds a copy that was not checked; not from now on.
+    /// Unmarks a page. Returns whether it held a copy that was not checked.
     fn remove(&mut self, page: u32) -> bool {
         let word = &mut self.copies[(page / u64::BITS) as usize];
         let before = *word;
@@ -70,7 +70,7 @@ impl Unchecked {
         *word != before
     }
 
-    /// The block of the die that begins at `first_page` is erased.
+    /// Forgets the copies in the block of the die that begins at `first_page`, which is erased.
     pub(crate) fn forget(&mut self, die: u32, first_page: u32) {
         let block = first_page / self.pages_per_block;
         let blocks = &mut self.dies[die as usize].blocks;
@@ -83,7 +83,7 @@ impl Unchecked {
         }
     }
 
-    /// When a die begins to check that has nothing else to do from `now` on; never if it has
+    /// Time at which a die that is idle from `now` on begins to check; [`Instant::NEVER`] if it has
     /// nothing to check.
     pub(crate) fn wake(&self, now: Instant, die: u32) -> Instant {
         let is_checked = self.dies[die as usize].blocks.is_empty();

@@ -1,4 +1,4 @@
-//! Collection that takes no time: the ideal drive, and preparing drives.
+//! Collections that take no time: for ideal drives, and to prepare drives.
 
 use crate::aged::AgedBlock;
 use crate::config::CollectionUnit;
@@ -12,7 +12,7 @@ use units::Observe;
 #[derive(Clone, Copy, Debug)]
 struct Victim {
     block: u32,
-    /// Its data are cold, and move to a worn block.
+    /// The data of the victim are cold, and move to a worn block.
     levels: bool,
 }
 
@@ -35,8 +35,8 @@ impl<O: Observe> Flash<O> {
         });
     }
 
-    /// Collects for each die in no time until `restore` blocks are free, any victim that gives
-    /// something.
+    /// Collects for each die in no time until `restore` blocks are free. Any victim that gives room
+    /// back will do.
     pub(crate) fn restore_instantly(&mut self) {
         for die in 0..self.ftl.shape().dies {
             self.collect_all_instantly(die, |ftl| {
@@ -53,11 +53,11 @@ impl<O: Observe> Flash<O> {
         }
     }
 
-    /// Collects for `die` what `next` names, in no time.
+    /// Collects for `die` the victims that `next` names, in no time.
     fn collect_all_instantly(&mut self, die: u32, next: impl Fn(&Ftl) -> Option<Victim>) {
         let shape = *self.ftl.shape();
-        // A block with programs in flight cannot be erased before they are done, and in no time
-        // nothing gets done: such victims are passed over.
+        // A block with programs in flight cannot be erased before they end, and no time passes
+        // here: such victims are passed over.
         let mut passed_over = Vec::new();
         while let Some(Victim { block, levels }) = next(&self.ftl) {
             let dies = match shape.unit {
@@ -119,8 +119,7 @@ impl<O: Observe> Flash<O> {
         copied
     }
 
-    /// Has a factory-new drive programmed a block before its first command: see
-    /// [`Ftl::place_block`].
+    /// Programs a block of a factory-new drive before its first command: see [`Ftl::place_block`].
     pub(crate) fn place_block(
         &mut self,
         block: AgedBlock,
@@ -135,16 +134,17 @@ impl<O: Observe> Flash<O> {
         self.ftl.enter(placements);
     }
 
-    /// The next page of each die is the first of a program: what was placed page by page is
+    /// Advances each die to the first page of a program: pages that were placed one by one are
     /// followed by filler.
     pub(crate) fn align(&mut self) {
         (0..self.shape().dies).for_each(|die| self.ftl.align(die));
     }
 
-    /// Writes a page in no time, to the die that it is bound to or to any, and collects as needed.
+    /// Writes a page in no time, to `die` if it is bound to one or else to any, and collects as
+    /// needed.
     pub(crate) fn write_untimed(&mut self, page: u32, die: Option<u32>) {
         let Some(place) = self.ftl.allocate_on(page, die) else {
-            // Every die is at the hard watermark: validation left each of them a victim somewhere.
+            // Every die is at the hard watermark: validation made sure that each has a victim.
             for die in 0..self.ftl.shape().dies {
                 self.collect_instantly(die);
             }

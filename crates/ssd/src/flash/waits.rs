@@ -1,6 +1,6 @@
-//! How long the work of a die keeps a read waiting, and whether that work can wait instead.
+//! Delay of a read by the work of a die, and whether that work can wait instead.
 //!
-//! Knows: what dies, collections and the FTL say about themselves. Changes nothing.
+//! Reads the state of dies, collections and the FTL. Changes nothing.
 
 use crate::config::{Config, PreemptionScope};
 use crate::dies::{DieArray, Job};
@@ -16,12 +16,12 @@ use units::{Duration, Instant};
 pub enum BusyWith {
     /// A collection, or work that a collection held up.
     Collection,
-    /// Programs of pages that hosts wrote: the flush of a write buffer, or writes of which reads
-    /// are told.
+    /// Programs of pages that hosts wrote: the flush of a write buffer, or direct writes that count
+    /// as busy.
     Programs,
 }
 
-/// The machines that know what a die has to do.
+/// Machines that determine the work of a die.
 #[derive(Clone, Copy)]
 pub(super) struct Waits<'a> {
     pub(super) config: &'a Config,
@@ -32,12 +32,11 @@ pub(super) struct Waits<'a> {
 }
 
 impl Waits<'_> {
-    /// The work that makes `die` busy.
+    /// Work that makes `die` busy; `None` if it is not busy.
     ///
-    /// The second half matters: when a collection ends, the writes that queued up behind it still
-    /// stand in the way, and a read among them is as late because of the collection as one before.
-    /// In the predictable window the contract is not to *start* anything, so what little is left of
-    /// a queue there is served as it comes.
+    /// Writes that a collection held up count too. When the collection ends they still stand in the
+    /// way, and delay a read as the collection did. In the predictable window the contract is not
+    /// to *start* anything, so the short rest of a queue is served there as it comes.
     #[inline]
     pub(super) fn busy_with(&self, now: Instant, die: u32) -> Option<BusyWith> {
         if self.dies.is_collecting(die) {
@@ -53,21 +52,21 @@ impl Waits<'_> {
         is_held_up.then_some(BusyWith::Collection)
     }
 
-    /// Whether a read that arrives now on `die` waits no longer for what changes flash there than a
-    /// read takes. To get it from the other drives takes at least that long.
+    /// Returns true if a read that arrives now on `die` waits for changes of flash there no longer
+    /// than a read takes. A reconstruction from the other drives takes at least that long.
     pub(super) fn makes_way(&self, now: Instant, die: u32) -> bool {
         self.wait_of_read(now, die) <= self.dies.times().read_service
     }
 
-    /// Time until a read that arrives now on `die` could be served, where it can interrupt what
-    /// changes flash there until it has been; and as [`Waits::busy_remaining`] where it cannot.
+    /// Time until a read that arrives now on `die` could be served. If the read can interrupt a
+    /// change of flash, this is the time until it has; else it is [`Waits::busy_remaining`].
     fn wait_of_read(&self, now: Instant, die: u32) -> Duration {
         let read = self.dies.times().read_service;
         let left = self.dies.interruption(die).left();
         // Between its steps only a preemptive collection stands back.
         let stands_back =
             self.dies.job_on(die).is_none() || self.config.scheduling.preemptive_collection;
-        // How long it waits, and what goes on afterwards and must be over in time.
+        // The wait, the work afterwards that must be over in time, and whether the die makes room.
         let (wait, afterwards, makes_room) = match self.dies.suspension(now, die) {
             Some(suspension) => (suspension.after + suspension.cost, suspension.cost, true),
             None if !left.is_zero() => (self.dies.suspending_left(now, die), Duration::ZERO, true),
@@ -84,9 +83,9 @@ impl Waits<'_> {
                 (wait, program, stands_back)
             }
         };
-        // One that works on another die stands back for nothing here.
+        // A collection that works on another die does not stand back for reads here.
         let is_open = self.dies.reads_overtake() && makes_room && !self.dies.is_held(die);
-        // The queue may go first, and the collection has to bear all of it.
+        // The queue may go first, and all of it delays the collection.
         let ahead = self.dies.queued_work(die);
         match is_open && self.has_time_for(now, die, wait + ahead + read + afterwards) {
             true => wait,
@@ -94,8 +93,8 @@ impl Waits<'_> {
         }
     }
 
-    /// Whether a read is told of a program that it would wait for: of the flush of a write buffer
-    /// always, of what the host writes only if that is promised.
+    /// Returns true if a program makes a die busy: flushes of a write buffer always, direct writes
+    /// of the host only if the contract covers all work.
     #[inline]
     fn tells_of_programs(&self) -> bool {
         self.config.write_buffer.is_some()
@@ -108,8 +107,8 @@ impl Waits<'_> {
         self.collection_left(now, die) + self.dies.queued_work(die)
     }
 
-    /// The busy remaining time of `die`: of a drive that does all its work in windows what reads
-    /// wait that interrupt it, where they can.
+    /// Busy remaining time of `die` that a completion carries. On a drive that does all its work in
+    /// windows, it is the wait of a read that interrupts this work, where it can.
     pub(super) fn announced_wait(&self, now: Instant, die: u32) -> Duration {
         match self.collector.rights().scope() {
             WindowScope::Collections => self.busy_remaining(now, die),
@@ -117,7 +116,7 @@ impl Waits<'_> {
         }
     }
 
-    /// What is left of the current step of a die and of its collection.
+    /// Time left to the current step of a die and to its collection.
     pub(super) fn collection_left(&self, now: Instant, die: u32) -> Duration {
         let left = self.dies.step_left(now, die) + self.dies.interruption(die).left();
         let Some(collection) = self.dies.collection_on(die) else { return left };
@@ -137,15 +136,15 @@ impl Waits<'_> {
         left + other + work
     }
 
-    /// Pages that the collection on a die has still to move, but for the copy under way.
+    /// Pages that the collection on a die has still to move, without the copy under way.
     fn valid_left(&self, die: u32, job: &Job) -> u32 {
         let end = job.first_page + self.ftl.shape().pages_per_block;
         let gathered = self.relocator.map_or(0, |relocator| relocator.gathered(die));
         self.ftl.count_valid_between(job.cursor, end) + gathered
     }
 
-    /// Whether a die may begin another read while some of its planes read: not if what it has to go
-    /// back to cannot wait.
+    /// Returns true if a die may begin another read while some of its planes read. It may not if
+    /// work that waits for the reads has no time for that.
     pub(super) fn may_read(&self, now: Instant, die: u32) -> bool {
         if self.dies.interruption(die).is_suspended() {
             return self.has_time_for(now, die, self.dies.times().read_service);
@@ -174,7 +173,7 @@ impl Waits<'_> {
             && self.has_time_for(now, die, Duration::ZERO)
     }
 
-    /// Whether the collection on `die`, for which nothing waits, lets other dies of its channel go
+    /// Whether the collection on `die`, whose queue is empty, lets other dies of its channel go
     /// first.
     pub(super) fn yields_to_channel(&self, now: Instant, die: u32) -> bool {
         self.config.scheduling.preemption_scope == PreemptionScope::Channel
@@ -182,8 +181,8 @@ impl Waits<'_> {
             && self.has_time_for(now, die, self.dies.times().program_service)
     }
 
-    /// Whether a collection on `die` may be held up for `length`. The current step and a suspended
-    /// one come on top.
+    /// Whether a collection on `die` may be delayed by `length`, besides the current step and a
+    /// suspended one.
     pub(super) fn has_time_for(&self, now: Instant, die: u32, length: Duration) -> bool {
         if self.ftl.free(die) <= self.ftl.shape().levels.hard {
             return false;
@@ -194,7 +193,7 @@ impl Waits<'_> {
             return false;
         }
         let Some(job) = self.dies.job_on(die) else {
-            // It waits for the die, and if it is not late it may wait for longer.
+            // The collection still waits for the die; if it is not late, it may wait for longer.
             if !self.config.scheduling.paced_writes || collection.until == Instant::NEVER {
                 return self.config.scheduling.paced_writes;
             }
@@ -211,8 +210,8 @@ impl Waits<'_> {
         now + length + current + self.config.collection_bound(valid) <= collection.until
     }
 
-    /// When a die has collected a block with so many valid pages in the worst case, after what it
-    /// has to do.
+    /// Time at which a die has collected a block with `valid` valid pages in the worst case, after
+    /// its other work.
     pub(super) fn collected_at(&self, now: Instant, die: u32, valid: u32) -> Instant {
         now + self.dies.committed_work(now, die) + self.config.collection_bound(valid)
     }

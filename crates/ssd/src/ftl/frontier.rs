@@ -5,7 +5,7 @@
 pub(super) struct Frontier {
     pub(super) next: u32,
     pub(super) end: u32,
-    /// The open block within the die; none before the first.
+    /// Open block within the die; `None` before the first.
     pub(super) block: Option<u32>,
 }
 

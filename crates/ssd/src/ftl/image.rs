@@ -1,22 +1,21 @@
-//! Laying out the pages of a block all at once: how a drive gets its state without writing it.
+//! Layout of all pages of a block at once: a drive gets its state without writing it.
 
 use alloc::vec;
 use alloc::vec::Vec;
 use units::Rng;
 
-/// Which pages of a block are valid, and the logical page of each of those; kept from block to
-/// block.
+/// Valid pages of a block, with their logical pages. The memory is used again for the next block.
 pub(crate) struct BlockImage {
-    /// Pages of the block that are valid, counted from its first; the front of it is used.
+    /// Offsets of the valid pages in the block; only the first `valid` entries are used.
     offsets: Vec<u32>,
     /// The logical pages that they hold, in the same order.
     logical: Vec<u32>,
-    /// How many there are.
+    /// Number of valid pages.
     valid: usize,
 }
 
 impl BlockImage {
-    /// For blocks of so many pages.
+    /// Image for blocks of `pages_per_block` pages.
     pub(crate) fn new(pages_per_block: u32) -> Self {
         let pages = pages_per_block as usize;
         Self { offsets: vec![0; pages], logical: vec![0; pages], valid: 0 }
@@ -30,54 +29,54 @@ impl BlockImage {
         let offsets = self.offsets.as_mut_slice();
         let mut valid = 0;
         for offset in 0..pages {
-            // Written in any case and kept if valid: a branch that chance decides is mispredicted.
+            // Every offset is written, and kept if valid: a random branch would be mispredicted.
             offsets[valid] = offset;
             valid += usize::from(rng.next_u64() >> 11 < below);
         }
         self.valid = valid;
     }
 
-    /// The logical pages of those that are valid, to be chosen.
+    /// Logical pages of the valid pages, to be filled in.
     pub(crate) fn logical_mut(&mut self) -> &mut [u32] {
         &mut self.logical[..self.valid]
     }
 
-    /// The block begins anew, with no page that is valid.
+    /// Clears the image: no page is valid.
     pub(crate) fn clear(&mut self) {
         self.valid = 0;
     }
 
-    /// The page at `offset`, behind all that are known to be valid, holds a logical page.
+    /// Adds a valid page at `offset`, behind all others, that holds `logical`.
     pub(crate) fn push(&mut self, offset: u32, logical: u32) {
         (self.offsets[self.valid], self.logical[self.valid]) = (offset, logical);
         self.valid += 1;
     }
 
-    /// Valid pages.
+    /// Number of valid pages.
     pub(super) fn valid(&self) -> u32 {
         self.valid as u32
     }
 
-    /// The pages that are valid, each with the logical page that it holds.
+    /// Offset of each valid page, and the logical page that it holds.
     pub(super) fn pages(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let logical = &self.logical[..self.valid];
         self.offsets.iter().copied().zip(logical.iter().copied())
     }
 }
 
-/// Bits of the number of a logical page that choose its place within a bucket: 256 KiB of the map,
-/// which any cache close to a core has room for.
+/// Bits of a logical page number that choose its place within a bucket. A bucket covers 256 KiB of
+/// the map, which fits into any cache close to a core.
 const BUCKET_BITS: u32 = 16;
 
-/// Where logical pages were placed, in buckets of neighbouring ones. They come in random order, and
-/// the map is larger than the caches: written one by one, each would wait for memory.
+/// Places of logical pages, in buckets of neighbouring pages. Pages come in random order, and the
+/// map is larger than the caches: written one by one, each entry would wait for memory.
 pub(crate) struct Placements {
     /// Logical page and flash page.
     buckets: Vec<Vec<(u32, u32)>>,
 }
 
 impl Placements {
-    /// Of a drive with so many logical pages.
+    /// Placements of a drive with `pages` logical pages.
     pub(crate) fn new(pages: u32) -> Self {
         let capacity = pages.min(1 << BUCKET_BITS) as usize;
         let buckets = 0..pages.div_ceil(1 << BUCKET_BITS);
@@ -90,7 +89,7 @@ impl Placements {
         self.buckets[(logical >> BUCKET_BITS) as usize].push((logical, page));
     }
 
-    /// Where every page was placed, bucket by bucket.
+    /// Places of all pages, bucket by bucket.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.buckets.iter().flatten().copied()
     }

@@ -40,11 +40,11 @@ struct Swap {
 pub(super) struct Leveling {
     /// Erases that the least erased free block of a pool may be ahead.
     most: u32,
-    /// Of each pool, the blocks (or lines) that may be victims, each behind its erases.
+    /// Blocks (or lines) of each pool that may be victims, as pairs of erases and block.
     full: Vec<BTreeSet<(u32, u32)>>,
-    /// Of each pool, the swap under way.
+    /// Swap under way in each pool.
     swaps: Vec<Option<Swap>>,
-    /// Where each die writes what it swaps.
+    /// Next page of each die for the data that it swaps.
     frontiers: Vec<Frontier>,
 }
 
@@ -67,19 +67,19 @@ impl Leveling {
         if self.full.len() == 1 { 0 } else { die as usize }
     }
 
-    /// A block (or line) that has had `erases` erases may be a victim.
+    /// Adds a block (or line) with `erases` erases to the possible victims.
     pub(super) fn add(&mut self, unit: usize, erases: u32, shape: &Shape) {
         let (pool, block) = place(unit, shape);
         self.full[pool].insert((erases, block));
     }
 
-    /// It may not any more.
+    /// Removes a block (or line) from the possible victims.
     pub(super) fn remove(&mut self, unit: usize, erases: u32, shape: &Shape) {
         let (pool, block) = place(unit, shape);
         self.full[pool].remove(&(erases, block));
     }
 
-    /// The next page for what `die` swaps, if it does.
+    /// Takes the next page for data that `die` swaps; `None` if it swaps none.
     #[inline]
     pub(super) fn take_page(&mut self, die: u32) -> Option<u32> {
         let frontier = &mut self.frontiers[die as usize];
@@ -90,7 +90,8 @@ impl Leveling {
         })
     }
 
-    /// The program that begins at `first` ends before `end`. Returns whether it is of a swap.
+    /// Advances the frontier of a swap to `end`, behind the program that begins at `first`. Returns
+    /// whether that program belongs to a swap.
     pub(super) fn advance(&mut self, die: u32, first: u32, end: u32) -> bool {
         let frontier = &mut self.frontiers[die as usize];
         // `first` has been taken already.
@@ -111,8 +112,8 @@ impl Leveling {
         }
     }
 
-    /// Ends the swap that `block` of `die` is the victim of, if it is of any. Returns the block
-    /// that has taken the data in.
+    /// Ends the swap whose victim is `block` of `die`. Returns the block that has taken the data
+    /// in; `None` if the victim belongs to no swap.
     fn end(&mut self, die: u32, block: u32) -> Option<u32> {
         let pool = self.pool(die);
         let swap = self.swaps[pool].take_if(|swap| swap.from == block)?;
@@ -147,8 +148,8 @@ impl Ftl {
         self.leveling.is_some()
     }
 
-    /// The block of `die` (or line) whose data are cold, if they are to move to a worn one now.
-    /// That takes a free block for as long as it lasts, of which the host must not notice anything.
+    /// Block of `die` (or line) with cold data that are to move to a worn block now. A swap takes a
+    /// free block while it lasts, so none begins where the host would miss that block.
     pub(crate) fn cold_block(&self, die: u32) -> Option<u32> {
         let leveling = self.leveling.as_ref()?;
         if self.free(die) <= self.shape.levels.hard + 1 {
@@ -165,7 +166,7 @@ impl Ftl {
         &self.erase_counts[self.blocks_of_pool(die)]
     }
 
-    /// Places of the erase counts of a die, or of the lines.
+    /// Positions of the erase counts of a die, or of the lines.
     pub(super) fn blocks_of_pool(&self, die: u32) -> core::ops::Range<usize> {
         let blocks = self.shape.blocks_per_die as usize;
         let die = match self.shape.unit {
@@ -176,9 +177,9 @@ impl Ftl {
         die * blocks..(die + 1) * blocks
     }
 
-    /// The collection of `block` of `die`, which has begun, moves its data into the most erased
-    /// free block. Returns whether it does: where nothing is left to move, it is a collection as
-    /// any.
+    /// Makes the collection of `block` of `die`, which has begun, move its data into the most
+    /// erased free block. Returns whether it does: without data to move, it stays an ordinary
+    /// collection.
     pub(crate) fn begin_swap(&mut self, die: u32, block: u32) -> bool {
         let is_empty = self.valid.valid(self.shape.unit_of_block(die, block)) == 0;
         let Self { leveling: Some(leveling), space, shape, .. } = self else { return false };
@@ -190,8 +191,8 @@ impl Ftl {
         true
     }
 
-    /// A victim has been erased on all its dies. What has taken its data in is full from now on, if
-    /// this was a swap. Returns whether it was.
+    /// Ends the swap of a victim that has been erased on all its dies: the block that took its data
+    /// in is full from now on. Returns whether there was a swap.
     pub(super) fn end_swap(&mut self, die: u32, block: u32) -> bool {
         let ended = self.leveling.as_mut().and_then(|leveling| leveling.end(die, block));
         if let Some(to) = ended {
@@ -200,7 +201,7 @@ impl Ftl {
         ended.is_some()
     }
 
-    /// A victim is given back. What was to take its data in is free again, if this was a swap.
+    /// Cancels the swap of a victim that is given back: the block for its data is free again.
     pub(super) fn cancel_swap(&mut self, die: u32, block: u32) {
         let ended = self.leveling.as_mut().and_then(|leveling| leveling.end(die, block));
         if let Some(to) = ended {
@@ -209,16 +210,16 @@ impl Ftl {
         }
     }
 
-    /// A unit that is full may be a victim.
+    /// Adds a full unit to the possible victims.
     pub(super) fn make_candidate(&mut self, unit: usize) {
         self.valid.make_candidate(unit);
         if let Some(leveling) = &mut self.leveling {
-            // Of a line this is its block on the first die.
+            // The unit of a line is its block on the first die.
             leveling.add(unit, self.erase_counts[unit], &self.shape);
         }
     }
 
-    /// A unit is being collected.
+    /// Removes a unit that is being collected from the possible victims.
     pub(super) fn take_candidate(&mut self, unit: usize) {
         self.valid.take_candidate(unit);
         if let Some(leveling) = &mut self.leveling {
@@ -227,7 +228,7 @@ impl Ftl {
     }
 
     /// Checks that the victims by their erases are all victims, that the least erased free block is
-    /// opened first, and that what takes data in is neither free nor a victim.
+    /// opened first, and that the target of a swap is neither free nor a victim.
     pub(super) fn check_leveling(&self) {
         let Some(leveling) = &self.leveling else { return };
         let mut candidates = 0;

@@ -6,7 +6,7 @@ use crate::ftl::page::PackedPage;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Where each logical page is, and which logical page each flash page holds.
+/// Flash page of each logical page, and logical page of each flash page.
 #[derive(Clone, Debug)]
 pub(super) struct PageMap {
     logical_to_flash: Vec<PackedPage>,
@@ -14,7 +14,7 @@ pub(super) struct PageMap {
 }
 
 impl PageMap {
-    /// Of a drive where nothing was written.
+    /// Map of a drive where nothing was written.
     pub(super) fn new(logical_pages: u32, flash_pages: u32) -> Self {
         Self {
             logical_to_flash: vec![PackedPage::NONE; logical_pages as usize],
@@ -38,7 +38,7 @@ impl PageMap {
         core::hint::black_box(self.logical_to_flash[logical as usize]);
     }
 
-    /// The logical page is nowhere any more. Returns the flash page that held it.
+    /// Unmaps a logical page. Returns the flash page that held it.
     pub(super) fn remove(&mut self, logical: u32) -> Option<u32> {
         let entry = &mut self.logical_to_flash[logical as usize];
         let old = core::mem::replace(entry, PackedPage::NONE).get()?;
@@ -46,7 +46,7 @@ impl PageMap {
         Some(old)
     }
 
-    /// The logical page is in `page` from now on. Returns the flash page that held it before.
+    /// Maps a logical page to `page`. Returns the flash page that held it before.
     #[inline]
     pub(super) fn insert(&mut self, logical: u32, page: u32) -> Option<u32> {
         let entry = &mut self.logical_to_flash[logical as usize];
@@ -58,8 +58,7 @@ impl PageMap {
         old
     }
 
-    /// The logical page is in `to` from now on, unless it is no longer in `from`. Returns whether it
-    /// was.
+    /// Maps a logical page to `to`, unless it is no longer in `from`. Returns whether it was.
     #[inline]
     pub(super) fn replace(&mut self, logical: u32, from: u32, to: u32) -> bool {
         let entry = &mut self.logical_to_flash[logical as usize];
@@ -72,39 +71,40 @@ impl PageMap {
         was_there
     }
 
-    /// Enters a logical page that is nowhere yet in one direction only; [`PageMap::complete`]
+    /// Enters a logical page that is not mapped yet in one direction only; [`PageMap::complete`]
     /// enters it in the other.
     #[inline]
     pub(super) fn insert_half(&mut self, page: u32, logical: u32) {
         self.flash_to_logical[page as usize] = PackedPage::new(logical);
     }
 
-    /// The other half of [`PageMap::insert_half`], for many pages as logical page and flash page.
+    /// Enters the other direction of [`PageMap::insert_half`] for many pages, given as logical page
+    /// and flash page.
     pub(super) fn complete(&mut self, places: impl Iterator<Item = (u32, u32)>) {
         for (logical, page) in places {
             self.logical_to_flash[logical as usize] = PackedPage::new(page);
         }
     }
 
-    /// The next flash page in `cursor..end` that holds anything, and the logical page in it.
+    /// Next flash page in `cursor..end` with data, and its logical page.
     #[inline]
     pub(super) fn next_valid(&self, cursor: u32, end: u32) -> Option<(u32, u32)> {
         let pages = self.flash_to_logical[cursor as usize..end as usize].iter().zip(cursor..);
         pages.filter_map(|(logical, page)| Some((page, logical.get()?))).next()
     }
 
-    /// Flash pages in `cursor..end` that hold anything, counted.
+    /// Counts the flash pages in `cursor..end` with data.
     pub(super) fn count_valid(&self, cursor: u32, end: u32) -> u32 {
         let pages = &self.flash_to_logical[cursor as usize..end as usize];
         pages.iter().filter(|&&logical| logical != PackedPage::NONE).count() as u32
     }
 
-    /// Where each logical page is, in order.
+    /// Flash page of each logical page, in order.
     pub(super) fn places(&self) -> impl ExactSizeIterator<Item = Option<u32>> + '_ {
         self.logical_to_flash.iter().map(|page| page.get())
     }
 
-    /// The flash pages that hold anything, in order.
+    /// Flash pages with data, in order.
     pub(super) fn valid_pages(&self) -> impl Iterator<Item = u32> + '_ {
         self.flash_to_logical.iter().zip(0..).filter_map(|(logical, page)| {
             logical.get()?;

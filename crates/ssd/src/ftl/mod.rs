@@ -1,12 +1,12 @@
 //! The flash translation layer: page-level mapping, allocation, victims.
 //!
 //! Two `u32` per flash page (where a logical page is, and which logical page a flash page holds)
-//! and a few bytes per block are all that is kept, so a drive of 2 TiB with 16 KiB pages fits in
+//! and a few bytes per block are all that it keeps, so a drive of 2 TiB with 16 KiB pages fits in
 //! about 1 GiB. A victim is found by scanning the valid counts of one die (or of the lines): the
 //! counts are contiguous, a scan is rare (one per collected block), and keeping sorted lists
 //! instead would cost several cache misses on *every* overwrite.
 //!
-//! Its parts own what they know: the map (`map.rs`), the valid counts (`valid.rs`), free blocks
+//! Each of its parts owns its state: the map (`map.rs`), the valid counts (`valid.rs`), free blocks
 //! (`space.rs`), the cache of SLC blocks (`slc.rs`), the order of dies (`turns.rs`). Drives that
 //! level wear keep full blocks in the order of their erases (`leveling.rs`), and drives with read
 //! disturb count sensings (`sensings.rs`).
@@ -44,12 +44,12 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// How much of a victim must be invalid above the hard watermark.
+/// Share of a victim that must be invalid above the hard watermark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Worth {
-    /// The share `min_invalid`.
+    /// The share `min_invalid`: enough to be worth a collection.
     Enough,
-    /// As much as its collection needs to give anything back.
+    /// Any share with which its collection gives something back.
     Anything,
 }
 
@@ -64,11 +64,11 @@ pub(crate) struct Ftl {
     die_erases: Vec<u64>,
     sensings: Sensings,
     space: Space,
-    /// Where each die writes next, but for the cache.
+    /// Next page of each die, outside of the cache.
     frontiers: Vec<Frontier>,
-    /// Blocks that are programmed with one bit in a cell, if the drive has such a cache.
+    /// Blocks that are programmed with one bit in a cell; `None` without such a cache.
     slc: Option<Box<SlcBlocks>>,
-    /// Blocks by their erases, if wear is leveled.
+    /// Blocks by their erases; `None` if wear is not leveled.
     leveling: Option<Box<Leveling>>,
     turns: Turns,
 }
@@ -106,26 +106,26 @@ impl Ftl {
         &self.shape
     }
 
-    /// Where the logical page is, if it was ever written.
+    /// Flash page of a logical page; `None` if it was never written.
     #[inline]
     pub(crate) fn lookup(&self, logical: u32) -> Option<u32> {
         self.map.lookup(logical)
     }
 
-    /// The logical page that a flash page holds, if it is valid.
+    /// Logical page of a flash page; `None` if the flash page is not valid.
     #[inline]
     pub(crate) fn holds(&self, page: u32) -> Option<u32> {
         self.map.holds(page)
     }
 
-    /// The die that a logical page is bound to, if the drive has dies for pages by their number.
+    /// Die that a logical page is bound to; `None` if numbers of pages do not determine dies.
     #[inline]
     pub(crate) fn bound_die(&self, logical: u32) -> Option<u32> {
         self.turns.bound_die(logical)
     }
 
-    /// The die that serves a read of a page that was never written: it costs what a written one
-    /// costs.
+    /// Die that serves a read of a page that was never written. The read costs as much as that of a
+    /// written page.
     pub(crate) fn die_of_unwritten(&self, logical: u32) -> u32 {
         if let Some(die) = self.bound_die(logical) {
             return die;
@@ -177,21 +177,22 @@ impl Ftl {
         self.slc.as_ref().map_or(0, |slc| slc.config().reserved_blocks())
     }
 
-    /// How long pages in the cache of SLC blocks take has changed.
+    /// Sets the times of pages in the cache of SLC blocks.
     pub(crate) fn set_cache(&mut self, config: Option<SlcCacheConfig>) {
         if let (Some(slc), Some(config)) = (&mut self.slc, config) {
             slc.set_config(config);
         }
     }
 
-    /// The cache that a flash page is in, if it is programmed with one bit in a cell.
+    /// Cache settings for a flash page that is programmed with one bit in a cell; `None` for
+    /// another page.
     #[inline]
     pub(crate) fn slc_at(&self, page: u32) -> Option<&SlcCacheConfig> {
         let slc = self.slc.as_ref()?;
         slc.has(self.shape.unit_of(page)).then_some(slc.config())
     }
 
-    /// Pages that are programmed at a time where `page` is.
+    /// Pages that one program takes in at the place of `page`.
     #[inline]
     pub(crate) fn programmed_with(&self, page: u32) -> u32 {
         match &self.slc {
@@ -206,12 +207,13 @@ impl Ftl {
         self.slc.as_ref().is_some_and(|slc| slc.is_low(die, free, self.shape.levels.hard))
     }
 
-    /// Whether host writes that find the cache full wait for it.
+    /// Whether host writes wait while the cache is full.
     pub(crate) fn waits_for_slc(&self) -> bool {
         self.slc.as_ref().is_some_and(|slc| slc.waits_when_full())
     }
 
-    /// The block (or line) of the cache to fold for `die`, if there is room for what is in it.
+    /// Block (or line) of the cache to fold for `die`; `None` without a full one, or without room
+    /// for its data.
     pub(crate) fn slc_to_fold(&self, die: u32) -> Option<u32> {
         let slc = self.slc.as_ref()?;
         let has_room = slc.has_borrowed(die) || self.free(die) > self.shape.levels.hard;
@@ -232,13 +234,13 @@ impl Ftl {
         self.sensings.of(page, &self.shape)
     }
 
-    /// A flash page was sensed `times` more.
+    /// Counts `times` sensings of a flash page.
     #[inline]
     pub(crate) fn count_sensings(&mut self, page: u32, times: u32) {
         self.sensings.add(page, times, &self.shape);
     }
 
-    /// A logical page was sensed where it is, if it is anywhere.
+    /// Counts a sensing of a logical page, if it is mapped.
     pub(crate) fn count_sensing_of(&mut self, logical: Option<u32>) {
         if let Some(page) = logical.and_then(|logical| self.lookup(logical)) {
             self.count_sensings(page, 1);
@@ -260,7 +262,7 @@ impl Ftl {
         self.turns.dies_of_range(range)
     }
 
-    /// A place for a host page on the next die of its range that has room above the hard watermark.
+    /// Allocates a host page on the next die of its range with room above the hard watermark.
     #[inline]
     pub(crate) fn allocate_for_host(&mut self, logical: u32) -> Option<Allocated> {
         let range = self.shape.range_of(logical);
@@ -279,17 +281,17 @@ impl Ftl {
         self.turns.current(range)
     }
 
-    /// The turn goes on to the next die of a range.
+    /// Passes the turn to the next die of a range.
     #[inline]
     pub(crate) fn take_turn(&mut self, range: u32) {
         self.turns.take(range);
     }
 
-    /// A place for a host page on `die`, if that has room above the hard watermark.
+    /// Allocates a host page on `die`, if it has room above the hard watermark.
     #[inline]
     pub(crate) fn allocate_for_host_on(&mut self, die: u32) -> Option<Allocated> {
-        // Below the hard watermark a collection has opened a block for its copies, and the host
-        // must not fill it up before the collection does.
+        // Below the hard watermark a collection has opened a block for its copies. The host must
+        // not fill it up before the collection does.
         let kept = self.kept_for_slc(die);
         if self.space.free(die) < self.shape.levels.hard + kept {
             return None;
@@ -298,8 +300,8 @@ impl Ftl {
         Some(Allocated { page, die, opened_block })
     }
 
-    /// A place on `die` for what is flushed: in the cache, or, if that lets it go and it is enough
-    /// for a whole program there, behind it.
+    /// Allocates a place on `die` for flushed pages: in the cache, or in an ordinary block if
+    /// writes may bypass a full cache and the pages fill a whole program there.
     #[inline]
     pub(crate) fn allocate_for_flush_on(&mut self, die: u32, is_whole: bool) -> Option<Allocated> {
         if self.slc.is_some() {
@@ -311,7 +313,7 @@ impl Ftl {
         self.allocate_for_host_on(die)
     }
 
-    /// A place on `die` in a block that is programmed with one bit in a cell.
+    /// Allocates a place on `die` in a block that is programmed with one bit in a cell.
     fn allocate_in_slc(&mut self, die: u32) -> Option<Allocated> {
         let slc = self.slc.as_mut()?;
         let (page, opened_block) = slc.allocate(die, &self.shape, &mut self.space)?;
@@ -319,7 +321,7 @@ impl Ftl {
         Some(Allocated { page, die, opened_block })
     }
 
-    /// A place for a host page on the die that it is bound to, or on the next with room.
+    /// Allocates a host page on `die` if it is bound to one, or else on the next die with room.
     pub(crate) fn allocate_on(&mut self, logical: u32, die: Option<u32>) -> Option<Allocated> {
         match die {
             None => self.allocate_for_host(logical),
@@ -334,16 +336,16 @@ impl Ftl {
         free > hard || (free == hard && frontier.next < frontier.end)
     }
 
-    /// A place on `die` for a page of a stripe, if that has room above the hard watermark. The page
-    /// stays where it is until it is mapped by [`Ftl::commit_pinned`].
+    /// Allocates a page of a stripe on `die`, if it has room above the hard watermark. The block of
+    /// the page is no victim until [`Ftl::commit_pinned`] maps the page.
     pub(crate) fn allocate_pinned(&mut self, die: u32) -> Option<Allocated> {
         let place = self.allocate_for_host_on(die)?;
         self.valid.pin(self.shape.unit_of(place.page));
         Some(place)
     }
 
-    /// The logical page now lives in `page`, which was allocated for it by
-    /// [`Ftl::allocate_pinned`]. Its block is a candidate as soon as it is full.
+    /// Maps a logical page to `page`, which was allocated for it by [`Ftl::allocate_pinned`]. The
+    /// block is a candidate as soon as it is full and has no such page left.
     pub(crate) fn commit_pinned(&mut self, logical: u32, page: u32) {
         self.commit_write(logical, page);
         let unit = self.shape.unit_of(page);
@@ -354,8 +356,8 @@ impl Ftl {
         }
     }
 
-    /// Of the unit that `first`, which has just been allocated on `die`, begins, so many pages are
-    /// programmed with data. The rest is filler.
+    /// Records that `used` pages of the unit that begins at `first` hold data. `first` has just
+    /// been allocated on `die`; the rest of the unit is filler.
     pub(crate) fn fill_unit(&mut self, die: u32, first: u32, used: u32) {
         let pages = self.programmed_with(first);
         debug_assert!(first.is_multiple_of(pages), "page {first}");
@@ -372,14 +374,14 @@ impl Ftl {
         }
     }
 
-    /// The next page of a die is the first of a unit: what was placed page by page is followed by
-    /// filler.
+    /// Advances a die to the first page of a unit: pages that were placed one by one are followed
+    /// by filler.
     pub(crate) fn align(&mut self, die: u32) {
         let frontier = &mut self.frontiers[die as usize];
         frontier.next = frontier.next.next_multiple_of(self.shape.pages_per_program);
     }
 
-    /// A place on `die` for a page that collection moves.
+    /// Allocates a place on `die` for a page that a collection moves.
     #[inline]
     pub(crate) fn allocate_for_collection(&mut self, die: u32) -> u32 {
         if let Some(leveling) = &mut self.leveling
@@ -388,8 +390,8 @@ impl Ftl {
             self.valid.add(self.shape.unit_of(page), 1);
             return page;
         }
-        // The host stops at the hard watermark, which is at least one block, and a collection
-        // frees a block for every block of copies: it always finds room.
+        // A collection always finds room: the host stops at the hard watermark, which is at least
+        // one block, and a collection frees a block for every block of copies.
         let (page, _) = self.allocate(die, 0).expect("collection has a free block by validation");
         page
     }
@@ -426,7 +428,7 @@ impl Ftl {
         Some(())
     }
 
-    /// The logical page is nowhere any more. Returns whether it was anywhere.
+    /// Unmaps a logical page. Returns whether it was mapped.
     pub(crate) fn forget(&mut self, logical: u32) -> bool {
         let old = self.map.remove(logical);
         if let Some(old) = old {
@@ -435,7 +437,7 @@ impl Ftl {
         old.is_some()
     }
 
-    /// The logical page now lives in `page`, which was allocated for it.
+    /// Maps a logical page to `page`, which was allocated for it.
     #[inline]
     pub(crate) fn commit_write(&mut self, logical: u32, page: u32) {
         if let Some(old) = self.map.insert(logical, page) {
@@ -443,16 +445,16 @@ impl Ftl {
         }
     }
 
-    /// Collection has copied `from` to `to`. If the host overwrote the page meanwhile, the copy is
-    /// stale and stays invalid.
+    /// Maps a page that a collection has copied to `to`. If the host overwrote it in the meantime,
+    /// the copy stays invalid.
     #[inline]
     pub(crate) fn commit_copy(&mut self, logical: u32, from: u32, to: u32) {
         let stale = if self.map.replace(logical, from, to) { from } else { to };
         self.valid.remove_one(self.shape.unit_of(stale));
     }
 
-    /// The victim of `die`: its block (or the line) with the fewest valid pages, if that is of
-    /// `worth`. From the hard watermark down, anything is worth it.
+    /// Victim of `die`: its block (or the line) with the fewest valid pages, if it is of `worth`.
+    /// At the hard watermark and below, any gain is enough.
     pub(crate) fn victim(&self, die: u32, worth: Worth) -> Option<u32> {
         let levels = &self.shape.levels;
         let min_invalid = match worth {
@@ -478,7 +480,7 @@ impl Ftl {
         }
     }
 
-    /// Takes a victim out of the candidates.
+    /// Removes a victim from the candidates.
     pub(crate) fn begin_collection(&mut self, die: u32, block: u32) {
         let unit = self.shape.unit_of_block(die, block);
         self.take_candidate(unit);
@@ -487,7 +489,7 @@ impl Ftl {
         }
     }
 
-    /// Gives an untouched victim back.
+    /// Gives back a victim that was not collected.
     pub(crate) fn cancel_collection(&mut self, die: u32, block: u32) {
         let unit = self.shape.unit_of_block(die, block);
         self.cancel_swap(die, block);
@@ -497,13 +499,13 @@ impl Ftl {
         }
     }
 
-    /// Valid pages of one block, counted.
+    /// Counts the valid pages of one block.
     pub(crate) fn count_valid(&self, die: u32, block: u32) -> u32 {
         let first = self.shape.first_page(die, block);
         self.count_valid_between(first, first + self.shape.pages_per_block)
     }
 
-    /// Valid pages in `cursor..end`, counted.
+    /// Counts the valid pages in `cursor..end`.
     pub(crate) fn count_valid_between(&self, cursor: u32, end: u32) -> u32 {
         self.map.count_valid(cursor, end)
     }
@@ -525,8 +527,8 @@ impl Ftl {
         self.map.next_valid(cursor, end)
     }
 
-    /// The block is erased and free once its unit is. Returns whether that ends a swap for the sake
-    /// of wear leveling.
+    /// Records that a block is erased. It is free when its unit is erased everywhere. Returns
+    /// whether that ends a swap for wear leveling.
     pub(crate) fn erase(&mut self, die: u32, block: u32) -> bool {
         debug_assert_eq!(self.count_valid(die, block), 0, "erasing valid pages");
         let index = (die * self.shape.blocks_per_die + block) as usize;
@@ -544,9 +546,9 @@ impl Ftl {
         self.end_swap(die, block)
     }
 
-    /// Places the next `pages` pages of `die`, which is at the start of a block or has that many
-    /// left in its open one, as `image` says. None of its logical pages may have a place yet;
-    /// [`Ftl::enter`] enters them into the map.
+    /// Lays out the next `pages` pages of `die` as `image` says. The die is at the start of a
+    /// block, or has as many pages left in its open block. None of the logical pages may be placed
+    /// yet; [`Ftl::enter`] maps them.
     pub(crate) fn place_block(
         &mut self,
         die: u32,
@@ -557,7 +559,7 @@ impl Ftl {
         if pages == 0 {
             return;
         }
-        // Opens the block if need be, and counts the page.
+        // The allocation opens a block if need be, and counts one page as valid.
         let first = self.allocate_for_collection(die);
         let frontier = &mut self.frontiers[die as usize];
         frontier.next = first + pages;
@@ -571,14 +573,14 @@ impl Ftl {
         }
     }
 
-    /// Enters into the map where pages were placed.
+    /// Maps pages to the places where they were laid out.
     pub(crate) fn enter(&mut self, placements: &Placements) {
         self.map.complete(placements.iter());
     }
 
     /// Checks that both maps, the valid counts, the free blocks and the open ones agree.
-    /// `in_flight` are the flash pages that are allocated and not mapped: programs and copies that
-    /// are not done.
+    /// `in_flight` are the flash pages that are allocated and not mapped: targets of programs and
+    /// copies under way.
     ///
     /// # Panics
     ///

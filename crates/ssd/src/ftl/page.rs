@@ -1,11 +1,11 @@
-//! A page number or none, in four bytes: the maps of a drive hold millions of them.
+//! An optional page number in four bytes: the maps of a drive hold millions of them.
 
-/// A page number or none.
+/// An optional page number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PackedPage(u32);
 
 impl PackedPage {
-    /// No page. No drive has as many pages that this would be the number of one.
+    /// No page. Drives have fewer pages than this number.
     pub(super) const NONE: Self = Self(u32::MAX);
 
     #[inline]

@@ -5,10 +5,10 @@ use crate::ftl::shape::Shape;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Sensings up to which a block counts them: far more than flash stands.
+/// Limit of the count of sensings of a block: far more than flash stands.
 pub(super) const SENSINGS_MAX: u32 = 1 << 30;
 
-/// The sensings of each block; of a drive without read disturb nothing.
+/// Sensings of each block; empty for a drive without read disturb.
 #[derive(Clone, Debug)]
 pub(super) struct Sensings(Vec<u32>);
 
@@ -29,7 +29,7 @@ impl Sensings {
         if self.0.is_empty() { 0 } else { self.0[(page / shape.pages_per_block) as usize] }
     }
 
-    /// A page was sensed `times` more.
+    /// Counts `times` sensings of a page.
     #[inline]
     pub(super) fn add(&mut self, page: u32, times: u32, shape: &Shape) {
         if !self.0.is_empty() {
@@ -38,14 +38,14 @@ impl Sensings {
         }
     }
 
-    /// A block is erased.
+    /// Sets the count of an erased block to zero.
     pub(super) fn forget(&mut self, block: usize) {
         if let Some(count) = self.0.get_mut(block) {
             *count = 0;
         }
     }
 
-    /// Takes over such counts, if this drive counts.
+    /// Replaces the counts, if this drive counts sensings.
     pub(super) fn set(&mut self, counts: Vec<u32>) {
         if !self.0.is_empty() {
             self.0 = counts;

@@ -13,7 +13,7 @@ pub(crate) struct Levels {
     /// Pages of a victim that must be invalid above the hard watermark.
     pub(crate) min_invalid: u32,
     /// Pages of a victim that must be invalid for its collection to give anything back: one, or
-    /// more where the last pages that are moved are programmed with filler.
+    /// more if the last program of its valid pages contains filler.
     pub(crate) least_invalid: u32,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Ranges {
     pages: u32,
     /// Dies of a range.
     pub(crate) dies: u32,
-    /// Dies whose numbers differ by less than this are in the same range.
+    /// Length of a run of consecutive dies in the same range; the ranges alternate in such runs.
     dies_per_step: u32,
 }
 
@@ -39,11 +39,11 @@ pub(crate) struct Shape {
     pub(crate) blocks_per_die: u32,
     pub(crate) pages_per_block: u32,
     pub(crate) logical_pages: u32,
-    /// Logical pages and the parity behind them.
+    /// Logical pages and the parity pages behind them.
     pub(crate) stored_pages: u32,
     /// Pages in a block or in a line.
     pub(crate) pages_per_unit: u32,
-    /// Pages that are programmed at a time.
+    /// Pages that one program takes in.
     pub(crate) pages_per_program: u32,
     pub(crate) levels: Levels,
     pub(crate) ranges: Ranges,
@@ -120,7 +120,7 @@ impl Shape {
         self.by_pages_per_die.divide(page)
     }
 
-    /// The range of logical blocks that a die holds.
+    /// Range of logical blocks on a die.
     #[inline]
     pub(crate) fn range_of_die(&self, die: u32) -> u32 {
         if self.ranges.count == 1 {
@@ -129,7 +129,7 @@ impl Shape {
         die / self.ranges.dies_per_step % self.ranges.count
     }
 
-    /// The range that a logical page is in.
+    /// Range of a logical page.
     #[inline]
     pub(crate) fn range_of(&self, logical: u32) -> u32 {
         if self.ranges.count == 1 { 0 } else { logical / self.ranges.pages }
@@ -150,7 +150,7 @@ impl Shape {
         }
     }
 
-    /// The unit that a block of a die is, or is part of.
+    /// Unit that contains a block of a die.
     #[inline]
     pub(crate) fn unit_of_block(&self, die: u32, block: u32) -> usize {
         match self.unit {

@@ -1,13 +1,12 @@
-//! A cache of blocks that are programmed with one bit in a cell (SLC), as drives for clients have
-//! it.
+//! A cache of blocks that are programmed with one bit in a cell (SLC), as client drives have it.
 //!
 //! Any block may be in SLC mode: it holds one of the pages that share its cells, is read and
-//! programmed faster, and goes back to what it was when it is erased. So the cache is as large as
-//! there are blocks that nothing else needs, and shrinks as the drive fills up; some blocks are
-//! kept for it in any case. What it holds is *folded* into ordinary blocks by a collection.
+//! programmed faster, and becomes an ordinary block again when it is erased. The cache uses all
+//! blocks that nothing else needs, and shrinks as the drive fills up; some blocks are kept for it
+//! in any case. A collection *folds* its data into ordinary blocks.
 //!
-//! Knows: which blocks are in SLC mode, which of them are full, how many more may be. Does not
-//! know: where free blocks come from, when the drive is idle, who folds.
+//! Knows: the blocks in SLC mode, which of them are full, and how many more may be opened. Does not
+//! know: the source of free blocks, when the drive is idle, how folding proceeds.
 
 use crate::config::{CollectionUnit, Config};
 use crate::ftl::frontier::Frontier;
@@ -18,27 +17,27 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The blocks of one drive that are in SLC mode. A block is one of a die here, or a line; so is a
-/// *pool* a die, or the drive.
+/// Blocks of one drive in SLC mode. A block here is a block of a die, or a line; a *pool* is a die,
+/// or the drive.
 #[derive(Clone, Debug)]
 pub(super) struct SlcBlocks {
     config: SlcCacheConfig,
-    /// Pages that are programmed at a time.
+    /// Pages that one program takes in.
     pub(super) row_pages: u32,
     /// Pages that a block of a die holds in SLC mode.
     pub(super) pages_per_block: u32,
-    /// Free blocks that borrowing leaves.
+    /// Free blocks that must be left when the cache borrows one.
     lend_above: u32,
     has_lines: bool,
     /// Whether each block (or line) is in SLC mode.
     in_mode: Vec<bool>,
-    /// Of each pool, the number of those that are not being folded.
+    /// Blocks of each pool in SLC mode that are not being folded.
     count: Vec<u32>,
-    /// Of each pool, the number of those that are.
+    /// Blocks of each pool that are being folded.
     folding: Vec<u32>,
-    /// Of each pool, those that are full and not being folded, oldest first.
+    /// Full blocks of each pool that are not being folded, oldest first.
     pub(super) full: Vec<VecDeque<u32>>,
-    /// Where each die writes next.
+    /// Next page of each die.
     pub(super) frontiers: Vec<Frontier>,
 }
 
@@ -53,7 +52,7 @@ impl SlcBlocks {
             config: slc,
             row_pages: cells.row_pages(),
             pages_per_block: slc.pages_per_block(&cells, shape.pages_per_block),
-            // What is borrowed must not be what makes a collection due.
+            // A borrowed block must not make a collection due.
             lend_above: shape.levels.restore + 1,
             has_lines,
             in_mode: vec![false; units as usize],
@@ -68,17 +67,17 @@ impl SlcBlocks {
         &self.config
     }
 
-    /// How long pages take has changed.
+    /// Sets the times of pages.
     pub(super) fn set_config(&mut self, config: SlcCacheConfig) {
         self.config = config;
     }
 
-    /// Pages that are programmed at a time.
+    /// Pages that one program takes in.
     pub(super) fn row_pages(&self) -> u32 {
         self.row_pages
     }
 
-    /// Whether host writes that find the cache full wait for it.
+    /// Whether host writes wait while the cache is full.
     pub(super) fn waits_when_full(&self) -> bool {
         self.config.overflow == SlcOverflow::Wait
     }
@@ -88,8 +87,9 @@ impl SlcBlocks {
         self.frontiers[die as usize].block
     }
 
-    /// The page that a die writes next, and whether a free block (or line) was opened for it. The
-    /// block is full as soon as its last page is taken: there may be no other after it for long.
+    /// Allocates the next page of a die, and says whether a free block (or line) was opened for it.
+    /// A block counts as full when its last page is taken, because a long time may pass before the
+    /// next page is needed.
     pub(super) fn allocate(
         &mut self,
         die: u32,
@@ -111,7 +111,7 @@ impl SlcBlocks {
         Some((self.frontiers[die as usize].next, opened_block))
     }
 
-    /// A die writes at `next` from now on, or has filled its block.
+    /// Advances a die to the page `next`, which may be the end of its block.
     pub(super) fn advance(&mut self, die: u32, next: u32, space: &mut Space) {
         let frontier = &mut self.frontiers[die as usize];
         frontier.next = next;
@@ -128,19 +128,19 @@ impl SlcBlocks {
         if self.has_lines { 0 } else { die as usize }
     }
 
-    /// Whether this block (or line) of the drive is in SLC mode.
+    /// Whether a unit of the drive is in SLC mode.
     #[inline]
     pub(super) fn has(&self, unit: usize) -> bool {
         self.in_mode[unit]
     }
 
-    /// Blocks that are free for the cache only.
+    /// Free blocks that are kept for the cache.
     pub(super) fn kept_free(&self, die: u32) -> u32 {
         self.config.fixed_blocks.saturating_sub(self.count[self.pool(die)])
     }
 
-    /// The most free blocks at which no other may be opened in SLC mode, all free ones counted;
-    /// `hard` are those that collection needs.
+    /// Number of free blocks, of all kinds, at or below which no other may be opened in SLC mode.
+    /// `hard` free blocks are for collections.
     fn keep(&self, die: u32, hard: u32) -> u32 {
         let count = self.count[self.pool(die)];
         match self.kept_free(die) {
@@ -150,7 +150,7 @@ impl SlcBlocks {
         }
     }
 
-    /// Blocks that could still be opened in SLC mode, of which so many are free.
+    /// Number of blocks that could still be opened in SLC mode if `free` blocks are free.
     fn room(&self, die: u32, free: u32, hard: u32) -> u32 {
         let quota = self.config.most_blocks.saturating_sub(self.count[self.pool(die)]);
         let kept = self.kept_free(die);
@@ -159,27 +159,27 @@ impl SlcBlocks {
         quota.min(fixed + lent)
     }
 
-    /// Whether so little can be opened that folding cannot wait for the host to be idle.
+    /// Whether so few blocks can be opened that folding cannot wait for the host to be idle.
     pub(super) fn is_low(&self, die: u32, free: u32, hard: u32) -> bool {
         self.config.low_blocks > 0
             && !self.full[self.pool(die)].is_empty()
             && self.room(die, free, hard) < self.config.low_blocks
     }
 
-    /// A block has been opened in SLC mode for a die.
+    /// Counts a block that has been opened in SLC mode for a die.
     fn begin(&mut self, die: u32, unit: usize) {
         let pool = self.pool(die);
         self.count[pool] += 1;
         self.in_mode[unit] = true;
     }
 
-    /// A block is full on all its dies.
+    /// Records that a block is full on all its dies.
     fn fill(&mut self, die: u32, block: u32) {
         let pool = self.pool(die);
         self.full[pool].push_back(block);
     }
 
-    /// A block is erased on all its dies.
+    /// Records that a block is erased on all its dies.
     pub(super) fn end(&mut self, die: u32, unit: usize) {
         if core::mem::replace(&mut self.in_mode[unit], false) {
             let pool = self.pool(die);
@@ -187,20 +187,20 @@ impl SlcBlocks {
         }
     }
 
-    /// The block to fold for `die`: the oldest that is full. What lay longest has been overwritten
-    /// most.
+    /// Block to fold for `die`: the oldest full block, because most of its data have been
+    /// overwritten.
     pub(super) fn oldest(&self, die: u32) -> Option<u32> {
         self.full[self.pool(die)].front().copied()
     }
 
-    /// Whether folding gives back a block that others may use. What the cache has of its own stays
-    /// its own: what was in it needs room elsewhere.
+    /// Returns true if folding gives back a block for other uses. The cache keeps its fixed blocks,
+    /// while the data in them need room elsewhere.
     pub(super) fn has_borrowed(&self, die: u32) -> bool {
         self.count[self.pool(die)] > self.config.fixed_blocks
     }
 
-    /// A block is folded from now on. It counts as gone, so that what is kept for the cache in its
-    /// place is not free for others meanwhile.
+    /// Begins to fold a block. It no longer counts as part of the cache, so a free block is kept
+    /// for the cache in its place and stays unavailable to others.
     pub(super) fn take(&mut self, die: u32, block: u32) {
         let pool = self.pool(die);
         self.full[pool].retain(|&full| full != block);
@@ -208,7 +208,7 @@ impl SlcBlocks {
         self.folding[pool] += 1;
     }
 
-    /// A block is not folded after all.
+    /// Cancels the folding of a block.
     pub(super) fn give_back(&mut self, die: u32, block: u32) {
         let pool = self.pool(die);
         self.full[pool].push_front(block);
@@ -216,14 +216,15 @@ impl SlcBlocks {
         self.folding[pool] -= 1;
     }
 
-    /// Takes over which blocks (or lines) are in SLC mode. Returns whether they may be that many.
+    /// Sets which blocks (or lines) are in SLC mode. Returns false if a pool has too many of them.
     pub(super) fn set_modes(&mut self, in_mode: Vec<bool>) -> bool {
         let units_of_pool = in_mode.len() / self.count.len();
         for (count, units) in self.count.iter_mut().zip(in_mode.chunks(units_of_pool)) {
             *count = units.iter().filter(|&&is_slc| is_slc).count() as u32;
         }
         self.in_mode = in_mode;
-        // One more if a block was given back after another had been opened in its place.
+        // One more is possible: a block that was given back after another had been opened in its
+        // place.
         self.count.iter().all(|&count| count <= self.config.most_blocks + 1)
     }
 

@@ -1,4 +1,4 @@
-//! The blocks in SLC mode as numbers, and back with every number checked.
+//! State of the blocks in SLC mode as numbers, every one of which is checked when it is read.
 
 use crate::codec::{Reader, StateError, Writer};
 use crate::ftl::frontier::Frontier;
@@ -16,7 +16,8 @@ fn contradiction() -> StateError {
 }
 
 impl SlcBlocks {
-    /// Writes what cannot be derived from the rest. `lines` are those that are being filled.
+    /// Writes the state that cannot be derived from other parts. `lines` are the lines that are
+    /// being filled.
     pub(super) fn write_state(&self, lines: Option<&Sequence>, writer: &mut Writer) {
         self.full.iter().for_each(|full| writer.put_list(full.iter().copied()));
         let open = self.frontiers.iter();
@@ -73,7 +74,7 @@ impl SlcBlocks {
 
     fn read_lines(&self, lines: Sequence, space: &mut Space) -> Result<(), StateError> {
         let dies = 0..self.frontiers.len() as u32;
-        // A die is in the line that it came to, or has filled it.
+        // A die is in the line that it has reached, or has filled it.
         let is_open = |die: u32| self.frontiers[die as usize].block.is_some();
         for die in dies.clone() {
             let block = self.frontiers[die as usize].block;
@@ -93,7 +94,7 @@ impl SlcBlocks {
         Ok(())
     }
 
-    /// Whether a page of a block in SLC mode may hold anything.
+    /// Whether a page of a block in SLC mode may hold data.
     pub(super) fn may_hold(&self, shape: &Shape, page: u32) -> bool {
         let frontier = &self.frontiers[shape.die_of(page) as usize];
         page % shape.pages_per_block < self.pages_per_block

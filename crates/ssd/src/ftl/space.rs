@@ -5,8 +5,8 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Blocks that may be opened, first freed first opened, which spreads wear. Where wear is leveled,
-/// the least erased is opened first, and of equally erased ones the first freed.
+/// Free blocks: the first freed is opened first, which spreads wear. Where wear is leveled, the
+/// least erased is opened first, and among equals the first freed.
 #[derive(Clone, Debug)]
 pub(super) enum Space {
     /// Every die has blocks of its own.
@@ -16,17 +16,18 @@ pub(super) enum Space {
 }
 
 /// Lines in the order of opening. Dies fill at slightly different speeds, because a collection
-/// copies a different number of pages on each; every die walks the same sequence at its own pace.
+/// copies a different number of pages on each; every die goes through the same sequence at its own
+/// pace.
 #[derive(Clone, Debug)]
 pub(super) struct Lines {
     pub(super) free: VecDeque<u32>,
-    /// Lines that are being filled with as many bits in a cell as there are.
+    /// Lines that are being filled with all bits of a cell.
     pub(super) ordinary: Sequence,
     /// Lines that are being filled with one bit in a cell.
     pub(super) slc: Sequence,
-    /// Dies that have filled their block of the line.
+    /// Dies that have filled their block of each line.
     pub(super) left: Vec<u32>,
-    /// Dies that have erased their block of the line.
+    /// Dies that have erased their block of each line.
     erased: Vec<u32>,
 }
 
@@ -41,12 +42,12 @@ pub(super) struct Sequence {
     pub(super) position: Vec<u64>,
 }
 
-/// How a block is programmed.
+/// Mode in which a block is programmed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mode {
-    /// With as many bits in a cell as there are.
+    /// With all bits of a cell.
     Ordinary,
-    /// With one.
+    /// With one bit in a cell.
     Slc,
 }
 
@@ -54,7 +55,7 @@ pub(super) enum Mode {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opened {
     pub(super) block: u32,
-    /// It was free before, on all dies.
+    /// The block was free on all dies.
     pub(super) was_free: bool,
 }
 
@@ -82,7 +83,7 @@ impl Space {
         }
     }
 
-    /// The next block of `die` in a mode, unless that would leave fewer than `keep` free.
+    /// Opens the next block of `die` in a mode, unless that would leave fewer than `keep` free.
     pub(super) fn open(&mut self, die: u32, mode: Mode, keep: u32) -> Option<Opened> {
         match self {
             Self::Blocks(free) => {
@@ -96,7 +97,8 @@ impl Space {
         }
     }
 
-    /// `die` has filled `block`. Returns whether the collection unit is now full everywhere.
+    /// Records that `die` has filled `block`. Returns whether the collection unit is now full
+    /// everywhere.
     pub(super) fn close(&mut self, mode: Mode, block: u32) -> bool {
         match self {
             Self::Blocks(_) => true,
@@ -104,8 +106,9 @@ impl Space {
         }
     }
 
-    /// `die` has erased `block`. Returns whether the collection unit is now free. `erases` are
-    /// those of the blocks of the die (or of the lines), if wear is leveled.
+    /// Records that `die` has erased `block`. Returns whether the collection unit is now free.
+    /// `erases` are the erase counts of the blocks of the die (or of the lines), if wear is
+    /// leveled.
     pub(super) fn release(&mut self, die: u32, block: u32, erases: Option<&[u32]>) -> bool {
         let is_free = match self {
             Self::Blocks(_) => true,
@@ -117,7 +120,7 @@ impl Space {
         is_free
     }
 
-    /// A block of `die` (or line) may be opened from now on.
+    /// Adds a block of `die` (or a line) to the free ones.
     pub(super) fn put_back(&mut self, die: u32, block: u32, erases: Option<&[u32]>) {
         let free = self.free_blocks_mut(die);
         match erases {
@@ -209,7 +212,7 @@ impl Lines {
             return false;
         }
         *left = 0;
-        // Every die fills lines in the same order, so the first to be full is the oldest.
+        // Every die fills lines in the same order, so the first full line is the oldest.
         let sequence = self.sequence(mode);
         let oldest = sequence.opened.pop_front();
         debug_assert_eq!(oldest, Some(line));
@@ -217,7 +220,7 @@ impl Lines {
         true
     }
 
-    /// A die has erased its block of a line. Returns whether all have.
+    /// Records that a die has erased its block of a line. Returns whether all dies have.
     fn release(&mut self, line: u32) -> bool {
         let erased = &mut self.erased[line as usize];
         *erased += 1;

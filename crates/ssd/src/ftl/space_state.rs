@@ -1,4 +1,4 @@
-//! Free blocks and open lines as numbers, and back with every number checked.
+//! State of free blocks and open lines as numbers, every one of which is checked when it is read.
 
 use crate::codec::{Reader, StateError, Writer};
 use crate::ftl::space::{Lines, Sequence, Space};
@@ -10,7 +10,7 @@ const fn contradiction(what: &'static str) -> StateError {
     StateError::Contradiction { what }
 }
 
-/// A list of different blocks that marks them as known; none may be known already.
+/// Reads a list of different blocks and marks them in `known`; none of them may be marked already.
 pub(super) fn take_blocks(
     reader: &mut Reader<'_>,
     known: &mut [bool],
@@ -26,7 +26,7 @@ pub(super) fn take_blocks(
 }
 
 impl Space {
-    /// Writes what cannot be derived from the open blocks of the dies.
+    /// Writes the state that cannot be derived from the open blocks of the dies.
     pub(super) fn write_state(&self, writer: &mut Writer) {
         match self {
             Self::Blocks(free) => {
@@ -39,7 +39,8 @@ impl Space {
         }
     }
 
-    /// Lines that are being filled with one bit in a cell; none if every die has blocks of its own.
+    /// Lines that are being filled with one bit in a cell; `None` if every die has blocks of its
+    /// own.
     pub(super) fn slc_lines(&self) -> Option<&Sequence> {
         match self {
             Self::Blocks(_) => None,
@@ -47,7 +48,8 @@ impl Space {
         }
     }
 
-    /// Takes over such lines, of each of which so many dies have filled their block.
+    /// Sets the lines that are being filled with one bit in a cell. `filled` gives the number of
+    /// dies that have filled their block of a line.
     pub(super) fn set_slc_lines(&mut self, sequence: Sequence, filled: impl Fn(usize) -> u32) {
         if let Self::Lines(lines) = self {
             for (index, &line) in sequence.opened.iter().enumerate() {
@@ -57,9 +59,8 @@ impl Space {
         }
     }
 
-    /// Reads what [`Space::write_state`] wrote into a space of the same kind. `open` is the open
-    /// block of each die, if it has one; `is_cached` says of a die and a block whether that is in
-    /// SLC mode.
+    /// Reads the output of [`Space::write_state`] into a space of the same kind. `open` is the open
+    /// block of each die, if any; `is_cached` says whether a block of a die is in SLC mode.
     pub(super) fn read_state(
         &mut self,
         reader: &mut Reader<'_>,
@@ -85,7 +86,7 @@ impl Space {
         }
     }
 
-    /// Calls `tell` with the blocks of `die` that it has written nothing to since they were erased.
+    /// Calls `tell` with the blocks of `die` that it has not written since their erase.
     pub(super) fn for_each_unwritten(&self, die: u32, mut tell: impl FnMut(u32)) {
         match self {
             Self::Blocks(free) => free[die as usize].iter().for_each(|&block| tell(block)),
@@ -99,7 +100,7 @@ impl Space {
         }
     }
 
-    /// Whether `line` is one that some die has not filled.
+    /// Whether `line` is open: some die has not filled it.
     pub(super) fn is_opened(&self, line: u32) -> bool {
         match self {
             Self::Blocks(_) => false,
@@ -116,8 +117,8 @@ impl Sequence {
         writer.put_list((0..self.position.len() as u32).map(|die| self.reached(die) as u32));
     }
 
-    /// Reads what [`Sequence::write_state`] wrote for so many dies, and marks the lines as known;
-    /// none may be known already.
+    /// Reads the output of [`Sequence::write_state`] for `dies` dies, and marks the lines in
+    /// `known`; none of them may be marked already.
     pub(super) fn read_state(
         reader: &mut Reader<'_>,
         dies: usize,
@@ -126,7 +127,7 @@ impl Sequence {
         let what = "open lines";
         let opened = take_blocks(reader, known, BLOCKS)?;
         let ahead = reader.take_list(dies, opened.len() as u32 + 1, what)?;
-        // The line that is furthest has been opened by somebody.
+        // Some die has opened the furthest line.
         let furthest = ahead.iter().max().map_or(0, |&most| most as usize);
         if ahead.len() != dies || furthest != opened.len() {
             return Err(contradiction(what));
@@ -135,7 +136,7 @@ impl Sequence {
         Ok(Self { opened: opened.into(), opened_base: 0, position })
     }
 
-    /// The line that a die has come to, if it has come to one.
+    /// Line that a die has reached; `None` before its first.
     pub(super) fn line_of(&self, die: u32) -> Option<u32> {
         let last = self.reached(die).checked_sub(1)?;
         self.opened.get(last).copied()
@@ -143,7 +144,7 @@ impl Sequence {
 }
 
 impl Lines {
-    /// `known` are the lines that are known to be neither free nor ordinary.
+    /// Reads free and ordinary lines. `known` marks the lines that are neither.
     fn read_state(
         &mut self,
         reader: &mut Reader<'_>,

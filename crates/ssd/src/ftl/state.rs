@@ -1,4 +1,4 @@
-//! The maps of the FTL as numbers, and back with every number checked.
+//! State of the FTL's maps as numbers, every one of which is checked when it is read.
 
 use crate::codec::{Reader, StateError, Writer};
 use crate::config::{CollectionUnit, Config};
@@ -8,14 +8,14 @@ use crate::ftl::sensings::SENSINGS_MAX;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Erasures of a block up to which a state is believed: far more than flash endures.
+/// Limit of a block's erases in a valid state: far more than flash endures.
 const ERASES_MAX: u32 = 1 << 30;
 
 const fn contradiction(what: &'static str) -> StateError {
     StateError::Contradiction { what }
 }
 
-/// A list of exactly so many numbers, each below `limit`.
+/// Reads a list of exactly `len` numbers, each below `limit`.
 fn take_exactly(
     reader: &mut Reader<'_>,
     len: usize,
@@ -27,7 +27,7 @@ fn take_exactly(
 }
 
 impl Ftl {
-    /// Writes what cannot be derived from the rest.
+    /// Writes the state that cannot be derived from other parts.
     pub(crate) fn write_state(&self, writer: &mut Writer) {
         writer.put_list(self.turns.positions().iter().copied());
         writer.put_list(self.erase_counts.iter().copied());
@@ -39,7 +39,7 @@ impl Ftl {
             slc.write_state(self.space.slc_lines(), writer);
         }
         self.space.write_state(writer);
-        // One more, so that nowhere is 0.
+        // Page numbers plus one: 0 stands for a page that is not mapped.
         writer.put_list(self.map.places().map(|page| page.map_or(0, |page| page + 1)));
         let sensings = self.sensings.counts();
         if !sensings.is_empty() {
@@ -47,7 +47,7 @@ impl Ftl {
         }
     }
 
-    /// Reads what [`Ftl::write_state`] wrote, for a drive without parity of its own.
+    /// Reads the output of [`Ftl::write_state`], for a drive without RAIN.
     pub(crate) fn read_state(config: &Config, reader: &mut Reader<'_>) -> Result<Self, StateError> {
         let mut ftl = Self::new(config);
         let shape = ftl.shape;
@@ -85,7 +85,7 @@ impl Ftl {
             return Err(contradiction("fewer blocks are free than collection needs"));
         }
         ftl.read_map(reader)?;
-        // A drive that did not count wrote none, and one that does not count needs none.
+        // A drive that does not count sensings writes none and needs none.
         if !reader.bytes.is_empty() {
             let sensings = take_exactly(reader, blocks, SENSINGS_MAX, "sensings of blocks")?;
             ftl.sensings.set(sensings);
@@ -128,7 +128,7 @@ impl Ftl {
         Ok(())
     }
 
-    /// Blocks that hold anything, or may: those that are open or full.
+    /// Blocks that hold data, or may: open and full blocks.
     fn written_blocks(&self) -> Vec<bool> {
         let shape = self.shape;
         let mut written = vec![true; (shape.dies * shape.blocks_per_die) as usize];
@@ -139,7 +139,7 @@ impl Ftl {
         written
     }
 
-    /// Units that are full everywhere may be collected.
+    /// Makes the units that are full everywhere candidates for collection.
     fn find_candidates(&mut self) {
         let shape = self.shape;
         let written = self.written_blocks();

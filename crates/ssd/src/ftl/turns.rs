@@ -1,4 +1,4 @@
-//! Whose turn it is to take in a page of the host: the dies of each range, one after the other.
+//! Turns of the dies of each range in taking host pages.
 
 use crate::config::{Allocation, Config};
 use crate::ftl::shape::Shape;
@@ -12,9 +12,9 @@ pub(super) struct Turns {
     order: Vec<u32>,
     /// Dies of a range.
     dies_per_range: u32,
-    /// Of each range, the position of the die whose turn it is.
+    /// Position of the die whose turn it is, in each range.
     positions: Vec<u32>,
-    /// Whether host pages have dies by their number, without RAIN.
+    /// Whether the number of a host page determines its die, without RAIN.
     is_static: bool,
 }
 
@@ -32,7 +32,7 @@ impl Turns {
         }
     }
 
-    /// The die that a logical page is bound to, if the drive has dies for pages by their number.
+    /// Die that a logical page is bound to; `None` if numbers of pages do not determine dies.
     #[inline]
     pub(super) fn bound_die(&self, logical: u32) -> Option<u32> {
         self.is_static.then(|| self.order[logical as usize % self.order.len()])
@@ -51,7 +51,7 @@ impl Turns {
         self.order[(range * self.dies_per_range + position) as usize]
     }
 
-    /// The same; the turn goes on to the next.
+    /// Returns [`Turns::current`], and passes the turn to the next die.
     #[inline]
     pub(super) fn take(&mut self, range: u32) -> u32 {
         let die = self.current(range);
@@ -60,12 +60,12 @@ impl Turns {
         die
     }
 
-    /// Of each range, the position of the die whose turn it is.
+    /// Position of the die whose turn it is, in each range.
     pub(super) fn positions(&self) -> &[u32] {
         &self.positions
     }
 
-    /// Takes over such positions, each below the dies of a range.
+    /// Sets the positions, each below the number of dies of a range.
     pub(super) fn set_positions(&mut self, positions: Vec<u32>) {
         self.positions = positions;
     }

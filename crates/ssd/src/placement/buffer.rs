@@ -1,8 +1,9 @@
-//! The write buffer: which pages are in DRAM, which of them wait for flash, and who waits for them.
+//! The write buffer: the pages in DRAM, those that wait for flash, and the commands that wait for
+//! them.
 //!
-//! Knows: slots, versions, the order of flushing, which commands DRAM answers. Does not know: dies
-//! and windows. When and where pages are flushed is decided in `buffered.rs`, and with RAIN in
-//! `rain/flush.rs`.
+//! Knows: slots, versions, the order of flushing, the commands that DRAM answers. Does not know:
+//! dies and windows. `buffered.rs`, and with RAIN `rain/flush.rs`, decide when and where pages are
+//! flushed.
 //!
 //! A page has at most two versions in the buffer: the newest, and one that is being programmed. The
 //! newer one joins the queue of the flush only when the older is on flash, so versions cannot
@@ -19,34 +20,34 @@ use nvme::WindowScope;
 use rustc_hash::FxBuildHasher;
 use units::{Duration, Instant, Observe};
 
-/// The slots that are kept free for writes by flushing outside of busy windows, as a share of all:
-/// the eighth part. It is small, because it is of no use to loads that fit.
+/// Part of all slots (one in eight) that flushes outside of busy windows keep free for writes. It
+/// is small, because loads that fit do not need it.
 pub(crate) const RESERVE_SHARE: u32 = 8;
 
-/// A command that is done as soon as DRAM has been accessed.
+/// A command that completes as soon as DRAM has been accessed.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     at: Instant,
     command: u32,
-    /// Whether its data leaves for the host then.
+    /// Whether its data then leaves for the host.
     is_read: bool,
 }
 
-/// What became of a page that asks for a slot.
+/// Result of a page's request for a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Admitted {
     /// Every slot is taken.
     No,
-    /// It has a slot of its own.
+    /// The page has a slot of its own.
     New,
-    /// It replaces a version that was not flushed yet.
+    /// The page replaces a version that was not flushed yet.
     Coalesced,
 }
 
-/// The versions of one logical page; at least one is there.
+/// Versions of one logical page, at least one.
 #[derive(Clone, Copy, Debug)]
 struct Page {
-    /// There is a version that no program has taken up.
+    /// A version exists that no program has taken up.
     dirty: bool,
     /// A version is being programmed, or queued for it.
     flushing: bool,
@@ -62,13 +63,13 @@ pub(crate) struct Buffer {
     closed: bool,
     /// Slots in use at which a free-running flush starts.
     high: u32,
-    /// Dirty pages at which it stops.
+    /// Dirty pages at which that flush stops.
     low: u32,
     pages: HashMap<u32, Page, FxBuildHasher>,
     /// Dirty pages that a program may take up, in the order in which they became dirty.
     order: VecDeque<u32>,
-    /// Dirty pages that a program may take up, in `order` or, with RAIN, taken from there by
-    /// stripe.
+    /// Number of dirty pages that a program may take up, in `order` or, with RAIN, taken from there
+    /// by stripe.
     ready: u32,
     /// Slots in use: versions that are dirty or being flushed.
     occupied: u32,
@@ -78,7 +79,7 @@ pub(crate) struct Buffer {
     waiting: VecDeque<(u32, u32)>,
     /// Commands that DRAM answers, in order.
     answers: VecDeque<Answer>,
-    /// A free-running flush is on its way from the high to the low mark.
+    /// A free-running flush has begun at the high mark and not reached the low mark.
     draining: bool,
     /// The flush found no room on flash.
     starved: bool,
@@ -142,12 +143,12 @@ impl Buffer {
         self.config.pages
     }
 
-    /// How long it takes to answer has changed.
+    /// Sets the latency of the buffer.
     pub(crate) fn set_latency(&mut self, latency: Duration) {
         self.config.latency = latency;
     }
 
-    /// Whether pages leave the buffer in busy windows only, but for those that writes force out.
+    /// Whether pages leave the buffer in busy windows only, except pages that writes force out.
     pub(crate) fn flushes_in_window(&self, rights: &Rights) -> bool {
         rights.scope() == WindowScope::AllWork || self.config.flush == FlushRule::InWindow
     }
@@ -168,18 +169,18 @@ impl Buffer {
         self.flushing
     }
 
-    /// The flush finds no room on flash. Returns whether that is new.
+    /// Records that the flush finds no room on flash. Returns whether that is new.
     pub(crate) fn starve(&mut self) -> bool {
         !core::mem::replace(&mut self.starved, true)
     }
 
-    /// When the buffer answers its next command.
+    /// Time at which the buffer answers its next command.
     #[inline]
     pub(crate) fn next_answer(&self) -> Instant {
         self.answers.front().map_or(Instant::NEVER, |answer| answer.at)
     }
 
-    /// The first answer is due.
+    /// Gives the first answer, which is due.
     pub(crate) fn end_answer(&mut self, now: Instant, link: &mut HostLink) {
         if let Some(Answer { command, is_read, .. }) = self.answers.pop_front() {
             link.end_answer(now, command, is_read);
@@ -187,15 +188,15 @@ impl Buffer {
     }
 
     fn answer(&mut self, now: Instant, command: u32, is_read: bool, link: &mut HostLink) {
-        // The latency is constant, unless the drive was slower a moment ago.
+        // The latency is constant, except right after the drive was slower.
         let at = now + self.config.latency;
         let at = self.answers.back().map_or(at, |last| last.at.max(at));
         link.add_transfer(command, at.since(now));
         self.answers.push_back(Answer { at, command, is_read });
     }
 
-    /// Block `block` of a read is served from the buffer. A command that needs flash pages as well
-    /// waits for those only.
+    /// Serves block `block` of a read from the buffer. A command that also needs flash pages waits
+    /// for those only.
     pub(crate) fn read<O: Observe>(
         &mut self,
         now: Instant,
@@ -212,8 +213,7 @@ impl Buffer {
         }
     }
 
-    /// The data of a write has arrived: its pages wait for slots, in order, and get those that are
-    /// free.
+    /// Accepts the data of a write: its pages wait for slots, in order, and get the free ones.
     pub(crate) fn receive<O: Observe>(
         &mut self,
         now: Instant,
@@ -226,7 +226,7 @@ impl Buffer {
         self.admit_waiting(now, flash, link);
     }
 
-    /// Gives waiting pages slots as long as there are any.
+    /// Gives waiting pages slots until none is free.
     pub(crate) fn admit_waiting<O: Observe>(
         &mut self,
         now: Instant,
@@ -252,7 +252,7 @@ impl Buffer {
         self.peak = self.peak.max(self.occupied + self.waiting.len() as u32);
     }
 
-    /// Whether a page is dirty that a program may take up.
+    /// Whether a program may take up a dirty page.
     pub(crate) fn has_dirty(&self) -> bool {
         self.ready > 0
     }
@@ -262,16 +262,16 @@ impl Buffer {
         self.ready
     }
 
-    /// Whether a free-running flush takes the next page.
+    /// Starts or ends a free-running flush. Returns true if it takes the next page.
     pub(crate) fn drains(&mut self) -> bool {
         self.draining |= self.occupied >= self.high || self.closed;
         self.draining &= self.ready > self.low;
         self.draining
     }
 
-    /// How many pages should be on their way to flash outside of busy windows: none as long as an
-    /// eighth of the slots is free, from there on more with each slot that is taken, and `most`
-    /// when none is free.
+    /// Number of pages that should be on their way to flash outside of busy windows. It is 0 while
+    /// an eighth of the slots is free, grows with each slot that is taken, and is `most` when none
+    /// is free.
     pub(crate) fn pressure(&self, most: u32) -> u32 {
         let reserve = (self.config.pages / RESERVE_SHARE).max(1);
         let taken = reserve.saturating_sub(self.config.pages - self.occupied);
@@ -283,14 +283,14 @@ impl Buffer {
         self.waiting.len() as u64 > u64::from(self.flushing)
     }
 
-    /// The oldest dirty page, which a program takes up now.
+    /// Takes the oldest dirty page for a program.
     pub(crate) fn start_flush(&mut self) -> Option<u32> {
         let logical = self.order.pop_front()?;
         self.start_flush_of(logical);
         Some(logical)
     }
 
-    /// The next dirty page that has no stripe yet.
+    /// Takes the next dirty page that is not sorted by die or stripe yet.
     pub(crate) fn take_new(&mut self) -> Option<u32> {
         self.order.pop_front()
     }
@@ -300,7 +300,7 @@ impl Buffer {
         self.ready += 1;
     }
 
-    /// This dirty page, which is in the order no longer, is taken up by a program now.
+    /// Takes a dirty page that has left `order` for a program.
     pub(crate) fn start_flush_of(&mut self, logical: u32) {
         self.starved = false;
         self.ready -= 1;
@@ -308,7 +308,7 @@ impl Buffer {
         self.flushing += 1;
     }
 
-    /// The program of a page is done. Returns whether the buffer holds it no longer.
+    /// Ends the program of a page. Returns whether the buffer no longer holds the page.
     pub(crate) fn end_flush(&mut self, logical: u32) -> bool {
         self.flushing -= 1;
         self.occupied -= 1;

@@ -1,9 +1,9 @@
-//! The write buffer in time: when its pages leave it for flash, and where they go.
+//! Flushes of the write buffer: when its pages leave for flash, and where they go.
 //!
 //! Flushing is work in the background like collection, and the window contract can hold for both
-//! (IODA §7.1): a drive that flushes in its busy window leaves its dies to reads in the others. In
-//! that window the flush comes first and collections after it, because a full buffer would force
-//! pages out at the wrong time, while collection has a store of free blocks to live on.
+//! (IODA §7.1): a drive that flushes in its busy window leaves its dies to reads at other times. In
+//! that window the flush goes before collections: a full buffer would force pages out at the wrong
+//! time, while collection can draw on free blocks.
 
 use crate::config::{Allocation, Config, WriteBufferConfig};
 use crate::dies::{self, Task};
@@ -19,22 +19,22 @@ use alloc::vec::Vec;
 use nvme::{CollectionRight, Untimed, WindowScope};
 use units::{Instant, Observe, Slab};
 
-/// Flush programs that one die has at a time: one to work on and one to go on with. More would not
-/// flush any faster, and reads would find them in their way.
+/// Most flush programs of one die at a time: one in service and the next. More would not flush any
+/// faster, and would delay reads.
 pub(crate) const FLUSHES_PER_DIE: u32 = 2;
 
 /// The writes of a drive with a buffer and without parity of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffered {
     buffer: Buffer,
-    /// Pages that are programmed at a time.
+    /// Pages that one program takes in.
     pages_per_program: u32,
-    /// What programs of many pages take up, as logical page and flash page.
+    /// Pages of each program of many pages, as logical page and flash page.
     units: Slab<Vec<(u32, u32)>>,
-    /// Of each die the dirty pages that are bound to it, in the order in which they became dirty;
-    /// empty if pages go to any die.
+    /// Dirty pages that are bound to each die, in the order in which they became dirty; empty if
+    /// pages may go to any die.
     bound: Vec<VecDeque<u32>>,
-    /// A collection was put off until the flush has queued its last page.
+    /// A collection waits until the flush has queued its last page.
     collection_waits: bool,
 }
 
@@ -62,7 +62,7 @@ impl Buffered {
         &mut self.buffer
     }
 
-    /// Puts new dirty pages where the dies that they are bound to find them.
+    /// Sorts new dirty pages by the dies that they are bound to.
     fn sort<O: Observe>(&mut self, flash: &Flash<O>) {
         if self.bound.is_empty() {
             return;
@@ -79,7 +79,7 @@ impl Buffered {
         self.bound.get(die as usize).is_none_or(|pages| !pages.is_empty())
     }
 
-    /// The oldest dirty page that may go to `die`, which a program takes up now.
+    /// Takes the oldest dirty page that may go to `die` for a program.
     fn take_page_for(&mut self, die: u32) -> Option<u32> {
         let Some(pages) = self.bound.get_mut(die as usize) else {
             return self.buffer.start_flush();
@@ -89,10 +89,10 @@ impl Buffered {
         Some(page)
     }
 
-    /// Whether a die whose turn it is to take in pages keeps it until it can. Where all dies begin
-    /// to flush at the same time, in a window or in no time, those that are done first would get
-    /// the last pages each time if they did not wait. After some drive writes they held a tenth
-    /// more than the others, and a line of blocks over all dies had room where nobody wrote: write
+    /// Returns true if a die that cannot take pages yet keeps its turn. Where all dies begin to
+    /// flush at the same time, in a window or in no time, the first dies to end would otherwise
+    /// always get the last pages. After some drive writes these dies held a tenth more than the
+    /// others, and a line of blocks over all dies had room where nothing was written: write
     /// amplification rose from 3.3 to 8.
     fn keeps_turns<O: Observe>(&self, flash: &Flash<O>) -> bool {
         let rights = flash.rights();
@@ -102,8 +102,9 @@ impl Buffered {
         self.bound.is_empty() && begins_everywhere
     }
 
-    /// A place on the next die that suits, has room, and has a page that may go to it. Without
-    /// enough for a whole program of an ordinary block only the cache of SLC blocks has room.
+    /// Allocates a place on the next die that suits, has room, and has a page that may go to it.
+    /// Without enough pages for a whole program of an ordinary block, only the cache of SLC blocks
+    /// has room.
     fn next_place<O: Observe>(
         &self,
         flash: &mut Flash<O>,
@@ -116,13 +117,13 @@ impl Buffered {
         })
     }
 
-    /// The next step for dirty pages, as far as the rule, the window and the dies allow.
+    /// Next step for dirty pages that the rule, the window and the dies allow.
     pub(super) fn next<O: Observe>(&mut self, now: Instant, flash: &mut Flash<O>) -> Next {
         if !self.buffer.has_dirty() {
             return Next::Wait;
         }
-        // Many pages are programmed at a time; the last few wait for company, unless writes find no
-        // slot.
+        // A program takes many pages. The last few wait until it can be filled, unless writes find
+        // no slot.
         let (ready, urgent) = (self.buffer.ready(), self.buffer.lacks_slots());
         let is_whole = urgent || ready >= self.pages_per_program;
         if !is_whole && flash.ftl().slc_row_pages().is_none_or(|pages| ready < pages) {
@@ -133,7 +134,7 @@ impl Buffered {
         let coordinated = self.buffer.flushes_in_window(flash.rights());
         let until = match right {
             _ if !coordinated => self.buffer.drains().then_some(Instant::NEVER),
-            // A drive that nobody has told of windows has nothing to wait for.
+            // A drive without windows has nothing to wait for.
             Some(Instant::NEVER) => self.buffer.drains().then_some(Instant::NEVER),
             right => right,
         };
@@ -144,7 +145,7 @@ impl Buffered {
         {
             return self.flush_to(place, false, flash);
         }
-        // In a window it is known at its end whether it was in time.
+        // Within a window, the end of the program shows whether it was in time.
         let forced = coordinated && right.is_none();
         if urgent {
             return self.make_way(now, forced, flash);
@@ -156,15 +157,16 @@ impl Buffered {
         Next::Wait
     }
 
-    /// Whether a collection that was put off begins now: the flush has queued its last page.
+    /// Returns true, once, if a collection that was put off begins now, because the flush has
+    /// queued its last page.
     pub(super) fn take_waiting_collection(&mut self, now: Instant, rights: &Rights) -> bool {
         let begins = self.collection_waits && !self.goes_first(now, rights);
         self.collection_waits &= !begins;
         begins
     }
 
-    /// Whether a drive that flushes in its windows has so few slots left that pages have to leave
-    /// already, on more dies the fewer they are: if it waited until there are none, writes would
+    /// Returns true if a drive that flushes in its windows has so few slots left that pages must
+    /// leave outside of them. The fewer slots, the more dies are used. With none left, writes would
     /// wait for programs.
     fn is_pressed<O: Observe>(&self, flash: &Flash<O>) -> bool {
         let most = flash.dies().len() * FLUSHES_PER_DIE * self.pages_per_program;
@@ -172,8 +174,8 @@ impl Buffered {
             && self.buffer.flushing() < self.buffer.pressure(most)
     }
 
-    /// A page must make way for writes, whatever is in front of it. If flash is full, room is made
-    /// against the contract.
+    /// Flushes a page to free a slot for writes, whatever is in front of it. If flash is full, room
+    /// is made against the contract.
     fn make_way<O: Observe>(&mut self, now: Instant, forced: bool, flash: &mut Flash<O>) -> Next {
         let bounded = |flash: &Flash<O>, die: u32| flash.takes_program(die, FLUSHES_PER_DIE);
         let place = self
@@ -186,7 +188,7 @@ impl Buffered {
             .filter(|&die| self.has_page_for(die))
             .all(|die| bounded(flash, die))
         {
-            // Dies with room may be at their bound; the end of a program comes back here.
+            // Dies with room may have their most programs; the end of a program comes back here.
             return Next::Wait;
         }
         if flash.collect_everywhere_instantly() {
@@ -198,7 +200,7 @@ impl Buffered {
         Next::MakeRoom { range: 0 }
     }
 
-    /// The oldest dirty pages that may go to `place` are programmed there.
+    /// Programs the oldest dirty pages that may go to `place` there.
     fn flush_to<O: Observe>(
         &mut self,
         place: Allocated,
@@ -206,7 +208,7 @@ impl Buffered {
         flash: &mut Flash<O>,
     ) -> Next {
         let Allocated { page, die, .. } = place;
-        // The cache of SLC blocks takes in another number at a time.
+        // The cache of SLC blocks takes in another number of pages per program.
         let is_cached = flash.ftl().slc_at(page).is_some();
         let task = match flash.ftl().programmed_with(page) {
             1 if !is_cached => {
@@ -230,7 +232,7 @@ impl Buffered {
         Next::Program { place, task }
     }
 
-    /// A flush program is done: its slot is free. The die has to go on, and then the flush.
+    /// Ends a flush program and frees its slot. The caller continues the die, then the flush.
     pub(crate) fn end_flush<O: Observe>(
         &mut self,
         now: Instant,
@@ -251,7 +253,7 @@ impl Buffered {
         self.buffer.admit_waiting(now, flash, link);
     }
 
-    /// The same for many pages at a time.
+    /// [`Buffered::end_flush`] for many pages at a time.
     pub(crate) fn end_flush_unit<O: Observe>(
         &mut self,
         now: Instant,
@@ -266,20 +268,20 @@ impl Buffered {
         }
     }
 
-    /// Flash pages that programs of many pages at a time are for.
+    /// Flash pages that are targets of programs of many pages.
     pub(crate) fn pages_in_flight(&self) -> impl Iterator<Item = u32> + '_ {
         self.units.iter().flatten().map(|&(_, page)| page)
     }
 
-    /// Whether a coordinated flush that ends now ran into the predictable window, by contention
-    /// that the bound did not foresee.
+    /// Whether a coordinated flush that ends now ran into the predictable window, because of
+    /// contention that the bound did not foresee.
     fn is_late(&self, now: Instant, rights: &Rights) -> bool {
         // A window does not contain its end, but a program may end there.
         let before = Instant::from_nanos(now.as_nanos().saturating_sub(1));
         self.buffer.flushes_in_window(rights) && rights.allowed_until(before, 0).is_none()
     }
 
-    /// Whether a collection that is not forced has to let a coordinated flush go first.
+    /// Whether a collection that is not forced has to wait for a coordinated flush.
     pub(crate) fn goes_first(&self, now: Instant, rights: &Rights) -> bool {
         self.buffer.flushes_in_window(rights)
             && self.buffer.has_dirty()
@@ -288,7 +290,7 @@ impl Buffered {
             && rights.allowed_until(now, 0).is_some_and(|until| until != Instant::NEVER)
     }
 
-    /// Checks the counts of the buffer, and that programs are where it says.
+    /// Checks the counts of the buffer, and that its programs exist on the dies.
     pub(crate) fn check_invariants<O: Observe>(&self, flash: &Flash<O>) {
         self.buffer.check_invariants();
         let single = |&(_, task): &(u32, Task)| matches!(task, Task::Flush { .. });
@@ -297,13 +299,13 @@ impl Buffered {
         assert_eq!(flushes, self.buffer.flushing() as usize, "flush programs");
     }
 
-    /// A collection is put off until the flush has queued its last page.
+    /// Records that a collection waits until the flush has queued its last page.
     pub(crate) fn collection_waits(&mut self) {
         self.collection_waits = true;
     }
 }
 
-/// Whether a program on `die` would not wait for a collection, whenever it is over.
+/// Whether a program on `die` would not wait for a collection, regardless of when it ends.
 fn suits_at_all<O: Observe>(now: Instant, die: u32, flash: &Flash<O>) -> bool {
     flash.suits_program(now, die, Instant::NEVER, FLUSHES_PER_DIE)
 }

@@ -27,8 +27,8 @@ impl Direct {
         self.stalled.iter().copied()
     }
 
-    /// The step for a page whose data has arrived: a program if there is room for which no other
-    /// page waits, else the page waits as well.
+    /// Step for a page whose data has arrived. It is programmed if there is room and no other page
+    /// waits for room, else it waits as well.
     #[inline]
     pub(super) fn take<O: Observe>(
         &mut self,
@@ -66,7 +66,7 @@ impl Direct {
         }
     }
 
-    /// The program of one page of a write, if there is room for it.
+    /// Program of one page of a write; `None` without room for it.
     #[inline]
     fn program<O: Observe>(
         command: u32,

@@ -1,20 +1,20 @@
-//! Where a page is found.
+//! Places where a read finds a page.
 
-/// Where a page is that the host reads.
+/// Place of a page that the host reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Location {
-    /// Nowhere: it was never written.
+    /// Nowhere: the page was never written.
     Unwritten,
     /// In this flash page.
     Flash(u32),
     /// In the write buffer.
     Buffered,
-    /// On a die that collects; it is reconstructed from the rest of its stripe instead.
+    /// On a die that collects; the page is reconstructed from the rest of its stripe instead.
     Reconstructed,
 }
 
 impl Location {
-    /// Of a page that is not in the write buffer.
+    /// Location of a page that is not in the write buffer.
     #[inline]
     pub(crate) fn on_flash(page: Option<u32>) -> Self {
         page.map_or(Self::Unwritten, Self::Flash)

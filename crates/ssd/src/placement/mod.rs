@@ -1,7 +1,7 @@
-//! What becomes of a page that the host writes: a page on a die, a page in the write buffer, or a
-//! part of a RAIN stripe.
+//! Path of a page that the host writes: to a page on a die, to the write buffer, or into a RAIN
+//! stripe.
 //!
-//! The drive asks its placement; only this module knows which of the three it is.
+//! The drive asks its placement; only this module knows which of the three paths it takes.
 
 mod buffer;
 mod buffered;
@@ -26,14 +26,14 @@ use next::Next;
 use nvme::Delays;
 use units::{Instant, Observe};
 
-/// What becomes of a page that the host writes.
+/// Path of a page that the host writes.
 #[derive(Clone, Debug)]
 pub(crate) enum Placement {
-    /// It is programmed into a page of the next die that has room.
+    /// The page is programmed on the next die with room.
     Direct(Direct),
-    /// It is buffered, and flushed to the next die that suits.
+    /// The page is buffered, and flushed to the next die that suits.
     Buffered(Box<Buffered>),
-    /// It is buffered, and flushed with its stripe to the die that it is bound to.
+    /// The page is buffered, and flushed with its stripe to the die that it is bound to.
     Striped(Box<Striped>),
 }
 
@@ -49,7 +49,7 @@ impl Placement {
         }
     }
 
-    /// The write buffer, if there is one.
+    /// The write buffer; `None` without one.
     pub(crate) fn buffer(&self) -> Option<&Buffer> {
         match self {
             Self::Direct(_) => None,
@@ -66,14 +66,14 @@ impl Placement {
         }
     }
 
-    /// The most that the buffer held is counted from now on.
+    /// Starts again to record the most pages that the buffer held.
     pub(crate) fn reset_peak(&mut self) {
         if let Some(buffer) = self.buffer_mut() {
             buffer.reset_peak();
         }
     }
 
-    /// How long a buffer takes to answer has changed.
+    /// Sets the latency of the buffer.
     pub(crate) fn set_latency(&mut self, config: &Config) {
         if let (Some(buffer), Some(WriteBufferConfig { latency, .. })) =
             (self.buffer_mut(), config.write_buffer)
@@ -88,12 +88,12 @@ impl Placement {
         matches!(self, Self::Direct(_))
     }
 
-    /// Where stripes lie, if there are any.
+    /// Places of RAIN stripes; `None` without RAIN.
     pub(crate) fn layout(&self) -> Option<&Layout> {
         self.striped().map(Striped::layout)
     }
 
-    /// Where a page is found that the host reads.
+    /// Place of a page that the host reads.
     pub(crate) fn locate<O: Observe>(&self, logical: u32, flash: &Flash<O>) -> Location {
         match self.buffer() {
             Some(buffer) if buffer.holds(logical) => Location::Buffered,
@@ -101,8 +101,8 @@ impl Placement {
         }
     }
 
-    /// Marks those of the `pages` from logical page `first` on that are reconstructed rather than
-    /// awaited. Returns whether there are any.
+    /// Marks those of `pages` that are reconstructed instead of read from their die; logical page
+    /// `first` is the first of them. Returns whether any is.
     pub(crate) fn mark_reconstructed<O: Observe>(
         &self,
         now: Instant,
@@ -141,7 +141,7 @@ impl Placement {
         }
     }
 
-    /// The operation that reads a block of a command: also for the reconstruction of another page
+    /// Operation that reads a block of a command. It also serves the reconstruction of another page
     /// of its stripe, if there is one.
     pub(crate) fn read_of(
         &self,
@@ -159,7 +159,7 @@ impl Placement {
         }
     }
 
-    /// A page that a command reads has been read for a reconstruction as well.
+    /// Counts a page that a command reads and that also serves a reconstruction.
     pub(crate) fn add_to_reconstruction<O: Observe>(
         &mut self,
         now: Instant,
@@ -173,7 +173,7 @@ impl Placement {
         }
     }
 
-    /// The stripes, if there are any.
+    /// The stripes; `None` without RAIN.
     fn striped(&self) -> Option<&Striped> {
         match self {
             Self::Striped(striped) => Some(striped),
@@ -181,7 +181,7 @@ impl Placement {
         }
     }
 
-    /// When the buffer answers a command or a page is reconstructed.
+    /// Time at which the buffer answers a command or a page has been reconstructed.
     #[inline]
     pub(crate) fn next_due(&self) -> Instant {
         match self {
@@ -191,7 +191,7 @@ impl Placement {
         }
     }
 
-    /// What is due first happens.
+    /// Handles what is due first.
     pub(crate) fn end_due(&mut self, now: Instant, link: &mut HostLink) {
         match self {
             Self::Direct(_) => {}
@@ -211,7 +211,7 @@ impl Placement {
         self.buffer().is_some_and(|buffer| buffer.flushes_in_window(rights) && buffer.has_dirty())
     }
 
-    /// Whether a collection that is not forced has to let the flush go first.
+    /// Whether a collection that is not forced has to wait for the flush.
     pub(crate) fn flush_goes_first(&self, now: Instant, rights: &Rights) -> bool {
         match self {
             Self::Buffered(buffered) => buffered.goes_first(now, rights),
@@ -219,14 +219,14 @@ impl Placement {
         }
     }
 
-    /// A collection was put off until the flush has queued its last page.
+    /// Records that a collection waits until the flush has queued its last page.
     pub(crate) fn collection_waits(&mut self) {
         if let Self::Buffered(buffered) = self {
             buffered.collection_waits();
         }
     }
 
-    /// The die that a page is bound to, if it is bound to one.
+    /// Die that a page is bound to; `None` if it may go to any.
     pub(crate) fn bound_die<O: Observe>(&self, page: u32, flash: &Flash<O>) -> Option<u32> {
         match self {
             Self::Striped(striped) => Some(striped.layout().die_of(page)),
@@ -243,7 +243,7 @@ impl Placement {
         }
     }
 
-    /// The data of a write has arrived.
+    /// Accepts the data of a write, which has arrived.
     #[inline]
     pub(crate) fn begin_write<O: Observe>(
         &mut self,
@@ -274,7 +274,7 @@ impl Placement {
         }
     }
 
-    /// Block `block` of a read is served from the buffer.
+    /// Serves block `block` of a read from the buffer.
     pub(crate) fn read_buffered<O: Observe>(
         &mut self,
         now: Instant,
@@ -288,8 +288,8 @@ impl Placement {
         }
     }
 
-    /// An operation is done that is not the host's own. Its die has to go on, and after a program
-    /// the flush.
+    /// Ends an operation of the drive's own. The caller continues the die, and after a program the
+    /// flush.
     pub(crate) fn end_task<O: Observe>(
         &mut self,
         now: Instant,
@@ -344,8 +344,8 @@ impl Placement {
         }
     }
 
-    /// Finds room for writes that wait for it, collecting against the contract if there is no other
-    /// way.
+    /// Makes room for writes that wait for it, by collecting against the contract if nothing else
+    /// helps.
     #[inline]
     pub(crate) fn relieve<O: Observe>(
         &mut self,
@@ -378,7 +378,8 @@ impl Placement {
         }
     }
 
-    /// A collection has given these dies back, and they have not gone on yet.
+    /// Releases programs that waited for these dies, which a collection has given back and which
+    /// have not continued yet.
     pub(crate) fn end_hold<O: Observe>(
         &mut self,
         now: Instant,
@@ -400,7 +401,7 @@ impl Placement {
         striped.chain(buffered.into_iter().flat_map(|buffered| buffered.pages_in_flight()))
     }
 
-    /// Calls `tell` with each command that waits here, and how many of its pages do.
+    /// Calls `tell` with each command that waits here, and the number of its pages that do.
     pub(crate) fn pages_of_commands<O: Observe>(
         &self,
         flash: &Flash<O>,

@@ -12,13 +12,14 @@ struct Fitted {
     read_overhead: u64,
     buffer_latency: u64,
     write_command: u64,
-    /// The program of the longest page type; the others have the same share of their times.
+    /// Time to program the longest page type; the times of the others are scaled by the same
+    /// factor.
     program: u64,
     program_pulse: u64,
     suspensions_apart: u64,
     suspensions: u32,
-    /// Blocks of the simulated drive that are erased at a time, without suspension; 0 for one at a
-    /// time, which reads suspend.
+    /// Blocks of the simulated drive that one erase takes together, without suspension; 0 for one
+    /// block, which reads suspend.
     erase_blocks: u32,
     buffer_pages: u32,
     turns: Option<TurnConfig>,
@@ -121,7 +122,7 @@ pub(super) fn is_fitted(name: &str) -> bool {
     FITTED.iter().any(|fitted| fitted.name == name)
 }
 
-/// Replaces parameters of the data sheet by fitted ones. A drive that was not fitted stays as it is.
+/// Replaces parameters of the data sheet by fitted ones. A drive that was not fitted is unchanged.
 pub(super) fn apply(mut config: Config) -> Config {
     let Some(fitted) = FITTED.iter().find(|fitted| fitted.name == config.name) else {
         return config;

@@ -44,8 +44,8 @@ impl Flash {
         }
     }
 
-    /// The smallest drive whose spare superblocks are more than its watermarks keep free, on
-    /// [`DIES_LEAST`] dies.
+    /// Smallest capacity at which the spare superblocks outnumber those that the watermarks keep
+    /// free, on [`DIES_LEAST`] dies.
     const fn least_capacity_bytes(self) -> u64 {
         match self {
             Self::Tlc => 100_000_000_000,
@@ -53,8 +53,8 @@ impl Flash {
         }
     }
 
-    /// Most MB/s that a die programs: a little above the fastest dies that were published (TLC:
-    /// 194 MB/s, ISSCC 2023).
+    /// Highest MB/s that a die programs: a little above the fastest published dies (TLC: 194 MB/s,
+    /// ISSCC 2023).
     const fn most_program_mb_per_second(self) -> f64 {
         match self {
             Self::Tlc => 250.0,
@@ -71,31 +71,32 @@ pub struct SheetDrive {
     /// Sequential reads of 128 KiB in bytes per second, 10^8 to 2.88 × 10^10.
     pub sequential_read_bytes_per_second: u64,
     /// Sequential writes of 128 KiB in bytes per second, at most the sequential reads. For a drive
-    /// with a cache of SLC blocks, the rate behind that cache.
+    /// with a cache of SLC blocks, the rate when the cache is full.
     pub sequential_write_bytes_per_second: u64,
     /// Random reads of 4 KiB per second, 10,000 to the rate of the sequential reads.
     pub random_reads_per_second: u64,
-    /// Random writes of 4 KiB per second in steady state. Nothing is computed from the figure: it
-    /// checks the model.
+    /// Random writes of 4 KiB per second in steady state. The figure sets no parameter: the model
+    /// is compared with it.
     pub random_writes_per_second: Option<u64>,
-    /// A read of 4 KiB alone in whole microseconds, or 80 µs (QLC: 108 µs).
+    /// Latency of a single read of 4 KiB in whole microseconds; `None` for 80 µs (QLC: 108 µs).
     pub read_latency: Option<Duration>,
-    /// A write of 4 KiB alone in whole microseconds, or 20 µs (QLC: 13 µs).
+    /// Latency of a single write of 4 KiB in whole microseconds; `None` for 20 µs (QLC: 13 µs).
     pub write_latency: Option<Duration>,
-    /// Drive writes per day over the warranty, or 1 (QLC: 0.58).
+    /// Drive writes per day over the warranty; `None` for 1 (QLC: 0.58).
     pub drive_writes_per_day: Option<f64>,
-    /// Whether the write buffer survives a power cut. Its size follows from that.
+    /// Whether the write buffer survives a power cut. This determines its size.
     ///
-    /// With protection, the buffer has 4 MiB for each die, as have the drives of today. Without
-    /// protection, it has two programs of each die: one is programmed, one is gathered. The model
-    /// has no flush command, and its flash always gathers in a buffer. A host that flushes often
-    /// finds no more than these pages in the buffer of a product. A larger buffer would absorb
-    /// bursts that such a host waits for. Writes are acknowledged from the buffer either way.
+    /// With protection, the buffer has 4 MiB for each die, as in drives of today. Without
+    /// protection, it holds two programs of each die: one is programmed while the next is gathered.
+    /// The model has no flush command, and its flash always gathers in a buffer. A host that
+    /// flushes often finds no more than these pages in the buffer of a product. A larger buffer
+    /// would absorb bursts for which such a host has to wait. Writes are acknowledged from the
+    /// buffer either way.
     pub power_loss_protection: bool,
     /// Bits in a cell.
     pub flash: Flash,
-    /// Share of the flash that the host does not see, or 14.5 % as with TLC of today. A larger
-    /// share means more blocks in each plane, not less capacity.
+    /// Share of the flash that the host does not see; `None` for 14.5 %, as in TLC drives of today.
+    /// A larger share adds blocks to each plane and does not reduce the capacity.
     pub over_provisioning: Option<Ratio>,
 }
 
@@ -107,13 +108,13 @@ const CHANNEL_SPEEDS: [u32; 5] = [1_200, 1_600, 2_400, 3_600, 4_800];
 const READ_LEAST: u64 = 100_000_000;
 /// Least random reads per second: each command takes the inverse on the link.
 const RANDOM_READ_LEAST: u64 = 10_000;
-/// Least MB/s that a die programs. Data sheets of the largest drives divide to about 3.
+/// Lowest MB/s that a die programs. The data sheets of the largest drives give about 3 per die.
 const PROGRAM_LEAST: f64 = 1.0;
 /// Bytes of flash for each page that is simulated.
 const SIMULATED_PAGE_BYTES: u32 = LOGICAL_BLOCK_BYTES * BLOCK_SHARE;
 /// Pages of the write buffer for each die of a protected drive: 4 MiB.
 const PROTECTED_PAGES: u32 = (4 << 20) / LOGICAL_BLOCK_BYTES;
-/// Programs of each die in the write buffer of an unprotected drive.
+/// Programs of each die that the write buffer of an unprotected drive holds.
 const UNPROTECTED_PROGRAMS: u32 = 2;
 
 fn megabytes(bytes: u64) -> f64 {
@@ -129,7 +130,7 @@ fn micros(duration: Duration) -> u64 {
 }
 
 impl SheetDrive {
-    /// The figures for comparing them with the model.
+    /// Figures of the data sheet, to compare them with the model.
     #[must_use]
     pub fn figures(&self) -> DataSheet {
         let figure = |value, was_used| Figure { value, was_used };
@@ -150,7 +151,7 @@ impl SheetDrive {
         self.over_provisioning.unwrap_or(usual)
     }
 
-    /// The dies: a power of two whose nominal size is enough for the capacity.
+    /// Number of dies: a power of two whose nominal size is enough for the capacity.
     fn dies(&self) -> u64 {
         let needed = self.capacity_bytes.div_ceil(self.flash.die_bytes());
         needed.max(DIES_LEAST).next_power_of_two()
@@ -253,7 +254,7 @@ impl SheetDrive {
         }
     }
 
-    /// Refuses latencies that are shorter than the parts of which the model adds them up.
+    /// Refuses latencies that are shorter than the sum of their parts in the model.
     fn check_latencies(&self, config: &Config) -> Result<(), ConfigError> {
         let timing = &config.timing;
         let link = self.link_mb_per_second() as f64;
@@ -261,7 +262,7 @@ impl SheetDrive {
         let read = timing.read + timing.transfer + command;
         let least = [
             ("read_latency", self.read_latency, read, "sensing, channel and link"),
-            // A buffer that takes no time would acknowledge before its data came.
+            // A buffer without latency would acknowledge a write before its data has arrived.
             (
                 "write_latency",
                 self.write_latency,
@@ -282,17 +283,17 @@ impl SheetDrive {
     }
 }
 
-/// Bytes per second that all channels of this speed carry without being a bottleneck.
+/// Bytes per second that all channels of this speed carry before they are a bottleneck.
 fn carried_by(channel_mb_per_second: u32) -> u64 {
     u64::from(channel_mb_per_second * CHANNELS) * 1_000_000 * 3 / 4
 }
 
-/// The drive with this data sheet: its blocks have a sixteenth of their pages, as in the presets of
-/// drives of today.
+/// Drive with this data sheet. Its blocks have a sixteenth of the pages of the product, as in the
+/// presets of drives of today.
 ///
 /// # Errors
 ///
-/// A figure that no such drive has, with its key, its value and its limit.
+/// A figure outside of the model's range, with its key, its value and its limit.
 pub fn from_data_sheet(sheet: &SheetDrive) -> Result<Config, ConfigError> {
     sheet.check()?;
     let usual = sheet.flash.row();
@@ -362,7 +363,7 @@ mod tests {
         Some(SheetDrive {
             capacity_bytes: capacity_gb * 1_000_000_000,
             sequential_read_bytes_per_second: bytes(sheet.sequential_read?),
-            // Behind the cache, if there is one.
+            // The rate when the cache is full, if there is a cache.
             sequential_write_bytes_per_second: bytes(
                 sheet.cache.write_behind.or(sheet.sequential_write)?,
             ),

@@ -1,10 +1,10 @@
-//! Drives of today by name, and what their data sheets promise.
+//! Drives of today by name, and the figures of their data sheets.
 //!
 //! Each has the dies, planes and over-provisioning of the product, and blocks with a sixteenth of
 //! their pages, which are erased in a sixteenth of the time: a simulated drive has a sixteenth of
-//! the capacity, and everything else is as it was. Vendors do not publish the timing of the flash
-//! in their products; the sources below say what stands in for it. What `ioda presets drives
-//! --calibration` compares was not used to set anything, unless its row says so.
+//! the capacity, and is unchanged otherwise. Vendors do not publish the timing of the flash in
+//! their products; the sources below say where each substitute comes from. A figure that `ioda
+//! presets drives --calibration` compares sets no parameter, unless its row says so.
 
 use super::{UNFITTED, fitted};
 use crate::cells::{CellConfig, PAGE_TYPES_MAX, PageTime};
@@ -18,7 +18,7 @@ use alloc::string::String;
 use nvme::Untimed;
 use units::{Duration, Ratio};
 
-/// What a data sheet promises, and what it was used for.
+/// Figures of a data sheet, and their use.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct DataSheet {
     /// Sequential reads of 128 KiB in MB/s.
@@ -29,16 +29,16 @@ pub struct DataSheet {
     pub random_read: Option<Figure>,
     /// Random writes of 4 KiB per second in steady state.
     pub random_write: Option<Figure>,
-    /// A read of 4 KiB alone, in µs.
+    /// Latency of a single read of 4 KiB, in µs.
     pub read_alone: Option<Figure>,
-    /// A write of 4 KiB alone, in µs.
+    /// Latency of a single write of 4 KiB, in µs.
     pub write_alone: Option<Figure>,
-    /// Of a drive with a cache of SLC blocks, what it does with that.
+    /// Figures of the cache of SLC blocks, for a drive with one.
     pub cache: CacheSheet,
 }
 
-/// What a data sheet promises of a drive with a cache of SLC blocks: its other figures are of the
-/// drive while the cache has room, and these need saying.
+/// Figures in the data sheet of a drive with a cache of SLC blocks. The other figures hold while
+/// the cache has room; these add the rest.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct CacheSheet {
     /// Sequential writes that find the cache full, in MB/s.
@@ -47,7 +47,7 @@ pub struct CacheSheet {
     pub fill: Option<Figure>,
     /// Random writes of 4 KiB per second into the cache.
     pub random_write: Option<Figure>,
-    /// A read of 4 KiB alone, from the cache, in µs.
+    /// Latency of a single read of 4 KiB from the cache, in µs.
     pub read_alone: Option<Figure>,
 }
 
@@ -56,8 +56,8 @@ pub struct CacheSheet {
 pub struct Figure {
     /// The figure.
     pub value: f64,
-    /// Whether a setting of the model was computed from it: then the comparison checks arithmetic,
-    /// not the model.
+    /// Whether a parameter of the model was computed from it: the comparison then checks
+    /// arithmetic, not the model.
     pub was_used: bool,
 }
 
@@ -72,13 +72,13 @@ const fn rated(value: f64) -> Option<Figure> {
 /// A cache of SLC blocks.
 #[derive(Clone, Copy)]
 pub(super) struct SlcRow {
-    /// Sensing a page of one bit, in µs.
+    /// Time to sense a page with one bit in a cell, in µs.
     read: u64,
-    /// MB/s that one die programs in SLC mode, transfers included.
+    /// MB/s that one die programs in SLC mode, including transfers.
     program_mb_per_second: f64,
     /// Most superblocks in SLC mode.
     most: u32,
-    /// Those that are kept for it.
+    /// Superblocks that are kept for the cache.
     fixed: u32,
 }
 
@@ -89,28 +89,28 @@ pub(super) struct Row {
     pub(super) sheet: DataSheet,
     /// Dies on each of eight channels.
     pub(super) dies_per_channel: u32,
-    /// Flash that is sold, of the flash that is there, in parts per million.
+    /// Spare share of the flash, in parts per million.
     pub(super) over_provisioning_ppm: u32,
     pub(super) planes: u32,
     pub(super) read_groups: u32,
     pub(super) blocks_per_plane: u32,
     /// Flash pages in a block of one plane of the product.
     pub(super) pages_per_plane_block: u32,
-    /// Sensing each page type; as many as there are bits in a cell, 0 for the rest.
+    /// Times to sense each page type, one for each bit in a cell, 0 for the rest.
     pub(super) reads: [u64; PAGE_TYPES_MAX],
     pub(super) one_shot: bool,
-    /// MB/s that one die programs in the drive, transfers included.
+    /// MB/s that one die programs in the drive, including transfers.
     pub(super) program_mb_per_second: f64,
     pub(super) erase: u64,
     /// MB/s of a channel.
     pub(super) channel_mb_per_second: f64,
     /// Bandwidth of the link in MB/s.
     pub(super) link_mb_per_second: u64,
-    /// Most commands in a second.
+    /// Highest rate of commands per second.
     pub(super) commands_per_second: f64,
-    /// A read that is alone, in all; from the cache if there is one.
+    /// Total latency of a single read; from the cache if there is one.
     pub(super) read_alone: u64,
-    /// A write that is alone, in all.
+    /// Total latency of a single write.
     pub(super) write_alone: u64,
     pub(super) buffer_mib: u32,
     pub(super) drive_writes_per_day: f64,
@@ -124,7 +124,7 @@ impl Row {
     }
 }
 
-/// What the blocks of the model have of the pages of those of the product.
+/// Pages in a block of the product for each page in a block of the model.
 pub(super) const BLOCK_SHARE: u32 = 16;
 
 pub(super) const CHANNELS: u32 = 8;
@@ -132,7 +132,7 @@ pub(super) const LOGICAL_BLOCK_BYTES: u32 = 4096;
 /// Logical blocks in a flash page of 16 KiB.
 const BLOCKS_PER_PAGE: u32 = 4;
 
-/// Nothing is promised of a cache.
+/// No figures of a cache.
 const NO_CACHE: CacheSheet =
     CacheSheet { write_behind: None, fill: None, random_write: None, read_alone: None };
 
@@ -149,16 +149,16 @@ pub(super) const TLC: Row = Row {
         cache: NO_CACHE,
     },
     dies_per_channel: 2,
-    // What a write amplification of 4.20 under uniform random writes needs, which was measured with
-    // the 960 GB drive (SSD-iq, VLDB 2025); 960 GB of 1024 GiB are 12.7 %.
+    // Share that gives a write amplification of 4.20 under uniform random writes, as measured with
+    // the 960 GB drive (SSD-iq, VLDB 2025). For comparison, 960 GB of 1024 GiB leave 12.7 %.
     over_provisioning_ppm: 145_000,
     planes: 2,
     read_groups: 2,
-    // 512 Gbit: 32 GiB a plane in flash pages of 16 KiB, 128 layers of 4 strings and 3 bits in a
-    // block.
+    // 512 Gbit: 32 GiB in each plane, in flash pages of 16 KiB; a block has 128 layers of 4 strings
+    // and 3 bits.
     blocks_per_plane: 1365,
     pages_per_plane_block: 1536,
-    // 45 µs on average (ISSCC 2019); by how much the types differ is our choice.
+    // 45 µs on average (ISSCC 2019); the differences between the types are our choice.
     reads: [38, 45, 52, 0],
     one_shot: true,
     program_mb_per_second: 0.0,
@@ -174,12 +174,12 @@ pub(super) const TLC: Row = Row {
     slc: None,
 };
 
-/// What the drives with Micron's TLC of 176 layers have in common.
+/// Values that the drives with Micron's TLC of 176 layers have in common.
 const TLC_176: Row = Row {
     planes: 4,
     read_groups: 2,
     over_provisioning_ppm: 190_000,
-    // 512 Gbit: 16 GiB a plane, 176 layers of 4 strings and 3 bits in a block, and the spare.
+    // 512 Gbit: 16 GiB in each plane, and spare; a block has 176 layers of 4 strings and 3 bits.
     blocks_per_plane: 516,
     pages_per_plane_block: 2112,
     reads: [42, 50, 58, 0],
@@ -190,11 +190,11 @@ const TLC_176: Row = Row {
     ..TLC
 };
 
-/// What the drives with QLC have in common.
+/// Values that the drives with QLC have in common.
 pub(super) const QLC: Row = Row {
     planes: 4,
     read_groups: 4,
-    // 1 Tbit: 32 GiB a plane, 144 layers of 4 strings and 4 bits in a block.
+    // 1 Tbit: 32 GiB in each plane; a block has 144 layers of 4 strings and 4 bits.
     blocks_per_plane: 910,
     pages_per_plane_block: 2304,
     reads: [60, 75, 90, 115],
@@ -207,14 +207,14 @@ pub(super) const QLC: Row = Row {
     ..TLC
 };
 
-/// What the drives for clients have in common.
+/// Values that the client drives have in common.
 const CLIENT: Row = Row {
-    // 32 dies in either capacity: what it writes behind its cache is too much for 16.
+    // 32 dies in either capacity: 16 could not sustain its writes when the cache is full.
     dies_per_channel: 4,
     program_mb_per_second: 62.5,
     link_mb_per_second: 7_000,
     commands_per_second: 1_000_000.0,
-    // 22,000 and 60,000 in a second, one at a time.
+    // 22,000 reads and 60,000 writes per second, one at a time.
     read_alone: 45,
     write_alone: 17,
     drive_writes_per_day: 0.33,
@@ -403,7 +403,7 @@ const ROWS: [Row; 12] = [
             write_alone: used(17.0),
             cache: CacheSheet {
                 write_behind: used(2_000.0),
-                // Measured by a review with the whole drive.
+                // Measured by a review over the whole drive.
                 fill: rated(1_900.0),
                 random_write: used(1_000_000.0),
                 read_alone: used(45.0),
@@ -411,7 +411,7 @@ const ROWS: [Row; 12] = [
             ..TLC.sheet
         },
         over_provisioning_ppm: 90_800,
-        // 256 Gbit: 16 GiB a plane.
+        // 256 Gbit: 16 GiB in each plane.
         blocks_per_plane: 683,
         slc: Some(SlcRow { read: 25, program_mb_per_second: 156.3, most: 212, fixed: 11 }),
         ..CLIENT
@@ -438,22 +438,22 @@ const ROWS: [Row; 12] = [
     },
 ];
 
-/// The names of these drives, in their order.
+/// Names of these drives, in their order.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.name)
 }
 
-/// Where the figures of a drive come from.
+/// Source of the figures of a drive.
 pub(super) fn source(name: &str) -> Option<&'static str> {
     ROWS.iter().find(|row| row.name == name).map(|row| row.source)
 }
 
-/// What the data sheet of a drive promises.
+/// Figures in the data sheet of a drive.
 pub(super) fn data_sheet(name: &str) -> Option<DataSheet> {
     let of_fitted = name.strip_suffix(UNFITTED);
     let mut sheet = ROWS.iter().find(|row| row.name == of_fitted.unwrap_or(name))?.sheet;
     if fitted::is_fitted(name) {
-        // What these figures set, the fit has set again.
+        // The fit has replaced the parameters that these figures set.
         let figures = [&mut sheet.sequential_write, &mut sheet.read_alone, &mut sheet.write_alone];
         for figure in figures.into_iter().flatten() {
             figure.was_used = false;
@@ -467,12 +467,12 @@ pub(super) fn preset(name: &str) -> Option<Config> {
     unfitted(name).map(fitted::apply)
 }
 
-/// The drive called `name` as its data sheet makes it.
+/// The drive called `name`, from its data sheet alone.
 pub(super) fn unfitted(name: &str) -> Option<Config> {
     ROWS.iter().find(|row| row.name == name).map(build)
 }
 
-/// Time to move so many bytes at so many MB/s.
+/// Time to move `bytes` at `mb_per_second` MB/s.
 pub(super) fn at_rate(bytes: f64, mb_per_second: f64) -> Duration {
     Duration::from_nanos(libm::round(bytes * 1e3 / mb_per_second) as u64)
 }
@@ -489,7 +489,7 @@ fn cells(row: &Row, transfer: Duration) -> CellConfig {
         slc: None,
     };
     let unit = f64::from(cells.unit_pages()) * f64::from(LOGICAL_BLOCK_BYTES);
-    // What a die programs per second includes that its data is moved in.
+    // The program rate of a die includes moving its data in.
     let moved = transfer * u64::from(cells.unit_pages());
     let unit_time = at_rate(unit, row.program_mb_per_second).saturating_sub(moved);
     let types_at_once = if row.one_shot { u64::from(bits) } else { 1 };
@@ -536,7 +536,7 @@ pub(super) fn build(row: &Row) -> Config {
     let timing = Timing {
         read: cells.mean_read(),
         program: cells.mean_program(),
-        // What an erase costs per page stays as it is.
+        // The time of an erase per page stays unchanged.
         erase: Duration::from_micros(row.erase) / u64::from(BLOCK_SHARE),
         blocks_per_erase: 1,
         transfer,
@@ -557,7 +557,7 @@ pub(super) fn build(row: &Row) -> Config {
         timing,
         over_provisioning: Ratio::from_parts_per_million(row.over_provisioning_ppm),
         cells: Some(cells),
-        // Superblocks on all dies, a handful of them free: what is spare serves collection.
+        // Superblocks on all dies, with few of them free: the spare flash serves collection.
         collection: CollectionConfig {
             unit: CollectionUnit::Line,
             blocking: Blocking::Die,
@@ -601,7 +601,7 @@ pub(super) fn build(row: &Row) -> Config {
             usable_share: 0.05,
             is_assumed: true,
         },
-        // Protected against power loss: what is acknowledged is safe.
+        // Protected against power loss: acknowledged data is safe.
         write_buffer: Some(WriteBufferConfig {
             pages: row.buffer_mib * (1 << 20) / LOGICAL_BLOCK_BYTES,
             latency: Duration::from_micros(row.write_alone)

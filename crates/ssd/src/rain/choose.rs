@@ -1,5 +1,5 @@
-//! Which stripe leaves the write buffer next (TTFLASH §4.5): whole stripes before parts, and dies
-//! that do not collect before those that do.
+//! Choice of the stripe that leaves the write buffer next (TTFLASH §4.5): whole stripes before
+//! parts, and dies that do not collect before those that do.
 
 use crate::flash::Flash;
 use crate::placement::FLUSHES_PER_DIE;
@@ -8,19 +8,19 @@ use alloc::vec;
 use alloc::vec::Vec;
 use units::Observe;
 
-/// Stripes in parts that are looked at in each group.
+/// Partial stripes that are examined in each group.
 const LOOKED_AT: usize = 8;
 
-/// How a flush stands to the collections of a plane group, best first.
+/// Kind of a flush, by its pages and the collections of its plane group, best first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Class {
-    /// The whole stripe, no die collects.
+    /// A whole stripe, while no die collects.
     WholeQuiet,
-    /// The whole stripe, one of its dies collects.
+    /// A whole stripe, while one of its dies collects.
     WholeTolerant,
-    /// A part of the stripe, on dies that do not collect.
+    /// A part of a stripe, on dies that do not collect.
     PartQuiet,
-    /// A part of the stripe, one page of which waits for its die.
+    /// A part of a stripe, where one page waits for its die.
     PartTolerant,
 }
 
@@ -31,22 +31,22 @@ pub(crate) struct Chosen {
     pub(crate) method: Method,
 }
 
-/// Whose turn it is, and where it is worth looking.
+/// Turns of the plane groups, and the groups where a flush may be possible.
 #[derive(Clone, Debug)]
 pub(crate) struct Chooser {
-    /// The group that was flushed last; the next one has its turn.
+    /// Group that was flushed last; the next group has its turn.
     turn: u32,
-    /// Groups in which a flush may be possible, because something changed since none was.
+    /// Groups in which a flush may be possible: something has changed since none was.
     may_flush: Vec<bool>,
-    /// Whether the host waited when that was found out.
+    /// Whether the last search was urgent.
     urgent: bool,
     /// Most programs that may wait for one die.
     delayed_most: usize,
 }
 
 impl Chooser {
-    /// For so many groups. Stripes that are held back by one page keep all their pages in the
-    /// buffer, and may fill at most a quarter of it.
+    /// Chooser for `groups` groups. A stripe that one page holds back keeps all its pages in the
+    /// buffer; such stripes may fill at most a quarter of it.
     pub(crate) fn new(groups: u32, data: u32, buffer_pages: u32) -> Self {
         Self {
             turn: 0,
@@ -56,22 +56,22 @@ impl Chooser {
         }
     }
 
-    /// Something has changed that may let a stripe of this group be flushed: a die has less to do
-    /// or more room, a collection has taken or returned it, or a page has become dirty.
+    /// Marks a group where a change may let a stripe be flushed: a die has less to do or more room,
+    /// a collection has taken or returned a die, or a page has become dirty.
     #[inline]
     pub(crate) fn look_at(&mut self, group: u32) {
         self.may_flush[group as usize] = true;
     }
 
-    /// Something has changed that may let a stripe of any group be flushed.
+    /// Marks all groups, because a change may let a stripe of any group be flushed.
     pub(crate) fn look_everywhere(&mut self) {
         self.may_flush.fill(true);
     }
 
-    /// The stripe that is flushed next, if one can be. Without urgency a die has one flush at a
+    /// Stripe that is flushed next; `None` if none can be. Without urgency a die has one flush at a
     /// time, which leaves it to reads for longer.
     ///
-    /// A group in which nothing can be flushed is not looked at again before something changes
+    /// A group in which nothing can be flushed is not examined again before something changes
     /// there; see [`Chooser::look_at`].
     pub(crate) fn next<O: Observe>(
         &mut self,
@@ -109,33 +109,33 @@ impl Chooser {
     }
 }
 
-/// What a choice is made by.
+/// Inputs of a choice.
 struct Look<'a, O: Observe> {
-    /// Flush programs that a die may have.
+    /// Most flush programs of a die.
     limit: u32,
     delayed_most: usize,
     stripes: &'a Stripes,
     flash: &'a Flash<O>,
 }
 
-/// What a flush meets on the dies of a group, as bits by position.
+/// Obstacles to a flush on the dies of a group, as bits by position.
 #[derive(Clone, Copy, Debug)]
 struct GroupDies {
-    /// A die has no room, or as much to do as it may have.
+    /// Dies without room, or with their most programs.
     closed: u64,
-    /// A program would wait until the die is free of collections.
+    /// Dies where a program would wait for a collection.
     blocked: u64,
 }
 
 impl<O: Observe> Look<'_, O> {
-    /// The oldest stripe of a group that can be flushed in the best class, and the class.
+    /// Oldest stripe of a group that can be flushed in the best class, and that class.
     fn best_of(&self, group: u32) -> Option<(Class, Chosen)> {
         let dies = self.dies_of(group);
         self.whole_of(group, dies).or_else(|| self.part_of(group, dies))
     }
 
-    /// What a flush meets on the dies of a group. Found out once for all its stripes: they lie on
-    /// the same dies.
+    /// Obstacles to a flush on the dies of a group. Determined once for all its stripes, because
+    /// they lie on the same dies.
     fn dies_of(&self, group: u32) -> GroupDies {
         let mut dies = GroupDies { closed: 0, blocked: 0 };
         for (die, position) in self.stripes.layout.groups.dies(group).zip(0..) {
@@ -151,7 +151,7 @@ impl<O: Observe> Look<'_, O> {
         dies
     }
 
-    /// The oldest whole stripe of a group, if it can be flushed.
+    /// Oldest whole stripe of a group; `None` if it cannot be flushed.
     fn whole_of(&self, group: u32, dies: GroupDies) -> Option<(Class, Chosen)> {
         let order = &self.stripes.order;
         let stripe = order.whole(group)?;
@@ -162,7 +162,8 @@ impl<O: Observe> Look<'_, O> {
         Some((class, Chosen { stripe, method: Method::Reconstruct }))
     }
 
-    /// The oldest stripe in parts of a group that no die holds back, else the oldest that one does.
+    /// Oldest partial stripe of a group that no die holds back, else the oldest that one die holds
+    /// back.
     fn part_of(&self, group: u32, dies: GroupDies) -> Option<(Class, Chosen)> {
         let mut tolerant = None;
         for (stripe, dirty) in self.stripes.order.parts(group).take(LOOKED_AT) {
@@ -181,8 +182,9 @@ impl<O: Observe> Look<'_, O> {
         tolerant
     }
 
-    /// How many programs would wait for their die if these pages of a stripe and its parity were
-    /// flushed. None if a die takes no more, or if more than one would wait.
+    /// Number of programs that would wait for their die if these pages of a stripe and its parity
+    /// were flushed. `None` if a die takes no more programs, or if more than one program would
+    /// wait.
     fn waiting(&self, stripe: u32, dirty: u64, dies: GroupDies) -> Option<u32> {
         let layout = &self.stripes.layout;
         let row = layout.row(stripe, layout.place(stripe));
@@ -191,8 +193,8 @@ impl<O: Observe> Look<'_, O> {
         (written & dies.closed == 0 && waiting <= 1).then_some(waiting)
     }
 
-    /// How the parity of a part of a stripe is computed with the fewest reads, of dies that do not
-    /// collect. None if both ways meet a collection.
+    /// Method that computes the parity of a partial stripe with the fewest reads, all from dies
+    /// that do not collect. `None` if both methods meet a collection.
     fn method(&self, stripe: u32, dirty: u64) -> Option<Method> {
         let reads = |method: Method| {
             let read = self.stripes.read_slots(stripe, dirty, method, self.flash.ftl());

@@ -1,8 +1,8 @@
-//! What a drive with RAIN is made of.
+//! Settings of RAIN.
 
 use units::Duration;
 
-/// Most pages a stripe may have; a set of its pages is kept as bits.
+/// Most pages of a stripe: a set of its pages is kept in the bits of 64-bit words.
 pub(crate) const WIDTH_MAX: u32 = 64;
 
 /// Whether the dies of a plane group take turns in collecting (TTFLASH §4.4).
@@ -10,10 +10,10 @@ pub(crate) const WIDTH_MAX: u32 = 64;
 pub enum Rotation {
     /// Every die collects when it is due.
     Off,
-    /// At most one die of a group collects, except those that are out of free blocks; each of these
-    /// is counted as a breach.
+    /// At most one die of a group collects. A die that is out of free blocks may collect beside it,
+    /// which counts as a breach.
     On,
-    /// At most one die of a group collects, whatever the host has to wait for (TTFLASH §6.6,
+    /// At most one die of a group collects, however long the host has to wait (TTFLASH §6.6,
     /// "F-RGC").
     Forced,
 }
@@ -23,23 +23,23 @@ pub enum Rotation {
 pub struct RainConfig {
     /// `N`: pages of a stripe, its parity included. It divides the channels.
     pub width: u32,
-    /// Pages on a die that collects are computed from the rest of their stripe (TTFLASH §4.3).
+    /// Pages on a die that collects are reconstructed from the rest of their stripe (TTFLASH §4.3).
     pub tolerant_reads: bool,
-    /// Such pages are computed even where the additional reads are worth more than the wait
+    /// Such pages are reconstructed even where the additional reads cost more than the wait
     /// (TTFLASH §4.3, "greedy").
     pub greedy_reads: bool,
     /// Whether the dies of a plane group take turns in collecting.
     pub rotation: Rotation,
-    /// Time to compute a page from the rest of its stripe, once that is there (TTFLASH §4.3: below
-    /// 3 µs).
+    /// Time to compute a page from the rest of its stripe, after that has been read (TTFLASH §4.3:
+    /// below 3 µs).
     pub xor: Duration,
-    /// A stripe moves away from a die that has had so many more erases than the one that it could
-    /// burden instead (TTFLASH §7); none for never.
+    /// Difference of erases at which a stripe moves away from a die, to burden another that has
+    /// fewer (TTFLASH §7); `None` for never.
     pub wear_leveling: Option<u32>,
 }
 
 impl RainConfig {
-    /// Stripes of `width` pages with everything that makes them tolerant of collection.
+    /// Stripes of `width` pages with all features that make them tolerant of collection.
     #[must_use]
     pub const fn new(width: u32) -> Self {
         Self {

@@ -1,10 +1,10 @@
-//! A stripe on its way from the write buffer to flash (TTFLASH §4.5).
+//! Flushes of stripes from the write buffer to flash (TTFLASH §4.5).
 //!
-//! All its new pages get their places at once, so that a flush that has begun never waits for
-//! space. Dirty pages are programmed right away. The parity follows when what it is computed from
-//! has been read: nothing for a whole stripe, else the old versions of the dirty pages and of the
-//! parity, or the other pages, whichever is less and can be read without waiting for a collection.
-//! A page whose die collects waits in RAM until that is over; the others do not wait for it.
+//! All new pages of a stripe get their places at once, so that a flush that has begun never waits
+//! for space. Dirty pages are programmed right away. The parity follows when its inputs have been
+//! read: none for a whole stripe, else the old versions of the dirty pages and of the parity, or
+//! the other pages. The flush reads the fewer of these that need not wait for a collection. A page
+//! whose die collects waits in RAM for the end of the collection; the others do not wait for it.
 
 use crate::dies::Task;
 use crate::flash::Flash;
@@ -29,7 +29,7 @@ struct Placed {
 }
 
 impl Striped {
-    /// Flushes stripes as far as the rule and the dies allow.
+    /// Flushes the stripes that the rule and the dies allow.
     pub(crate) fn flush<O: Observe>(&mut self, now: Instant, flash: &mut Flash<O>) {
         loop {
             self.take_new();
@@ -59,8 +59,9 @@ impl Striped {
         }
     }
 
-    /// The host waits, and no stripe can be flushed. If none is under way either, dies are out of
-    /// space: collects against the contract. Returns whether it is worth trying again.
+    /// Makes room when writes of the host wait and no stripe can be flushed. If no flush is under
+    /// way either, dies are out of space: collects against the contract. Returns whether to try
+    /// again.
     fn make_room<O: Observe>(&mut self, now: Instant, flash: &mut Flash<O>) -> bool {
         if !self.stripes.is_quiet() {
             return false;
@@ -76,7 +77,7 @@ impl Striped {
         false
     }
 
-    /// Flushes a stripe, perhaps to another place.
+    /// Begins to flush a stripe, to another place if wear leveling moves it.
     fn begin_stripe<O: Observe>(&mut self, now: Instant, chosen: Chosen, flash: &mut Flash<O>) {
         let Chosen { stripe, method } = chosen;
         let place = self.stripes.layout.place(stripe);
@@ -99,8 +100,8 @@ impl Striped {
         }
     }
 
-    /// Gives all new pages of a stripe their places. Nothing starts before that is done for all of
-    /// them, because a collection that starts could take what room there is.
+    /// Allocates places for all new pages of a stripe. No operation starts before all have places,
+    /// because a collection that starts could take the room.
     fn place_stripe<O: Observe>(
         &mut self,
         stripe: u32,
@@ -111,7 +112,7 @@ impl Striped {
         let place = self.stripes.layout.place(stripe);
         let dirty = self.stripes.order.begin(stripe, place.group);
         let reads = self.stripes.read_slots(stripe, dirty, method, flash.ftl());
-        // A stripe that moves takes its clean pages along.
+        // A stripe that moves takes its clean pages with it.
         let moved = if target == place { 0 } else { reads };
         let written = dirty | moved | 1 << self.stripes.layout.data();
         let mut places = Vec::with_capacity(written.count_ones() as usize);
@@ -145,7 +146,7 @@ impl Striped {
         }
         for slot in slots(reads) {
             let page = self.stripes.layout.page(stripe, slot);
-            // Only what was written is read.
+            // Only pages that were written are read.
             if let Some(at) = flash.ftl().lookup(page) {
                 let die = flash.shape().die_of(at);
                 flash.enqueue(now, die, Task::ParityRead { flush, page });
@@ -156,8 +157,8 @@ impl Striped {
         }
     }
 
-    /// Programs these slots of a stripe: with their pages from the buffer if they are dirty, else
-    /// with what was read.
+    /// Programs these slots of a stripe: dirty pages from the buffer, others from the data that was
+    /// read.
     fn program_slots<O: Observe>(
         &mut self,
         now: Instant,
@@ -187,7 +188,7 @@ impl Striped {
         }
     }
 
-    /// A page that parity is computed from has been read.
+    /// Counts a page that has been read to compute parity.
     pub(super) fn end_parity_read<O: Observe>(
         &mut self,
         now: Instant,
@@ -202,7 +203,7 @@ impl Striped {
         }
     }
 
-    /// Everything that the parity is computed from is there.
+    /// Programs the parity, whose inputs are all there.
     fn program_parity<O: Observe>(&mut self, now: Instant, number: u32, flash: &mut Flash<O>) {
         let moved = self.stripes.flush(number).moved;
         self.program_slots(now, number, moved, flash);
@@ -224,7 +225,7 @@ impl Striped {
         self.program_or_delay(now, Program { flush: number, page, flash: to }, flash);
     }
 
-    /// Programs a page now, or when its die is free of collections.
+    /// Programs a page now, or when collections no longer hold its die.
     fn program_or_delay<O: Observe>(
         &mut self,
         now: Instant,
@@ -240,7 +241,7 @@ impl Striped {
         }
     }
 
-    /// Lets programs go ahead that waited for a die.
+    /// Starts programs that waited for a die.
     pub(crate) fn release_delayed<O: Observe>(
         &mut self,
         now: Instant,
@@ -267,7 +268,7 @@ impl Striped {
         flash.enqueue(now, die, Task::StripeProgram { flush, page, flash: to });
     }
 
-    /// A page of a stripe is programmed. The die has to go on, and then the flush.
+    /// Ends the program of a page of a stripe. The caller continues the die, then the flush.
     pub(super) fn end_program<O: Observe>(
         &mut self,
         now: Instant,
@@ -288,7 +289,7 @@ impl Striped {
         };
         *programs += 1;
         stripe_flush.programs_left -= 1;
-        // A page of it that is being reconstructed needs what is mapped now.
+        // A reconstruction of a page of this stripe needs the old mapping.
         if stripe_flush.programs_left == 0 {
             let stripe = stripe_flush.stripe;
             if !self.reconstructions.uses(stripe) {
@@ -299,8 +300,8 @@ impl Striped {
         self.chooser.look_at(self.stripes.layout.groups.of(die));
     }
 
-    /// No page of a stripe is being reconstructed any more. If that was all that kept its flush
-    /// from being mapped, it is mapped.
+    /// Maps the flush of a stripe whose last reconstruction has ended, if all its pages are
+    /// programmed.
     pub(super) fn map_if_programmed<O: Observe>(
         &mut self,
         now: Instant,
@@ -314,7 +315,7 @@ impl Striped {
         }
     }
 
-    /// All pages of a stripe are programmed: the new ones replace the old ones.
+    /// Maps the new pages of a stripe, all of which are programmed, in place of the old ones.
     fn map_stripe<O: Observe>(
         &mut self,
         now: Instant,
@@ -331,7 +332,7 @@ impl Striped {
                 flash.journal_mut().media(|| Media::Unbuffered { logical: page });
             }
         }
-        // Pages that were written again meanwhile.
+        // Pages that were written again during the flush.
         self.take_new();
         self.stripes.end_flush(flush);
         let before = self.stripes.layout.place(stripe);

@@ -1,11 +1,11 @@
-//! Where the pages of a stripe lie: static by their number, dynamic within their die.
+//! Places of the pages of a stripe: the page number determines the die, and the page may be
+//! anywhere within its die.
 //!
 //! `N − 1` consecutive logical pages and their parity are a stripe. The dies at the same position
 //! on `N` channels are a plane group, and a stripe lies in one group, a page on each die (TTFLASH
-//! §4.2 and Figure 4). Stripes go round the groups, and in a group from one row to the next the
-//! parity moves by one channel; so consecutive stripes do not meet on a die, and every die of a
-//! group has its share of the parity. Within its die a page is anywhere, like on a drive without
-//! stripes.
+//! §4.2 and Figure 4). Stripes go round the groups, and from one row of a group to the next the
+//! parity moves by one channel. So consecutive stripes do not share a die, and every die of a group
+//! has its share of the parity. Within its die a page is anywhere, as on a drive without stripes.
 //!
 //! Parity pages have numbers of their own behind the logical pages, so that mapping and collection
 //! treat them like any other page.
@@ -14,16 +14,16 @@ use crate::config::Config;
 use crate::plane_groups::PlaneGroups;
 use alloc::collections::BTreeMap;
 
-/// Where a stripe lies.
+/// Place of a stripe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     /// The plane group.
     pub(crate) group: u32,
-    /// By how many channels the stripe is turned against its static place.
+    /// Number of channels by which the stripe is turned from its static place.
     pub(crate) shift: u32,
 }
 
-/// The arithmetic of stripes, and the places of those that have moved.
+/// Arithmetic of stripes, and the places of the stripes that have moved.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub(crate) groups: PlaneGroups,
@@ -31,7 +31,8 @@ pub(crate) struct Layout {
     pub(crate) rows: u32,
     /// Logical pages; the parity of stripe `s` is page `logical_pages + s`.
     pub(crate) logical_pages: u32,
-    /// Stripes away from their static place (the table and, by its keys, the bits of TTFLASH §7).
+    /// Stripes away from their static place (the table of TTFLASH §7; its keys serve as the bits
+    /// there).
     moved: BTreeMap<u32, Place>,
 }
 
@@ -72,7 +73,7 @@ impl Layout {
         self.rows * self.groups.count
     }
 
-    /// The stripe of a page, and its slot there; the last slot is the parity.
+    /// Stripe of a page, and its slot there; the last slot is the parity.
     #[inline]
     pub(crate) fn slot_of(&self, page: u32) -> (u32, u32) {
         if page < self.logical_pages {
@@ -88,13 +89,13 @@ impl Layout {
         if slot == self.data() { self.logical_pages + stripe } else { stripe * self.data() + slot }
     }
 
-    /// The parity of a page's stripe.
+    /// Parity page of a page's stripe.
     pub(crate) fn parity_of(&self, page: u32) -> u32 {
         let (stripe, _) = self.slot_of(page);
         self.logical_pages + stripe
     }
 
-    /// Where a stripe lies now.
+    /// Present place of a stripe.
     #[inline]
     pub(crate) fn place(&self, stripe: u32) -> Place {
         if let Some(&place) = self.moved.get(&stripe) {
@@ -103,7 +104,7 @@ impl Layout {
         Place { group: stripe % self.groups.count, shift: 0 }
     }
 
-    /// The stripe lies at `place` from now on.
+    /// Sets the place of a stripe.
     pub(crate) fn set_place(&mut self, stripe: u32, place: Place) {
         let home = Place { group: stripe % self.groups.count, shift: 0 };
         if place == home {
@@ -132,7 +133,7 @@ impl Layout {
         }
     }
 
-    /// The die that a slot of a stripe has at `place`.
+    /// Die of a slot of a stripe at `place`.
     #[inline]
     pub(crate) fn die_at(&self, stripe: u32, slot: u32, place: Place) -> u32 {
         self.row(stripe, place).die(slot)
@@ -145,7 +146,7 @@ impl Layout {
         self.die_at(stripe, slot, self.place(stripe))
     }
 
-    /// The page that a die has in a row, while no stripe has moved.
+    /// Page of a die in a row, if no stripe has moved.
     pub(crate) fn page_in_row(&self, die: u32, row: u32) -> u32 {
         let group = self.groups.of(die);
         let position = self.groups.position_of(die);
@@ -157,23 +158,23 @@ impl Layout {
     }
 }
 
-/// One stripe at one place: what all its slots share, divided once.
+/// One stripe at one place: values that all its slots share, computed once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     /// Slots of the stripe; the last is the parity.
     width: u32,
     /// Position of the parity before the stripe is turned.
     parity: u32,
-    /// By how many positions the stripe is turned.
+    /// Number of positions by which the stripe is turned.
     shift: u32,
     /// The die at the first position.
     first_die: u32,
-    /// Dies from one position to the next.
+    /// Difference of the numbers of the dies at two neighbouring positions.
     chips_per_channel: u32,
 }
 
 impl Row {
-    /// The position within its group that a slot has.
+    /// Position of a slot within its group.
     #[inline]
     pub(crate) fn position(&self, slot: u32) -> u32 {
         let fixed = if slot == self.width - 1 {
@@ -192,12 +193,12 @@ impl Row {
         let data = slots & ((1 << (self.width - 1)) - 1);
         let parity = slots >> (self.width - 1) & 1;
         let fixed = data & below | (data & !below) << 1 | parity << self.parity;
-        // The lowest positions come out at the top.
+        // The lowest positions wrap round to the top.
         let turned_out = fixed & ((1 << self.shift) - 1);
         fixed >> self.shift | turned_out << (self.width - self.shift - 1) << 1
     }
 
-    /// The die that a slot has.
+    /// Die of a slot.
     #[inline]
     pub(crate) fn die(&self, slot: u32) -> u32 {
         self.first_die + self.position(slot) * self.chips_per_channel

@@ -1,11 +1,11 @@
-//! Redundant array of independent NAND: parity within the drive, and what it makes tolerant of
-//! collection (TTFLASH §4.2 to §4.5 and §7).
+//! Redundant array of independent NAND: parity within the drive, for reads and flushes that
+//! tolerate collection (TTFLASH §4.2 to §4.5 and §7).
 //!
-//! What is mapped on flash is consistent at every moment: the parity of a stripe is the sum of its
-//! pages. A stripe that leaves the write buffer is programmed beside what it replaces and mapped as
-//! a whole when its last page is there (`flush.rs`); meanwhile any of its old pages can be
-//! reconstructed from the others (`reconstruct.rs`). A stripe of which a page is being
-//! reconstructed is not mapped anew before that is done.
+//! Mapped pages are consistent at every moment: the parity of a stripe is the exclusive or of its
+//! pages. A stripe that leaves the write buffer is programmed beside the old one, and mapped as a
+//! whole when its last page is programmed (`flush.rs`). Until then any of its old pages can be
+//! reconstructed from the others (`reconstruct.rs`). A stripe is not mapped anew while one of its
+//! pages is being reconstructed.
 
 mod choose;
 mod config;
@@ -34,7 +34,7 @@ use stripes::Stripes;
 use units::{Instant, Observe};
 use wear::WearLeveling;
 
-/// The writes of a drive with parity of its own.
+/// Writes of a drive with RAIN.
 #[derive(Clone, Debug)]
 pub(crate) struct Striped {
     buffer: Buffer,
@@ -66,18 +66,18 @@ impl Striped {
         &mut self.buffer
     }
 
-    /// Where stripes lie.
+    /// Places of stripes.
     pub(crate) fn layout(&self) -> &Layout {
         &self.stripes.layout
     }
 
-    /// When the buffer answers a command or a page is reconstructed.
+    /// Time at which the buffer answers a command or a page has been reconstructed.
     #[inline]
     pub(crate) fn next_due(&self) -> Instant {
         self.buffer.next_answer().min(self.reconstructions.next_due())
     }
 
-    /// What is due first happens.
+    /// Handles what is due first.
     pub(crate) fn end_due(&mut self, now: Instant, link: &mut HostLink) {
         if self.buffer.next_answer() == now {
             self.buffer.end_answer(now, link);
@@ -86,8 +86,8 @@ impl Striped {
         }
     }
 
-    /// Marks those of the `pages` from logical page `first` on that are reconstructed rather than
-    /// awaited. Returns whether there are any.
+    /// Marks those of `pages` that are reconstructed instead of read from their die; logical page
+    /// `first` is the first of them. Returns whether any is.
     pub(crate) fn mark_reconstructed<O: Observe>(
         &self,
         now: Instant,
@@ -121,7 +121,7 @@ impl Striped {
         self.reconstructions.begin(now, command, pages, &self.stripes, flash, link)
     }
 
-    /// A page has been read for a reconstruction.
+    /// Counts a page that has been read for a reconstruction.
     pub(crate) fn add_to_reconstruction<O: Observe>(
         &mut self,
         now: Instant,
@@ -136,7 +136,7 @@ impl Striped {
         }
     }
 
-    /// An operation of the drive's own is done. Its die has to go on, and after a program the
+    /// Ends an operation of the drive's own. The caller continues the die, and after a program the
     /// flush.
     pub(crate) fn end_task<O: Observe>(
         &mut self,
@@ -165,7 +165,7 @@ impl Striped {
         self.stripes.pages_in_flight()
     }
 
-    /// The commands for which pages are reconstructed, once for each page.
+    /// Commands whose pages are reconstructed, once for each page.
     pub(crate) fn commands<O: Observe>(&self, flash: &Flash<O>) -> impl Iterator<Item = u32> {
         let mut read_for: Vec<u32> =
             dies::tasks(flash.dies()).filter_map(reconstruction_of).collect();

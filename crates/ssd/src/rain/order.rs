@@ -1,4 +1,5 @@
-//! Stripes that wait in the write buffer: which of them are whole, and in which order they came.
+//! Stripes that wait in the write buffer, in the order of their arrival, whole stripes and partial
+//! ones apart.
 
 use crate::rain::layout::Layout;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -10,9 +11,10 @@ use alloc::vec::Vec;
 struct Waiting {
     /// Its dirty pages, one bit for each slot.
     dirty: u64,
-    /// It is being flushed, and what has become dirty since waits for the end of that.
+    /// The stripe is being flushed; pages that have become dirty since wait for the end of the
+    /// flush.
     in_flight: bool,
-    /// Its number among the stripes in parts.
+    /// Its number in the order of partial stripes.
     ticket: u64,
 }
 
@@ -21,9 +23,9 @@ struct Waiting {
 #[derive(Clone, Debug)]
 pub(crate) struct StripeOrder {
     stripes: BTreeMap<u32, Waiting>,
-    /// Of each group, the stripes of which every page is dirty.
+    /// Stripes of each group whose pages are all dirty.
     whole: Vec<VecDeque<u32>>,
-    /// Of each group, the others and their dirty pages by their tickets.
+    /// Partial stripes of each group and their dirty pages, by ticket.
     parts: Vec<BTreeMap<u64, (u32, u64)>>,
     next_ticket: u64,
     /// All pages of a stripe but its parity.
@@ -46,7 +48,7 @@ impl StripeOrder {
         self.all
     }
 
-    /// A page has become dirty.
+    /// Adds a page that has become dirty.
     pub(crate) fn push(&mut self, layout: &Layout, page: u32) {
         let (stripe, slot) = layout.slot_of(page);
         let fresh = Waiting { dirty: 0, in_flight: false, ticket: 0 };
@@ -79,18 +81,18 @@ impl StripeOrder {
         self.stripes.get(&stripe).map_or(0, |waiting| waiting.dirty)
     }
 
-    /// The oldest stripe of a group of which every page is dirty.
+    /// Oldest stripe of a group whose pages are all dirty.
     pub(crate) fn whole(&self, group: u32) -> Option<u32> {
         self.whole[group as usize].front().copied()
     }
 
-    /// Oldest stripes of a group with some dirty pages, and these.
+    /// Partial stripes of a group, oldest first, and their dirty pages.
     pub(crate) fn parts(&self, group: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.parts[group as usize].values().copied()
     }
 
-    /// The dirty pages of a stripe, which are being flushed from now on. If they are all, it is the
-    /// oldest of its group with all of them.
+    /// Begins to flush a stripe. Returns its dirty pages. A stripe whose pages are all dirty must
+    /// be the oldest such stripe of its group.
     pub(crate) fn begin(&mut self, stripe: u32, group: u32) -> u64 {
         let fresh = Waiting { dirty: 0, in_flight: false, ticket: 0 };
         let waiting = self.stripes.entry(stripe).or_insert(fresh);
@@ -105,7 +107,7 @@ impl StripeOrder {
         dirty
     }
 
-    /// A stripe was flushed. Pages that have become dirty since wait in its present group.
+    /// Ends the flush of a stripe. Pages that have become dirty since wait in its present group.
     pub(crate) fn end(&mut self, layout: &Layout, stripe: u32) {
         let Some(waiting) = self.stripes.get_mut(&stripe) else { return };
         waiting.in_flight = false;

@@ -1,5 +1,5 @@
-//! Reads that do not wait for a collection: the page is reconstructed from the rest of its stripe
-//! (TTFLASH §4.3).
+//! Reads that do not wait for a collection: their pages are reconstructed from the rest of the
+//! stripe (TTFLASH §4.3).
 
 use crate::dies::Task;
 use crate::flash::Flash;
@@ -20,11 +20,11 @@ struct Reconstruction {
     command: u32,
     block: u32,
     stripe: u32,
-    /// Pages that are not read yet.
+    /// Pages that have not been read yet.
     left: u32,
 }
 
-/// A page whose parts are all there.
+/// A page whose parts have all been read.
 #[derive(Clone, Copy, Debug)]
 struct Computing {
     at: Instant,
@@ -38,16 +38,16 @@ pub(crate) type ByStripe = Vec<(u32, u32)>;
 /// The pages that a drive reconstructs.
 #[derive(Clone, Debug)]
 pub(crate) struct Reconstructions {
-    /// Whether reads are served this way at all.
+    /// Whether pages are reconstructed at all.
     tolerant_reads: bool,
-    /// Whether they are at any price.
+    /// Whether they are reconstructed regardless of the cost.
     greedy_reads: bool,
     /// Time to compute a page from the rest of its stripe.
     xor: Duration,
     parts: Slab<Reconstruction>,
-    /// Stripes of which pages are being reconstructed, and how many.
+    /// Number of pages that are being reconstructed, by stripe.
     stripes: BTreeMap<u32, u32>,
-    /// Pages whose parts are all there; the time to compute them is constant.
+    /// Pages whose parts have all been read; the time to compute each is constant.
     computing: VecDeque<Computing>,
 }
 
@@ -68,8 +68,8 @@ impl Reconstructions {
         self.stripes.contains_key(&stripe)
     }
 
-    /// Marks those of the `pages` from logical page `first` on that are reconstructed rather than
-    /// awaited. Returns whether there are any.
+    /// Marks those of `pages` that are reconstructed instead of read from their die; logical page
+    /// `first` is the first of them. Returns whether any is.
     pub(crate) fn mark<O: Observe>(
         &self,
         now: Instant,
@@ -93,7 +93,7 @@ impl Reconstructions {
         any
     }
 
-    /// The same as [`Reconstructions::mark`] for the pages from `slot` on of one stripe.
+    /// [`Reconstructions::mark`] for the pages from `slot` on of one stripe.
     fn mark_in_stripe<O: Observe>(
         &self,
         now: Instant,
@@ -113,13 +113,13 @@ impl Reconstructions {
         true
     }
 
-    /// Whether the page in the slot `blocked` is had sooner by reading the rest of its stripe, of
-    /// which the command reads the slots `read` anyway.
+    /// Returns true if it is faster to read the rest of the stripe than to wait for the page in the
+    /// slot `blocked`. The command reads the slots `read` anyway.
     ///
-    /// A read of the whole stripe has the parity in the place of the page. A shorter read makes
-    /// additional reads, which get in the way of others. Additional reads pay if the rest of the
-    /// collection takes longer than `B × (t_r + t_transfer)`, where `B` of their channels are busy
-    /// (TTFLASH §4.3).
+    /// A read of the whole stripe reads the parity instead of the page. A shorter read makes
+    /// additional reads, which delay others. Additional reads pay if the rest of the collection
+    /// takes longer than `B × (t_r + t_transfer)`, where `B` of their channels are busy (TTFLASH
+    /// §4.3).
     fn is_worth_it<O: Observe>(
         &self,
         now: Instant,
@@ -184,8 +184,9 @@ impl Reconstructions {
         begun
     }
 
-    /// Reads what block `block` of a command is reconstructed from. `pages` are those of the
-    /// command; what it reads anyway is part of this. Returns its stripe and the reconstruction.
+    /// Reads the other pages of the stripe to reconstruct block `block` of a command. `pages` are
+    /// the pages of the command; those that it reads anyway are used. Returns the stripe and the
+    /// reconstruction.
     #[expect(clippy::too_many_arguments, reason = "the machines that one read passes through")]
     fn begin_page<O: Observe>(
         &mut self,
@@ -217,8 +218,8 @@ impl Reconstructions {
         (stripe, number)
     }
 
-    /// A page has been read for a reconstruction. Returns its stripe if none of its pages is being
-    /// reconstructed any more.
+    /// Counts a page that has been read for a reconstruction. Returns its stripe if none of its
+    /// pages is being reconstructed any more.
     pub(crate) fn add<O: Observe>(
         &mut self,
         now: Instant,
@@ -253,28 +254,28 @@ impl Reconstructions {
         last.then_some(stripe)
     }
 
-    /// When the next page is computed.
+    /// Time at which the next page has been computed.
     #[inline]
     pub(crate) fn next_due(&self) -> Instant {
         self.computing.front().map_or(Instant::NEVER, |computing| computing.at)
     }
 
-    /// A page is computed.
+    /// Ends the computation of a page.
     pub(crate) fn end(&mut self, now: Instant, link: &mut HostLink) {
         if let Some(Computing { command, delays, .. }) = self.computing.pop_front() {
             link.end_read_page(now, command, || delays);
         }
     }
 
-    /// The commands for which pages are reconstructed, once for each page. `read_for` are the
-    /// reconstructions of which pages are read.
+    /// Commands whose pages are reconstructed, once for each page. `read_for` are the
+    /// reconstructions for which pages are being read.
     pub(crate) fn commands(&self, read_for: Vec<u32>) -> impl Iterator<Item = u32> {
         assert_eq!(read_for.len(), self.parts.len(), "reconstructions that nothing is read for");
         let parts = read_for.into_iter().map(|number| self.parts.get(number).command);
         parts.chain(self.computing.iter().map(|computing| computing.command))
     }
 
-    /// Checks that every stripe with a reconstruction has one.
+    /// Checks that the counts by stripe agree with the reconstructions.
     pub(crate) fn check_invariants(&self) {
         let begun: u32 = self.stripes.values().sum();
         assert_eq!(begun as usize, self.parts.len(), "pages that are being reconstructed");

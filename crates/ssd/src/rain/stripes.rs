@@ -1,5 +1,5 @@
-//! The stripes of a drive: where they lie, which wait in the write buffer, which are on their way
-//! to flash.
+//! The stripes of a drive: their places, those that wait in the write buffer, and those on their
+//! way to flash.
 
 use crate::config::Config;
 use crate::flash::Flash;
@@ -11,12 +11,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 use units::{Observe, Slab};
 
-/// How the new parity of a stripe is computed.
+/// Method that computes the new parity of a stripe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Method {
-    /// From the old parity and both versions of the dirty pages: read, modify, write.
+    /// Read-modify-write: from the old parity and both versions of the dirty pages.
     Modify,
-    /// From all pages: those that are not dirty are read.
+    /// Reconstruct-write: from all pages; those that are not dirty are read.
     Reconstruct,
 }
 
@@ -26,18 +26,19 @@ pub(crate) struct StripeFlush {
     pub(crate) stripe: u32,
     /// Slots whose pages come from the buffer, as bits.
     pub(crate) dirty: u64,
-    /// Slots whose pages are not changed but go to another place.
+    /// Slots whose pages do not change but go to another place.
     pub(crate) moved: u64,
-    /// Where the stripe will lie.
+    /// New place of the stripe.
     pub(crate) target: Place,
     pub(crate) method: Method,
-    /// The new places, by slot.
+    /// New flash pages, by slot.
     pub(crate) pages: Vec<(u32, u32)>,
     pub(crate) reads_left: u32,
     pub(crate) programs_left: u32,
 }
 
-/// A program of a stripe that has its place: now, or when its die is free of collections.
+/// A program of a stripe with its target. It begins now, or when collections no longer hold its
+/// die.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Program {
     pub(crate) flush: u32,
@@ -54,9 +55,9 @@ pub(crate) struct Stripes {
     flushes: Slab<StripeFlush>,
     /// Stripes that are being flushed, and their flush.
     flushing: BTreeMap<u32, u32>,
-    /// Of each die, its programs that are queued or running.
+    /// Programs of each die that are queued or running.
     programs: Vec<u32>,
-    /// Of each die, programs that wait until it is free of collections.
+    /// Programs of each die that wait until no collection holds it.
     delayed: Vec<VecDeque<Program>>,
 }
 
@@ -74,7 +75,7 @@ impl Stripes {
         }
     }
 
-    /// A stripe is being flushed from now on.
+    /// Begins a flush of a stripe. Returns its number.
     pub(crate) fn begin_flush(&mut self, flush: StripeFlush) -> u32 {
         let stripe = flush.stripe;
         let number = self.flushes.insert(flush);
@@ -90,7 +91,7 @@ impl Stripes {
         self.flushes.get_mut(flush)
     }
 
-    /// A flush is over. Returns its stripe.
+    /// Ends a flush. Returns its stripe.
     pub(crate) fn end_flush(&mut self, flush: u32) -> u32 {
         let stripe = self.flushes.get(flush).stripe;
         self.flushes.release(flush);
@@ -107,8 +108,8 @@ impl Stripes {
         self.flushing.contains_key(&stripe)
     }
 
-    /// The flush of a stripe, all of whose pages are programmed and not mapped. Its pages are not
-    /// reconstructed meanwhile, or it might wait for ever.
+    /// Flush of `stripe`, if its pages are all programmed but not mapped; else `None`. Such pages
+    /// are not reconstructed, or the flush might wait for ever.
     pub(crate) fn waits_to_be_mapped(&self, stripe: u32) -> Option<u32> {
         let &flush = self.flushing.get(&stripe)?;
         (self.flush(flush).programs_left == 0).then_some(flush)
@@ -119,38 +120,38 @@ impl Stripes {
         self.programs[die as usize]
     }
 
-    /// A program is queued on a die.
+    /// Counts a program that is queued on a die.
     pub(crate) fn begin_program(&mut self, die: u32) {
         self.programs[die as usize] += 1;
     }
 
-    /// A program is done.
+    /// Counts a program that is done.
     pub(crate) fn end_program(&mut self, die: u32) {
         self.programs[die as usize] -= 1;
     }
 
-    /// Programs that wait until a die is free of collections.
+    /// Programs that wait until no collection holds a die.
     pub(crate) fn delayed(&self, die: u32) -> usize {
         self.delayed[die as usize].len()
     }
 
-    /// A program waits until its die is free of collections.
+    /// Makes a program wait until no collection holds its die.
     pub(crate) fn delay(&mut self, die: u32, program: Program) {
         self.delayed[die as usize].push_back(program);
     }
 
-    /// The next program that has waited for a die.
+    /// Takes the next program that has waited for a die.
     pub(crate) fn take_delayed(&mut self, die: u32) -> Option<Program> {
         self.delayed[die as usize].pop_front()
     }
 
-    /// Whether a program on `die` would neither wait for a collection nor for others that do.
+    /// Whether a program on `die` would wait neither for a collection nor for programs that do.
     pub(crate) fn is_reached<O: Observe>(&self, die: u32, flash: &Flash<O>) -> bool {
         !flash.dies().is_collecting(die) && self.delayed(die) == 0
     }
 
-    /// The slots of a stripe that must be read to compute its parity, as bits. Pages that were
-    /// never written are zero and are not read.
+    /// Slots of a stripe that must be read to compute its parity, as bits. Pages that were never
+    /// written are zero and are not read.
     pub(crate) fn read_slots(&self, stripe: u32, dirty: u64, method: Method, ftl: &Ftl) -> u64 {
         let is_written = |slot: &u32| ftl.lookup(self.layout.page(stripe, *slot)).is_some();
         let wanted = match method {
@@ -160,7 +161,7 @@ impl Stripes {
         set_of(slots(wanted).filter(is_written))
     }
 
-    /// Those slots of a stripe whose die collects.
+    /// Slots among `of` whose die collects, as bits.
     pub(crate) fn slots_on_collecting_dies<O: Observe>(
         &self,
         stripe: u32,

@@ -1,11 +1,11 @@
-//! Wear leveling between dies (TTFLASH §7): static places wear some dies more than others where
-//! some pages are written more than others.
+//! Wear leveling between dies (TTFLASH §7): with static places, pages that are written more often
+//! wear their dies more.
 //!
-//! *Horizontal shifting* turns a stripe within its plane group, so that the pages that are written
-//! most, and the parity that goes with them, burden other dies. *Vertical migration* exchanges a
-//! stripe with one of the least worn group; an exchange, because every die has room for as many
-//! stripes as it was given. Both happen when a stripe is flushed, which is when it is known to be
-//! written, and cost the programs of the pages that would have stayed.
+//! *Horizontal shifting* turns a stripe within its plane group, so that its most written pages, and
+//! their parity, burden other dies. *Vertical migration* exchanges a stripe with one of the least
+//! worn group, because every die has room for a fixed number of stripes. Both happen when a stripe
+//! is flushed, because it is known then to be written. They cost the programs of the pages that
+//! would have stayed.
 
 use crate::flash::Flash;
 use crate::rain::layout::{Place, slots};
@@ -14,33 +14,33 @@ use alloc::vec;
 use alloc::vec::Vec;
 use units::Observe;
 
-/// Stripes that are looked at to find one to exchange with.
+/// Stripes that are examined to find one to exchange with.
 const LOOKED_AT: u32 = 64;
 
-/// What happens to a stripe that is flushed.
+/// Move of a stripe that is flushed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Move {
-    /// It stays where it is.
+    /// The stripe stays where it is.
     Stay,
-    /// It is turned within its group.
+    /// The stripe is shifted within its group.
     Shift(Place),
-    /// It exchanges its group with another stripe.
+    /// The stripe exchanges its group with another stripe.
     Exchange {
-        /// Where it goes.
+        /// New place of the stripe.
         place: Place,
         /// The other stripe.
         with: u32,
     },
 }
 
-/// Which stripes move to even out wear.
+/// Choice of the stripes that move to even out wear.
 #[derive(Clone, Debug)]
 pub(crate) struct WearLeveling {
-    /// Erases that a die must have more than the one that is burdened instead; none for never.
+    /// Difference of erases at which a less worn die is burdened instead; `None` for never.
     erases: Option<u32>,
     /// Stripes on their way from one group to another.
     exchanging: u32,
-    /// Of each group, the row in which the next stripe to exchange with is looked for.
+    /// Row of each group where the search for the next stripe to exchange with begins.
     partner_rows: Vec<u32>,
 }
 
@@ -49,7 +49,7 @@ impl WearLeveling {
         Self { erases, exchanging: 0, partner_rows: vec![0; groups as usize] }
     }
 
-    /// Where a stripe goes that is flushed.
+    /// Move of a stripe that is to be flushed.
     pub(crate) fn plan<O: Observe>(
         &mut self,
         stripe: u32,
@@ -76,13 +76,13 @@ impl WearLeveling {
         }
     }
 
-    /// A stripe has come to another group.
+    /// Records that a stripe has come to another group.
     pub(crate) fn end_exchange(&mut self) {
         self.exchanging -= 1;
     }
 
-    /// A place in the least worn group, if its dies have at least `erases` fewer erases on average
-    /// and no exchange is under way.
+    /// Place in the least worn group; `None` unless its dies have at least `erases` fewer erases on
+    /// average, or while an exchange is under way.
     fn less_worn_group<O: Observe>(
         &self,
         group: u32,
@@ -102,7 +102,8 @@ impl WearLeveling {
             .then_some(Place { group: least, shift: 0 })
     }
 
-    /// A stripe of a group that is not being written.
+    /// Stripe of a group to exchange with: one that is neither in the write buffer nor being
+    /// flushed.
     fn partner(&mut self, group: u32, stripes: &Stripes) -> Option<u32> {
         let layout = &stripes.layout;
         let cursor = &mut self.partner_rows[group as usize];
@@ -124,8 +125,8 @@ fn can_take_stripe<O: Observe>(group: u32, stripes: &Stripes, flash: &Flash<O>) 
         && stripes.layout.groups.dies(group).all(|die| flash.ftl().has_room_on(die))
 }
 
-/// The turn of a stripe at which its dirty pages and its parity burden dies that have at least
-/// `erases` fewer erases.
+/// Turn of a stripe at which its dirty pages and its parity burden dies with at least `erases`
+/// fewer erases.
 fn lighter_shift<O: Observe>(
     stripe: u32,
     erases: u32,

@@ -1,4 +1,4 @@
-//! The write buffer: what it answers, when it is flushed, and that it never gets stuck.
+//! The write buffer: its answers, its flushes, and that it never gets stuck.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
@@ -64,7 +64,7 @@ fn a_write_is_acknowledged_and_a_read_answered_from_dram() {
     assert_eq!(completion.delays.total(), answered.since(at(100)));
     assert_eq!(drive.counters().buffer_reads_pages, 2);
 
-    // A read of which one page is on flash waits for that one.
+    // A read with one page on flash waits for that page.
     send(&mut drive, at(200), 3, Opcode::Read, 9, 2);
     let (answered, completion) = next(&mut drive);
     assert_eq!(answered, at(200) + drive.config().timing.read + page_on_pcie * 2);
@@ -102,7 +102,7 @@ fn a_full_buffer_makes_writes_wait_for_programs() {
     // Longer than the buffer: the last four pages enter when the first four are on flash.
     send(&mut drive, at(0), 1, Opcode::Write, 0, 8);
     assert_eq!(next(&mut drive).0, at(5) + program);
-    // The four of its pages that are in the buffer now go to four dies at once.
+    // The four pages of the write that are in the buffer now go to four dies at once.
     send(&mut drive, at(5) + program, 2, Opcode::Write, 100, 1);
     let (answered, _) = next(&mut drive);
     assert_eq!(answered, at(5) + program * 2);
@@ -131,8 +131,9 @@ fn flagged_reads_fail_fast_where_they_would_meet_a_flush() {
     assert!(failed > 100 && served > 20, "{failed} failed, {served} served");
 }
 
-/// Writes and reads at random, one of each in every `gap`, on a drive with a 60 ms window in four.
-/// Returns it with the reads that found a flush in the predictable window.
+/// Writes and reads at random, one of each in every `gap`, on a drive with a 60 ms window out of
+/// every four. Returns the drive, and the number of reads that met a flush in the predictable
+/// window.
 fn under_windows(mut config: Config, gap: Duration, transfer: u64) -> (Ssd, u32) {
     config.timing.transfer = Duration::from_micros(transfer);
     let mut drive = Ssd::new(config).unwrap();
@@ -179,7 +180,7 @@ fn a_coordinated_flush_stays_within_the_busy_window() {
         assert_eq!(counters.forced_flushes_pages, 0, "{unit:?} {blocking:?}");
         assert_eq!(counters.contract_violations, 0, "{unit:?} {blocking:?}");
         assert_eq!(met, 0, "{unit:?} {blocking:?}: reads in the predictable window met work");
-        // Without coordination they do.
+        // Without coordination, reads meet flushes there.
         let (_, met) = under_windows(blocked(WriteBufferConfig::new(256)), gap, transfer);
         assert!(met > 20, "{unit:?} {blocking:?}: {met} met");
     }
@@ -244,15 +245,15 @@ fn with_static_allocation_every_page_stays_on_its_die() {
 proptest! {
     #![proptest_config(testing::cases(400))]
 
-    /// Whatever the drive and its buffer: if it is not refused, it never gets stuck, never panics,
-    /// and its maps stay sound, even when it is full and everyone writes.
+    /// Whatever the drive and its buffer: if the drive is not refused, it never gets stuck or
+    /// panics, and its maps stay sound, even when it is full and all commands are writes.
     #[test]
     fn a_full_drive_with_a_buffer_never_gets_stuck(
         config in any_drive_with_a_buffer(),
         seed in 0u64..1000,
         windows in 0u64..3,
     ) {
-        // Too many refusals end the test, so that it cannot pass on nothing.
+        // Too many refusals fail the test, so that it cannot pass without a drive.
         prop_assume!(config.validate().is_ok());
         let mut drive = worn_out(config, seed, windows);
         come_to_rest(&mut drive);

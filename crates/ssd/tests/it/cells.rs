@@ -1,5 +1,4 @@
-//! Cells of several bits: what is programmed at a time, how long each page takes, and planes that
-//! read on their own.
+//! Cells of several bits: program units, the time of each page, and planes that read on their own.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
@@ -30,7 +29,7 @@ pub(crate) fn tlc(one_shot: bool, independent: bool) -> CellConfig {
     }
 }
 
-/// One channel of one die without a limit on PCIe, 10 µs for a logical block on the channel.
+/// One channel with one die, without a limit on PCIe; a logical block takes 10 µs on the channel.
 pub(crate) fn one_die(cells: CellConfig) -> Config {
     let mut config = presets::preset("femu-artifact").unwrap();
     config.geometry.channels = 1;
@@ -55,7 +54,7 @@ pub(crate) fn send(drive: &mut Ssd, now: Instant, id: u64, opcode: Opcode, lba: 
     drive.handle_command(now, &Command { id, opcode, lba: Lba(lba), blocks, pl: PlFlag::Off });
 }
 
-/// Lets the drive go on until it is at rest. Gives the commands that were done, and when.
+/// Runs the drive until it is at rest. Returns the commands that completed, with their times.
 pub(crate) fn finish(drive: &mut Ssd) -> Vec<(u64, Instant)> {
     let mut done = Vec::new();
     loop {
@@ -159,7 +158,7 @@ fn a_page_in_the_register_is_not_sensed_again() {
 #[test]
 fn a_plane_that_reads_keeps_only_its_own_reads_waiting() {
     let (mut drive, now) = written(tlc(true, true));
-    // Two of plane 0, then one of plane 1, which goes in front.
+    // Two reads of plane 0, then one of plane 1, which overtakes the second.
     for lba in [0, 12, 14] {
         send(&mut drive, now, lba, Opcode::Read, lba, 1);
     }
@@ -241,7 +240,7 @@ proptest! {
     }
 }
 
-/// Like a drive of today: superblocks, reads first, suspension, paced writes.
+/// A configuration like drives of today: superblocks, reads first, suspension, paced writes.
 pub(crate) fn modern() -> Config {
     let mut config = one_die(tlc(true, true));
     config.geometry.channels = 2;
@@ -272,8 +271,8 @@ pub(crate) fn modern() -> Config {
     config
 }
 
-/// With paced writes a drive that is written as fast as it takes it hardly ever runs out of room,
-/// and writes do not wait for whole collections.
+/// With paced writes, a drive that is written at its full speed hardly ever runs out of room, and
+/// writes do not wait for whole collections.
 #[test]
 fn paced_writes_keep_free_space_where_it_is() {
     let run = |paced| {
@@ -300,8 +299,8 @@ fn paced_writes_keep_free_space_where_it_is() {
     assert!(paced.1 * 3 < alternating.1 * 2, "{paced:?} and {alternating:?}");
 }
 
-/// In turns of many pages a write waits for a whole turn of collections, and free space stays where
-/// it is. A host that always waits shortens turns that can be shorter.
+/// With turns of many pages a write waits for a whole turn of collections, and free space stays
+/// constant. A host whose writes always wait shortens turns that can be shorter.
 #[test]
 fn turns_of_collections_stall_writes_and_lose_no_space() {
     let run = |most_pages: u32, least_pages: u32| {
@@ -328,12 +327,12 @@ fn turns_of_collections_stall_writes_and_lose_no_space() {
     };
     let (finely, in_turns, shrinking) = (run(0, 0), run(8 * 24, 8 * 24), run(8 * 24, 24));
     assert!(in_turns > 6.0 && in_turns > 1.5 * finely, "{finely} and {in_turns} programs");
-    // The host always waits, so that turns soon have one program of each die.
+    // Writes always wait, so turns soon have one program of each die.
     assert!(shrinking < 0.8 * in_turns, "{shrinking} and {in_turns} programs");
 }
 
-/// A buffer that was full takes in nothing until it has room for many: writes wait longer, and then
-/// many come at once.
+/// A buffer that was full takes in nothing until it has room for many pages: writes wait longer,
+/// and then many are accepted at once.
 #[test]
 fn a_full_buffer_reopens_at_its_mark() {
     let run = |percent| {
@@ -355,9 +354,9 @@ fn a_full_buffer_reopens_at_its_mark() {
     assert!(at_once > 4 * late, "{at_once} and {late} batches");
 }
 
-/// A drive that collects without a pause, because what it gives back goes to the host at once, must
-/// not lose a little with every collection: in the end it would be where no collection gives way
-/// any more.
+/// A drive that collects without a pause, because the host uses each page given back at once, must
+/// not lose a little space with every collection. It would end at the level where collections give
+/// way to nothing.
 #[test]
 fn paced_writes_do_not_wear_down_free_space() {
     for percent in [20, 40] {
@@ -370,8 +369,8 @@ fn paced_writes_do_not_wear_down_free_space() {
         let mut drive = Ssd::new(config).unwrap();
         drive.age(1);
         let mut host = crate::common::Host::new(2, 32, 100);
-        // It collects at five free lines and gives way above two; one is being filled, another
-        // collected.
+        // The drive collects at five free lines and gives way above two; one is being filled,
+        // another collected.
         let fewest = (0..400).fold(lines, |fewest, _| {
             host.run(&mut drive, 200, |_, _| {});
             fewest.min(lines * drive.free_share())

@@ -109,8 +109,9 @@ fn reads_fail_fast_only_where_they_would_meet_a_collection() {
 
 #[test]
 fn busy_remaining_time_is_when_the_read_could_be_served() {
-    // One read at a time against a busy writer: the prediction must come true to within what
-    // arrives meanwhile (nothing does) and what the host invalidates (which only shortens it).
+    // One read at a time against a busy writer. The prediction must be exact up to commands that
+    // arrive meanwhile (none do) and pages that the host invalidates (which only shortens the
+    // wait).
     let mut drive = Ssd::new(small(CollectionUnit::Block, Blocking::Die, 0)).unwrap();
     drive.precondition(1);
     let mut checked = 0;
@@ -183,7 +184,7 @@ fn collections_stay_within_the_busy_window() {
         let schedule = crate::common::windows_of_60_ms();
         drive.set_right(Instant::ZERO, CollectionRight::Windows(schedule));
         drive.record_collections();
-        // Few enough writes that one window in four can keep up.
+        // Few enough writes for one window in four to keep up.
         let mut now = Instant::ZERO;
         let mut rng = units::Rng::new(9);
         let gap = Duration::from_micros(8_000);
@@ -250,11 +251,11 @@ fn same_commands_same_completions() {
 proptest! {
     #![proptest_config(testing::cases(400))]
 
-    /// Whatever the drive: if it is not refused, it never gets stuck, never panics, and its maps
-    /// stay sound, even when it is full and everyone writes.
+    /// Whatever the drive: if it is not refused, it never gets stuck or panics, and its maps stay
+    /// sound, even when it is full and all commands are writes.
     #[test]
     fn a_full_drive_never_gets_stuck(config in any_drive(), seed in 0u64..1000, windows in 0u64..3) {
-        // Too many refusals end the test, so that it cannot pass on nothing.
+        // Too many refusals fail the test, so that it cannot pass without a drive.
         prop_assume!(config.validate().is_ok());
         let drive = worn_out(config, seed, windows);
         prop_assert!(drive.counters().write_amplification() >= 1.0);

@@ -1,4 +1,4 @@
-//! Deallocation, against a plain set of pages; and what a drive announces about its collections.
+//! Deallocation, against a plain set of pages; and the drive's report on its collections.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use units::{Duration, Instant, Lba, Ratio, Rng};
 
-/// Sends a command and lets time pass until it is answered; a collection may still run then.
+/// Sends a command and lets time pass until it completes; a collection may still run then.
 fn do_now(drive: &mut Ssd, now: &mut Instant, opcode: Opcode, lba: u64) {
     let (id, blocks, pl) = (CommandId(1), 1, PlFlag::Off);
     drive.handle_command(*now, &Command { id, opcode, lba: Lba(lba), blocks, pl });

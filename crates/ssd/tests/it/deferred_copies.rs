@@ -1,4 +1,4 @@
-//! A drive with deferred copies answers as its clone that ends each copy at its own time.
+//! A drive with deferred copies answers like its clone that ends each copy at its own time.
 
 use crate::common::{any_drive, worn_out};
 use ioda_ssd::{Blocking, Config, PreemptionScope, Ssd};
@@ -6,7 +6,7 @@ use nvme::{Command, CommandId, Completion, Opcode, PlFlag};
 use proptest::prelude::*;
 use units::{Duration, Instant, Lba, Rng};
 
-/// Lets pass what comes before `now`. The completions with their times.
+/// Handles everything that is due before `now`. Returns the completions with their times.
 fn pass(drive: &mut Ssd, now: Instant) -> Vec<(Instant, Completion)> {
     while drive.next_deadline() < now {
         drive.handle_deadline(drive.next_deadline());
@@ -32,7 +32,7 @@ fn draw(rng: &mut Rng, drive: &Ssd, id: u64) -> Command {
     Command { id: CommandId(id as u32), opcode, lba, blocks, pl }
 }
 
-/// Everything that may be asked of both agrees.
+/// Checks that all public answers of both drives agree.
 fn compare(plain: &Ssd, deferred: &Ssd) {
     deferred.check_invariants();
     assert_eq!(plain.counters(), deferred.counters());
@@ -45,7 +45,7 @@ fn compare(plain: &Ssd, deferred: &Ssd) {
     }
 }
 
-/// The completions agree, one by one.
+/// Checks that the completions agree, one by one.
 fn same(plain: &[(Instant, Completion)], deferred: &[(Instant, Completion)]) {
     for (plain, deferred) in plain.iter().zip(deferred) {
         assert_eq!(plain, deferred);
@@ -53,15 +53,16 @@ fn same(plain: &[(Instant, Completion)], deferred: &[(Instant, Completion)]) {
     assert_eq!(plain.len(), deferred.len());
 }
 
-/// Drives both by `commands` commands, at first about one at a time, and in the end in bursts.
+/// Runs both drives with `commands` commands, at first about one at a time, and in bursts at the
+/// end.
 fn agree(mut plain: Ssd, seed: u64, commands: u64) {
     let mut rng = Rng::stream(seed, "deferred copies");
     let mut deferred = plain.clone();
     deferred.set_deferred_copies(true);
-    // Behind all that the drive has done before.
+    // Later than everything that the drive has done before.
     let mut now = Instant::ZERO + Duration::from_millis(1_000_000);
     for id in 0..commands {
-        // Whole tens of microseconds, so that much happens at the same time.
+        // Whole tens of microseconds, so that many events coincide.
         now += Duration::from_micros(10) * rng.below(100 - 90 * id / commands);
         same(&pass(&mut plain, now), &pass(&mut deferred, now));
         if rng.below(20) == 0 {
@@ -84,7 +85,7 @@ fn agree(mut plain: Ssd, seed: u64, commands: u64) {
     compare(&plain, &deferred);
 }
 
-/// The drive without what can interrupt a collection, so that copies are deferred.
+/// The drive without anything that can interrupt a collection, so that copies are deferred.
 fn without_interruptions(mut config: Config) -> Config {
     config.scheduling.preemptive_collection = false;
     config.scheduling.preemption_scope = PreemptionScope::Die;

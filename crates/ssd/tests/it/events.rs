@@ -1,5 +1,5 @@
-//! What an observer is told: enough to say for every command on which die it waited, for how long
-//! and behind what; and nothing that changes what the drive does.
+//! Events for an observer. They explain for every command on which die it waited, how long and
+//! behind which work; observing changes nothing in the drive.
 
 use crate::common::{any_drive, any_rain_drive};
 use ioda_ssd::{Completed, Config, Event, Origin, PageOperation, Ssd};
@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use units::{Duration, Instant, Lba, Observe, Recorded, Rng, Unobserved};
 
-/// Random commands of one or several pages to a drive of this kind, and all that comes back.
+/// Sends random commands of one or several pages to a drive of this kind. Returns the drive and all
+/// completions.
 fn run<O: Observe>(config: &Config, seed: u64) -> Option<(Ssd<O>, Vec<Completed>)> {
     let mut drive = Ssd::new(config.clone()).ok()?;
     drive.age(seed);
@@ -38,7 +39,7 @@ fn run<O: Observe>(config: &Config, seed: u64) -> Option<(Ssd<O>, Vec<Completed>
     Some((drive, completions))
 }
 
-/// What a reader of events knows of the dies.
+/// State of the dies as a reader of events sees it.
 #[derive(Default)]
 struct Reader {
     /// Operations that wait, by die.
@@ -47,7 +48,7 @@ struct Reader {
     serving: BTreeMap<u32, (PageOperation, Origin, Instant)>,
     suspended: BTreeMap<u32, (PageOperation, Origin, Instant)>,
     accepted: BTreeMap<CommandId, Instant>,
-    /// Time that pages of a command waited for their dies.
+    /// Times that pages of a command waited for their dies.
     waited: BTreeMap<CommandId, Vec<Duration>>,
     collections: BTreeMap<u32, bool>,
     completed: Vec<(CommandId, Status, Instant)>,
@@ -128,7 +129,7 @@ fn check(config: &Config, seed: u64) -> Result<(), TestCaseError> {
     for Completed { at, completion } in completions {
         let Completion { id, status, delays, .. } = completion;
         let since = at.since(reader.accepted[&id]);
-        // A write is told how long its data took to come in, not what its programs waited for.
+        // The delays of a write explain the arrival of its data, not the waits of its programs.
         if let Some(waits) = reader.waited.get(&id)
             && delays.get(Cause::NandRead) > Duration::ZERO
             && delays.get(Cause::Rebuild).is_zero()

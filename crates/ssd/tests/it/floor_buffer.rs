@@ -20,7 +20,7 @@ fn write_amplification(untimed: Untimed, buffer_slots: u32) -> f64 {
     1.0 + copies / counters.host_programs_pages as f64
 }
 
-/// In no time all dies are done at once, and the first that is asked must not get every page.
+/// In no time all dies are done at once, and the first die that is asked must not get every page.
 #[test]
 fn writes_in_no_time_cost_no_more_copies() {
     let timed = write_amplification(Untimed::Collections, 1_024);

@@ -1,5 +1,5 @@
-//! A drive that does all its work in its windows: which reads it fails, what it tells them, and
-//! what it does when its buffer or its free space is too small for the load.
+//! A drive that does all its work in its windows: the reads that it fails, their busy remaining
+//! times, and its behaviour when its buffer or its free space is too small for the load.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
@@ -14,8 +14,8 @@ use nvme::{
 };
 use units::{Duration, Instant, Lba, Ratio, Rng};
 
-/// A drive of so many channels with as many dies each, where reads may interrupt a program so
-/// often.
+/// A drive with `channels` channels and as many dies on each, where reads may interrupt a program
+/// `suspensions` times.
 fn config(channels: u32, suspensions: u32) -> Config {
     let mut config = presets::preset("femu-artifact").unwrap();
     config.geometry.channels = channels;
@@ -41,7 +41,7 @@ fn config(channels: u32, suspensions: u32) -> Config {
     config
 }
 
-/// Windows of so many milliseconds, of the first of four drives.
+/// Windows of `window_millis` milliseconds, of the first of four drives.
 fn schedule(window_millis: u64) -> WindowSchedule {
     WindowSchedule {
         array: ArrayDescription { width: 4, parities: 1 },
@@ -69,7 +69,7 @@ fn send(drive: &mut Ssd, now: Instant, id: u32, opcode: Opcode, lba: u64, pl: Pl
     drive.handle_command(now, &Command { id: CommandId(id), opcode, lba: Lba(lba), blocks: 1, pl });
 }
 
-/// When a command completes, and how.
+/// Time and completion of a command.
 fn completion_of(drive: &mut Ssd, id: u32) -> (Instant, Completion) {
     loop {
         drive.handle_deadline(drive.next_deadline());
@@ -81,8 +81,8 @@ fn completion_of(drive: &mut Ssd, id: u32) -> (Instant, Completion) {
     }
 }
 
-/// What becomes of reads that come 50, 100, 150 and so on µs after a program of 200 µs has begun on
-/// their die.
+/// Latencies and completions of reads that arrive 50, 100, 150 and so on µs after a program of 200
+/// µs has begun on their die.
 fn reads_under_a_program(suspensions: u32, pl: PlFlag, count: u32) -> Vec<(Duration, Completion)> {
     let mut drive = before_its_window(config(1, suspensions), WindowScope::AllWork);
     send(&mut drive, Instant::ZERO, 0, Opcode::Write, 0, PlFlag::Off);
@@ -128,8 +128,9 @@ fn a_patient_read_fails_fast_when_a_program_cannot_be_interrupted_any_more() {
     assert_eq!(statuses, [Status::Success, Status::Success, Status::FailedFast]);
 }
 
-/// What becomes of a patient read that comes `after` a buffer began to be flushed to its die, whose
-/// programs are suspended between pulses. The read is the second of two that came 30 µs apart.
+/// Latency and completion of a read without the flag that arrives `after` a buffer began to be
+/// flushed to its die, whose programs are suspended between pulses. The read is the second of two
+/// that arrive 30 µs apart.
 fn read_beside_a_flush(config: &Config, after: Duration) -> (Duration, Completion) {
     let mut drive = before_its_window(config.clone(), WindowScope::AllWork);
     for page in 0..96 {
@@ -155,7 +156,7 @@ fn a_patient_read_waits_no_longer_than_a_read_takes_for_data_and_for_the_end_of_
     config.geometry.chips_per_channel = 1;
     config.write_buffer.as_mut().unwrap().pages = 48;
     let read = config.longest_read();
-    // It waits for flash as long as a read takes, and for the other read.
+    // The read waits for flash as long as a read takes, and for the other read.
     let most = read * 3;
     let (mut done, mut failed) = (0, 0);
     for after in (0..2_500).step_by(7) {
@@ -181,7 +182,7 @@ fn an_ordinary_read_is_never_failed() {
     }
 }
 
-/// Writes page by page, and says how many have been forced out of the buffer after each.
+/// Writes page by page. Returns the number of pages forced out of the buffer after each write.
 fn forced_by_writes(scope: WindowScope, slots: u32, writes: u32) -> Vec<u64> {
     let mut config = config(4, 0);
     config.write_buffer =
@@ -209,7 +210,7 @@ fn a_buffer_that_runs_full_between_windows_is_emptied_before_writes_wait() {
     assert!(forced[999] >= 1_000 - 256, "{} at the end", forced[999]);
 }
 
-/// Counters of a drive without a window that takes in more than it has free.
+/// Counters of a drive without a window whose writes need more than its free space.
 fn without_a_window(scope: WindowScope) -> (u64, u64) {
     let mut config = config(4, 3);
     config.write_buffer = Some(WriteBufferConfig::new(64));
@@ -250,10 +251,10 @@ fn a_flush_in_windows_takes_from_what_they_can_give_back() {
         let (alone, with_flush) =
             (some.sustainable_bytes_per_second, some.quiet.sustainable_bytes_per_second);
         assert!(with_flush <= alone && with_flush > 0.0, "{with_flush} of {alone}");
-        // Three windows of the others, and the eighth of the buffer that is kept free.
+        // Three windows of the other drives, and the eighth of the buffer that is kept free.
         let cycle = 3.0 * millis as f64 / 1e3;
         assert!((some.quiet.buffer_bytes * 7.0 / 8.0 - 20e6 * cycle).abs() < 1.0);
-        // What is left of a window behind the last collection may be enough for the flush.
+        // The rest of a window after the last collection may be enough for the flush.
         if with_flush < alone * 0.999 {
             let between = outlook((with_flush + alone) / 2.0);
             assert_eq!(between.verdict, Verdict::Holds);
@@ -301,8 +302,8 @@ fn write_amplification_in_the_end(windows: bool) -> f64 {
     1.0 + (counters.collection_programs_pages - before.1) as f64 / host as f64
 }
 
-/// The dies share what is flushed in windows evenly, or lines of blocks over all of them would have
-/// room where nobody writes.
+/// The dies share pages that are flushed in windows evenly. Otherwise lines of blocks over all dies
+/// would have room where nothing is written.
 #[test]
 fn windows_cost_no_more_copies_than_collections_when_due_however_long_it_goes_on() {
     let (base, quiet) =

@@ -1,4 +1,4 @@
-//! Parity within the drive: where stripes lie, reads that do not wait, turns in collecting, the
+//! Parity within the drive: places of stripes, reads that do not wait, rotation of collections, the
 //! order of eviction, and wear.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
@@ -8,7 +8,7 @@ use nvme::{Cause, Command, CommandId, Completion, Opcode, PlFlag};
 use proptest::prelude::*;
 use units::{Duration, Instant, Lba, MIB, Ratio, Rng};
 
-/// A drive like that of the article, with few and small blocks.
+/// A drive like the paper's, with few and small blocks.
 fn small(channels: u32, chips: u32, width: u32) -> Config {
     let mut config = presets::preset("ttflash").unwrap();
     config.geometry.channels = channels;
@@ -53,15 +53,15 @@ fn die_of(config: &Config, page: u32) -> u32 {
     page / (config.geometry.blocks_per_die() * config.geometry.pages_per_block)
 }
 
-/// Runs a host until nothing but a collection is under way. Returns a logical page that lies on its
-/// die and has `slot` in its stripe.
+/// Runs a host until only a collection is under way. Returns the time, and a logical page on its
+/// die that has `slot` in its stripe.
 fn stop_in_collection(drive: &mut Ssd, slot: u64) -> (Instant, Lba) {
     let config = drive.config().clone();
     let data = u64::from(config.rain.unwrap().width - 1);
     let mut host = Host::new(3, 8, 100);
     loop {
         host.run(drive, 50, |_, _| {});
-        // Let it go on until only the collection is left, so that nothing else is in the way.
+        // Continue until only the collection is left, so that nothing else delays the read.
         let mut now = host.now;
         while drive.commands_in_flight() > 0 {
             now = drive.next_deadline();
@@ -95,7 +95,7 @@ fn a_whole_stripe_is_read_with_its_parity_instead_of_the_blocked_page() {
     assert!(!completion.met_collection);
     assert_eq!(completion.delays.total(), done.since(now));
     assert_eq!(completion.delays.get(Cause::Rebuild), Duration::from_micros(3));
-    // Programs of the flush may be in the way, a collection is not.
+    // Programs of the flush may delay the read, the collection does not.
     assert!(done.since(now) < timing.program * 3, "{}", done.since(now));
 }
 
@@ -127,7 +127,7 @@ fn without_tolerance_the_page_is_awaited() {
     assert!(completion.met_collection);
 }
 
-/// What flushing did to flash, in order: logical pages that went there, and reads for parity.
+/// Effects of a flush on flash, in order: logical pages that were programmed, and reads for parity.
 fn flushed(drive: &mut Ssd) -> Vec<u32> {
     let mut media = Vec::new();
     drive.take_media(&mut media);
@@ -156,7 +156,7 @@ fn whole_stripes_leave_the_buffer_before_parts() {
     assert_eq!(drive.counters().parity_programs_pages, stripes(&order).len() as u64);
 }
 
-/// The stripes of these pages when a stripe has three.
+/// The stripes of these pages, with three pages per stripe.
 fn stripes(pages: &[u32]) -> Vec<u32> {
     let mut stripes: Vec<u32> = pages.iter().map(|page| page / 3).collect();
     stripes.sort_unstable();
@@ -166,7 +166,8 @@ fn stripes(pages: &[u32]) -> Vec<u32> {
 
 #[test]
 fn parity_is_updated_with_the_fewest_reads() {
-    // Seven pages and their parity: one page is cheaper to modify, six are to reconstruct.
+    // Seven pages and their parity: read-modify-write is cheaper for one page, reconstruct-write
+    // for six.
     for (written, reads) in [(1, 2), (3, 4), (4, 3), (6, 1), (7, 0)] {
         let mut config = small(8, 2, 8);
         let buffer = config.write_buffer.as_mut().unwrap();
@@ -199,7 +200,7 @@ fn overlaps(config: &Config, spans: &mut [CollectionSpan]) -> u64 {
 fn collect_much(rotation: Rotation, count: u64) -> (Ssd, Vec<CollectionSpan>) {
     let mut config = small(4, 2, 4);
     config.rain.as_mut().unwrap().rotation = rotation;
-    // So little to live on that turns are soon too slow.
+    // Little spare space, so that rotation is soon too slow.
     config.collection.hard = Ratio::from_percent(27);
     let mut drive = Ssd::new(config).unwrap();
     drive.age(2);
@@ -254,25 +255,25 @@ fn dies_of_a_channel_take_turns_if_one_of_them_may_collect() {
     assert!(most_at_once(0) > Some(1));
 }
 
-/// TTFLASH's Table 3 with the drive of its Table 1: how wide stripes may be if all dies of a group
-/// are to have their turns.
+/// TTFLASH's Table 3 with the drive of its Table 1: the widest stripes with which all dies of a
+/// group get their turns.
 #[test]
 fn stripes_may_be_as_wide_as_the_article_proves() {
     let config = presets::preset("ttflash").unwrap();
     let timing = config.timing;
     let page_bytes = f64::from(config.geometry.page_bytes);
-    // (b) What a die can be written: 4.5 MB/s.
+    // (b) Write rate of a die: 4.5 MB/s.
     let bytes_per_second = page_bytes / (timing.program + timing.transfer).as_secs_f64();
     assert_eq!((bytes_per_second / 1e5).floor() / 10.0, 4.5);
-    // (c to e) How long it copies in a second, if a quarter of the pages are valid. The article
-    // counts in MiB.
+    // (c to e) Time of copies in a second, if a quarter of the pages are valid. The paper counts in
+    // MiB.
     let copies_seconds = |mib_per_second: f64| {
         let written_pages = mib_per_second * MIB as f64 / page_bytes;
         0.25 * written_pages * (timing.read + timing.program).as_secs_f64()
     };
     let (at_most, in_practice) = (copies_seconds(4.5), copies_seconds(0.7));
     assert_eq!((at_most * 1e3).round(), 242.0);
-    // (f) The others have the rest of it: N < 1 / T_gc.
+    // (f) The other dies have the rest of the second: N < 1 / T_gc.
     assert_eq!((1.0 / at_most).floor(), 4.0);
     // (h to j) The same with five drive writes per day of eight hours, 0.7 MB/s.
     let die_pages = config.geometry.blocks_per_die() * config.geometry.pages_per_block;
@@ -301,7 +302,7 @@ fn wear(drive: &Ssd) -> ((u32, u32), (u32, u32)) {
 
 #[test]
 fn hot_pages_wear_all_dies_when_stripes_move() {
-    // TTFLASH §7: one page of each stripe is written most, and the stripes of one group are.
+    // TTFLASH §7: one page of each stripe is written most, in the stripes of one group.
     let run = |wear_leveling| {
         let mut config = small(4, 4, 4);
         config.rain.as_mut().unwrap().wear_leveling = wear_leveling;
@@ -312,7 +313,8 @@ fn hot_pages_wear_all_dies_when_stripes_move() {
         let stripes = drive.logical_blocks() / 3;
         let mut now = Instant::ZERO;
         for id in 0..60_000 {
-            // Stripes of the first of four groups, and of them those whose parity has one place.
+            // Stripes of the first of four groups, and of these the ones with their parity on one
+            // die.
             let stripe = rng.below(stripes / 16) * 16;
             send(&mut drive, now, id, Opcode::Write, stripe * 3 + 1, 1);
             completion_of(&mut drive, id);
@@ -365,8 +367,8 @@ fn drives_that_cannot_do_it_are_refused() {
 proptest! {
     #![proptest_config(testing::cases(100))]
 
-    /// Whatever the drive, every stripe has its pages on different dies of one group, and turns are
-    /// only broken where that is counted.
+    /// Whatever the drive, every stripe has its pages on different dies of one group, and every
+    /// broken rotation is counted.
     #[test]
     fn stripes_keep_their_places_and_dies_their_turns(
         config in any_rain_drive(),
@@ -410,8 +412,9 @@ proptest! {
         }
     }
 
-    /// With every page of the stripe on dies that do not collect, a read waits for a collection no
-    /// longer than computing it would take at worst: all additional channels busy.
+    /// If all other pages of the stripe are on dies that do not collect, a read waits for a
+    /// collection no longer than a reconstruction takes at worst, with all additional channels
+    /// busy.
     #[test]
     fn tolerant_reads_do_not_wait_for_collections(
         mut config in any_rain_drive(),
@@ -436,7 +439,7 @@ proptest! {
                 + delays.get(Cause::BehindCollectionProgram)
                 + delays.get(Cause::BehindCollectionErase);
             met += u64::from(completion.met_collection);
-            // A stripe that is being mapped is awaited instead.
+            // The read of a stripe that is being mapped waits for its die instead.
             if !completion.met_collection && wait > bound {
                 late = Some(wait);
             }

@@ -6,7 +6,8 @@ use ioda_ssd::{Config, RetryConfig, Ssd, presets};
 use nvme::{Command, CommandId, Opcode, PlFlag};
 use units::{Duration, Instant, Lba, Ratio, Rng};
 
-/// Reads of a block from `rated_reads` on fail as often as there are levels of correction.
+/// Settings with which every sensing of a block fails after `rated_reads` sensings, up to the most
+/// repetitions.
 fn disturbed(rated_reads: u32) -> RetryConfig {
     RetryConfig {
         share: Ratio::ZERO,
@@ -36,7 +37,7 @@ fn config(retry: Option<RetryConfig>) -> Config {
     config
 }
 
-/// Sends a command of one page and waits for it. Returns how long it took.
+/// Sends a command of one page and waits for it. Returns its latency.
 fn run(drive: &mut Ssd, now: &mut Instant, opcode: Opcode, lba: u64) -> Duration {
     let (id, pl) = (CommandId(0), PlFlag::Off);
     drive.handle_command(*now, &Command { id, opcode, lba: Lba(lba), blocks: 1, pl });
@@ -65,14 +66,14 @@ fn a_block_that_is_read_fails_until_it_is_erased() {
     assert_eq!(drive.sensing_counts()[block], 0, "a program is no sensing");
     let once = run(&mut drive, &mut now, Opcode::Read, 0);
     assert_eq!((drive.counters().read_retries, drive.sensing_counts()[block]), (0, 1));
-    // From the first sensing on every one fails, at each of the seven levels, which count too.
+    // After the first sensing every sensing fails, at each of the seven levels, which count too.
     let again = run(&mut drive, &mut now, Opcode::Read, 1);
     assert_eq!(again, once + timing.read * 7, "page 1 is in the block of page 0");
     assert_eq!((drive.counters().read_retries, drive.sensing_counts()[block]), (7, 1 + 8));
     let other = pages - 1;
     assert_ne!(block_of(&drive, other), block);
     assert_eq!(run(&mut drive, &mut now, Opcode::Read, other), once, "another block");
-    // Overwritten until the block is erased, which takes the disturbance away.
+    // The page is overwritten until the block is erased, which ends the disturbance.
     let erases = drive.erase_counts()[block];
     let mut rng = Rng::new(1);
     while drive.erase_counts()[block] == erases {
@@ -109,7 +110,8 @@ fn copies_of_collections_are_sensings_of_their_victims() {
             now = drive.next_deadline();
             drive.handle_deadline(now);
             while drive.poll_completion().is_some() {}
-            // No host reads: only the victim under way has been sensed, once for each page it had.
+            // There are no host reads: only the victim under way has been sensed, once for each of
+            // its valid pages.
             let counts = drive.sensing_counts().iter().copied();
             let sensed: Vec<u32> = counts.filter(|&count| count > 0).collect();
             assert!(sensed.len() <= 1, "{sensed:?}");
@@ -120,7 +122,8 @@ fn copies_of_collections_are_sensings_of_their_victims() {
     assert!(seen > 100 && most > 1 && most <= 16, "{seen} {most}");
 }
 
-/// Hammering one block makes it fail more and more often, and reads of others no more often.
+/// Reading one block again and again makes it fail more and more often, and does not affect other
+/// blocks.
 #[test]
 fn a_hammered_block_fails_more_often_than_its_neighbours() {
     let mut drive = Ssd::new(config(Some(disturbed(100_000)))).unwrap();
@@ -145,7 +148,7 @@ fn a_hammered_block_fails_more_often_than_its_neighbours() {
 #[test]
 fn a_drive_without_read_disturb_counts_nothing_and_answers_as_one_whose_reads_add_nothing() {
     let steady = RetryConfig { share: Ratio::from_percent(5), ..disturbed(u32::MAX) };
-    // So little that it changes no draw of this run.
+    // A share so small that it changes no draw of this run.
     let counted = RetryConfig { disturb_share: Ratio::from_parts_per_million(1), ..steady };
     let off = RetryConfig { disturb_share: Ratio::ZERO, ..steady };
     let answers = |retry| {
@@ -183,7 +186,7 @@ fn sensings_are_part_of_the_state_of_a_drive() {
     let again = Ssd::restore(config(Some(disturbed(100))), &state).unwrap();
     assert_eq!(again.sensing_counts(), counts);
     assert_eq!(drive.clone().sensing_counts(), counts);
-    // A drive that counts nothing takes the state as well, and writes one without counts.
+    // A drive that counts nothing accepts the state as well, and writes a state without counts.
     let without = Ssd::restore(config(None), &state).unwrap();
     let old = without.state().unwrap();
     assert_eq!(old.len() + 4 * (counts.len() + 1), state.len());

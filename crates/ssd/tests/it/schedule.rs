@@ -1,4 +1,4 @@
-//! What may overtake what on a die: reads, the host before a collection, suspension.
+//! Overtaking on a die: reads, the host before a collection, suspension.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common::{Host, any_drive};
@@ -51,7 +51,7 @@ fn send(drive: &mut Ssd, now: Instant, id: u32, opcode: Opcode) {
     drive.handle_command(now, &command);
 }
 
-/// When the command `id` completes.
+/// Time at which the command `id` completes.
 fn completion_of(drive: &mut Ssd, id: u32) -> Instant {
     loop {
         drive.handle_deadline(drive.next_deadline());
@@ -81,7 +81,7 @@ fn reads_overtake_writes_and_interrupt_them() {
     assert_eq!(overtaking, Duration::from_micros(150 + 40), "the rest of one program");
     let (suspending, mut drive) = read_among_writes(with(true, false, true));
     assert_eq!(suspending, Duration::from_micros(10 + 40), "only the suspension");
-    // The program that was interrupted is late by the read and both costs.
+    // The interrupted program is late by the read and both costs.
     assert_eq!(
         completion_of(&mut drive, 0),
         Instant::ZERO + Duration::from_micros(200 + 10 + 40 + 10)
@@ -125,7 +125,7 @@ fn a_die_goes_on_for_a_while_between_two_suspensions() {
         assert_eq!(first, Duration::from_micros(10 + 40), "nothing was suspended before");
         arrive(&mut drive, 9, 105)
     };
-    // The program goes on from 100 us, and takes 10 us to resume.
+    // The program continues at 100 us, and takes 10 us to resume.
     assert_eq!(second_read(0), Duration::from_micros(10 + 40));
     assert_eq!(second_read(60), Duration::from_micros(55 + 10 + 40));
 }
@@ -142,7 +142,7 @@ fn if_only_collections_are_suspended_the_host_is_served_in_order() {
     let (preempted, _) = slowest_read(with(false, true, false));
     let (suspended, drive) = slowest_read(scheduling);
     assert!(drive.counters().suspensions > 100);
-    // A read waits for what came before it, a write and reads, and for a suspension; never for an
+    // A read waits for earlier commands, a write and reads, and for a suspension; never for an
     // erase.
     assert!(preempted >= Duration::from_millis(1), "{preempted}: it met an erase");
     assert!(suspended <= Duration::from_micros(240 + 100 + 200 + 3 * 40), "{suspended}");
@@ -156,7 +156,7 @@ fn a_collection_may_stand_back_for_its_whole_channel() {
                 SchedulingConfig { preemption_scope: scope, ..with(false, true, false) };
             config.collection.hard = Ratio::from_percent(2);
         });
-        // Reads of the die that does not collect, of which one is always in service.
+        // Reads of the die that does not collect; one of them is always in service.
         let mut collecting = drive.clone();
         collecting.set_right(now, CollectionRight::Always);
         let mut pages: Vec<Lba> = (0..drive.logical_blocks()).map(Lba).collect();
@@ -179,7 +179,7 @@ fn a_collection_may_stand_back_for_its_whole_channel() {
         }
         let copied = drive.counters().collection_programs_pages;
         assert_eq!(copied == 0, stands_back, "{scope:?}: {copied} pages");
-        // When the reads are done it goes on.
+        // After the reads, the collection continues.
         while drive.counters().erases == 0 {
             drive.handle_deadline(drive.next_deadline());
         }
@@ -188,7 +188,7 @@ fn a_collection_may_stand_back_for_its_whole_channel() {
     }
 }
 
-/// Two chips on a channel, in use for long, and due to collect when that is allowed.
+/// A drive with two chips on a channel after long use: collections are due, and not allowed yet.
 fn due(
     blocking: Blocking,
     trigger: CollectionTrigger,
@@ -235,7 +235,7 @@ fn an_erase_that_needs_no_channel_holds_its_die_only() {
     }
 }
 
-/// How long each erase of a die takes that is overwritten at random, one operation for
+/// Duration of each erase of a die that is overwritten at random, with one operation for
 /// `blocks_per_erase` blocks.
 fn lengths_of_erases(blocks_per_erase: u32) -> Vec<Duration> {
     let mut config = small(with(false, false, false));
@@ -306,7 +306,7 @@ fn commands_beyond_the_depth_of_the_queue_wait_for_a_slot() {
     config.geometry.chips_per_channel = 4;
     config.queue = Some(QueueConfig { depth: 2, arbitration: Arbitration::OneQueue });
     let mut drive = Ssd::new(config.clone()).unwrap();
-    // Four pages on four dies, that are read side by side.
+    // Four pages on four dies, which are read in parallel.
     (0..4).for_each(|id| send(&mut drive, Instant::ZERO, id, Opcode::Write));
     (0..4).for_each(|id| _ = completion_of(&mut drive, id));
     let start = Instant::ZERO + Duration::from_millis(10);
@@ -439,17 +439,18 @@ fn a_preempted_collection_costs_a_read_one_page_operation() {
     let (preempted, drive) = slowest_read(with(true, true, false));
     assert!(drive.counters().collections > 20);
     let erase = drive.config().timing.erase;
-    // Several reads may come during an erase; the last of them waits for the others.
+    // Several reads may arrive during an erase; the last of them waits for the others.
     assert!(preempted <= erase + Duration::from_micros(40 * 4), "{preempted}: at most the erase");
     let (suspended, drive) = slowest_read(with(true, true, true));
     assert!(drive.counters().suspensions > 100);
-    // After three suspensions an erase is left alone, which is why the bound is not the suspension.
+    // After three suspensions an erase is not interrupted again, so the bound is not the
+    // suspension.
     assert!(suspended < preempted, "{suspended} against {preempted}");
 }
 
 #[test]
 fn at_the_hard_watermark_nothing_gives_way() {
-    // Writes from all sides: the drive lives at its hard watermark.
+    // A host that writes in parallel keeps the drive at its hard watermark.
     let mut drive = Ssd::new(small(with(true, true, true))).unwrap();
     drive.age(3);
     let mut host = Host::new(7, 64, 95);
@@ -466,7 +467,7 @@ fn at_the_hard_watermark_nothing_gives_way() {
 fn no_operation_is_suspended_more_often_than_allowed() {
     let mut drive = Ssd::new(small(with(true, false, true))).unwrap();
     send(&mut drive, Instant::ZERO, 0, Opcode::Write);
-    // A read every 60 µs, which is what one costs: without a limit the program would never get on.
+    // A read every 60 µs, as long as one read takes: without a limit the program would never end.
     let mut done = None;
     for id in 1..200 {
         let now = Instant::ZERO + Duration::from_micros(60) * u64::from(id);
@@ -493,7 +494,7 @@ fn drives_that_cannot_do_it_are_refused() {
 
 #[test]
 fn copyback_leaves_the_channel_to_the_other_dies() {
-    // TTFLASH Figure 3: what a collection on one die does to reads on the other dies of its
+    // TTFLASH Figure 3: effect of a collection on one die on reads of the other dies of its
     // channel.
     let waits = |blocking, copyback| {
         let mut config = small(with(false, false, false));
@@ -504,7 +505,8 @@ fn copyback_leaves_the_channel_to_the_other_dies() {
         let mut drive = Ssd::new(config).unwrap();
         drive.age(3);
         let mut host = Host::new(7, 1, 20);
-        // All waiting for collections, and that of reads which only met them on the channel.
+        // Waits for collections of all reads, and of reads that met collections only on the
+        // channel.
         let (mut all, mut channel) = (Duration::ZERO, Duration::ZERO);
         host.run(&mut drive, 20_000, |_, completion| {
             let delays = &completion.delays;
@@ -533,18 +535,19 @@ fn copyback_leaves_the_channel_to_the_other_dies() {
 proptest! {
     #![proptest_config(testing::cases(100))]
 
-    /// Above the hard watermark, a collection that gives way costs a read that comes alone one of
-    /// its copies or the erase, of which suspension leaves the interruption.
+    /// Above the hard watermark, a collection that gives way delays a read that arrives alone by
+    /// one of its copies or by the erase. With suspension, only the interruption is left of that
+    /// delay.
     #[test]
     fn a_collection_that_gives_way_costs_one_step(mut config in any_drive(), seed in 0u64..1000) {
         config.collection.blocking = ioda_ssd::Blocking::Die;
         config.collection.unit = CollectionUnit::Block;
         config.scrub = None;
-        // One die, so that its free blocks are those of the drive.
+        // With one die, its free blocks are those of the drive.
         (config.geometry.channels, config.geometry.chips_per_channel) = (1, 1);
         config.ranges.count = 1;
         config.scheduling.preemptive_collection = true;
-        // As often as they like, so that no operation is left alone because of reads before.
+        // No limit of suspensions, so that no operation is exempt because of earlier reads.
         config.scheduling.suspension = config
             .scheduling
             .suspension
@@ -568,8 +571,8 @@ proptest! {
         for id in 0..600 {
             let opcode = if rng.below(3) == 0 { Opcode::Write } else { Opcode::Read };
             let lba = Lba(rng.below(drive.logical_blocks()));
-            // The collection may open a block for its copies while the read waits, and is at the
-            // hard watermark then if there is no other.
+            // The collection may open a block for its copies while the read waits. If it is the
+            // last, the drive is then at the hard watermark.
             let above_hard = drive.status().headroom_pages > pages_per_block;
             let command = Command { id: CommandId(id), opcode, lba, blocks: 1, pl: PlFlag::Off };
             drive.handle_command(now, &command);

@@ -1,5 +1,4 @@
-//! Scrubbing: what a collection copied past error correction is checked in idle time, and only
-//! then.
+//! Scrubbing: copies that bypassed error correction are checked in idle time, and only then.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
 use crate::common::{Host, any_drive, any_rain_drive, worn_out};
@@ -12,9 +11,9 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Duration, Instant, Lba, Rng};
 
-/// Idle time after which the drives here scrub, unless a test is about it.
+/// Idle time after which the drives here scrub, unless a test sets another.
 const AFTER: Duration = Duration::from_millis(1);
-/// Longer than any drive here needs to check everything.
+/// A time in which every drive here can check all copies.
 const LONG: Duration = Duration::from_secs(10);
 
 fn small(after: Option<Duration>) -> Config {
@@ -30,8 +29,8 @@ fn small(after: Option<Duration>) -> Config {
     config
 }
 
-/// Follows the media of a drive with a plain list of copies, and fails if a page is checked that is
-/// none, or twice.
+/// Follows the media of a drive with a plain list of copies. Fails if a page is checked twice, or
+/// is not a copy.
 #[derive(Default)]
 struct Watch {
     media: Vec<Media>,
@@ -46,7 +45,7 @@ impl Watch {
         let die_of = |page| page / (geometry.blocks_per_die() * geometry.pages_per_block);
         for media in self.media.drain(..) {
             match media {
-                // A page of a stripe that moves to other dies passes error correction on its way.
+                // A page of a stripe that moves to other dies passes error correction on the way.
                 Media::Copied { from, to } if die_of(from) != die_of(to) => {}
                 Media::Copied { to, .. } => assert!(self.unchecked.insert(to), "{to} copied twice"),
                 Media::Scrubbed { page } => {
@@ -70,7 +69,7 @@ impl Watch {
 
 #[test]
 fn every_valid_copy_is_checked_once_in_idle_time() {
-    // Longer than dies wait for each other while the host is at work.
+    // Longer than dies wait for each other while the host is busy.
     let after = Duration::from_millis(50);
     let mut drive = Ssd::new(small(Some(after))).unwrap();
     drive.age(1);
@@ -103,7 +102,7 @@ fn every_valid_copy_is_checked_once_in_idle_time() {
 
 #[test]
 fn a_busy_drive_never_scrubs() {
-    // Four dies and 32 commands in flight, with transfers: a die is idle at times, but not for
+    // Four dies and 32 commands in flight, with transfers: a die is idle at times, but never for
     // long.
     let run = |after| {
         let mut drive = Ssd::new(small(after)).unwrap();
@@ -122,8 +121,8 @@ fn a_busy_drive_never_scrubs() {
     assert!(scrubbed > 100, "an impatient drive finds moments: {scrubbed} pages");
 }
 
-/// A drive of one die that has copies to check and nothing else to do, and when its first check
-/// begins.
+/// A drive with one die that has copies to check and no other work, and the time of its first
+/// check.
 fn about_to_scrub() -> (Ssd, Instant) {
     let mut config = small(Some(AFTER));
     config.geometry.channels = 1;
@@ -133,7 +132,7 @@ fn about_to_scrub() -> (Ssd, Instant) {
     let mut host = Host::new(3, 4, 90);
     host.run(&mut drive, 2_000, |_, _| {});
     host.drain(&mut drive);
-    // A collection may be under way still.
+    // A collection may still be under way.
     while drive.counters().scrubbed_pages == 0 {
         host.now = drive.next_deadline();
         drive.handle_deadline(host.now);
@@ -163,7 +162,7 @@ fn what_arrives_waits_for_one_page_at_most() {
                     break completed;
                 }
             };
-            // After a whole page the next one begins.
+            // The next page begins only after a whole page.
             let wait = if into == page { page } else { page - into };
             assert_eq!(completed.at.since(at), wait + service, "{opcode:?} at {into}");
             assert_eq!(drive.counters().scrubbed_pages, scrubbed + 1, "the host goes first");
@@ -179,7 +178,7 @@ fn what_arrives_waits_for_one_page_at_most() {
 #[test]
 fn a_die_rests_again_after_each_command() {
     let (mut drive, began) = about_to_scrub();
-    // Reads that come a little sooner than the die would begin: it never does.
+    // Reads that arrive a little before the die would begin to check: it never does.
     let mut at = began;
     for id in 0..100 {
         let command = Command {
@@ -219,8 +218,8 @@ struct Load {
     write_percent: u64,
 }
 
-/// Sends commands at random intervals, then leaves the drive alone for long. Returns the latencies
-/// of the reads in order of size.
+/// Sends commands at random intervals, then leaves the drive idle for a long time. Returns the
+/// latencies of the reads, sorted.
 fn reads_under_load(
     drive: &mut Ssd,
     load: Load,
@@ -282,7 +281,7 @@ fn tail(scheduling: SchedulingConfig, after: Option<Duration>) -> [Duration; 3] 
     assert!(copies > 200_000);
     match after {
         None => assert_eq!(scrubbed_pages, 0),
-        // The rest was overwritten before its turn came.
+        // The other copies were overwritten before their check.
         Some(_) => assert!(scrubbed_pages > copies * 99 / 100, "{scrubbed_pages} of {copies}"),
     }
     percentiles
@@ -291,13 +290,13 @@ fn tail(scheduling: SchedulingConfig, after: Option<Duration>) -> [Duration; 3] 
 #[test]
 fn at_moderate_load_everything_is_checked_and_the_tail_stays() {
     let after = Some(Duration::from_millis(1));
-    // Where reads wait for whole collections, a page more is not to be seen.
+    // Where reads wait for whole collections, one page more is not noticeable.
     let first_come = SchedulingConfig::FIRST_COME;
     for (without, with) in tail(first_come, None).into_iter().zip(tail(first_come, after)) {
         let ratio = with.as_nanos() as f64 / without.as_nanos() as f64;
         assert!((0.99..1.01).contains(&ratio), "{with} after {without}");
     }
-    // Where they do not, it is to be seen, and it is not more than one page.
+    // Where they do not, it is noticeable, and at most one page.
     let suspension = SuspensionConfig {
         what: Suspendable::Everything,
         program: Duration::from_micros(10),
@@ -332,7 +331,7 @@ fn any_scrubbing_drive() -> impl Strategy<Value = Config> {
 proptest! {
     #![proptest_config(testing::cases(200))]
 
-    /// Whatever the drive: commands are answered and explained, only copies are checked and none
+    /// Whatever the drive: commands complete and are explained, only copies are checked, none
     /// twice, and with enough idle time all of them.
     #[test]
     fn any_drive_checks_its_copies(

@@ -1,5 +1,5 @@
-//! The cache of SLC blocks: what goes there, how long that takes, when it is folded, and that
-//! nothing is lost on the way.
+//! The cache of SLC blocks: which writes use it, their times, when it is folded, and that no data
+//! is lost.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
@@ -34,7 +34,7 @@ fn one_die_with(slc: SlcCacheConfig) -> Config {
     with_cache(one_die(tlc(true, false)), slc)
 }
 
-/// Lets the drive go on until `until`, or until it is at rest.
+/// Runs the drive until `until`, or until it is at rest.
 fn go_on(drive: &mut Ssd, until: Instant) {
     while drive.next_deadline() <= until && drive.next_deadline() != Instant::NEVER {
         drive.handle_deadline(drive.next_deadline());
@@ -81,7 +81,7 @@ fn an_idle_drive_folds_full_blocks_of_its_cache() {
     let counters = drive.counters();
     assert_eq!((counters.erases, counters.write_amplification()), (3, 2.0));
     assert_eq!(counters.contract_violations, 0);
-    // A third of the block of a fold is filled with 16 pages and 8 of filler.
+    // The fold fills a third of the block, with 16 pages and 8 of filler.
     let first = drive.flash_page(Lba(0)).unwrap();
     for lba in 0..16 {
         assert_eq!(drive.flash_page(Lba(lba)), Some(first + lba as u32));
@@ -116,8 +116,7 @@ fn overwritten_pages_are_not_folded() {
     assert_eq!((counters.slc_programs_pages, counters.folded_pages, counters.erases), (48, 16, 3));
 }
 
-/// Writes so many rows one after the other, without a pause. Gives the times at which they were
-/// answered.
+/// Writes `pages` pages row by row without a pause. Returns the times of the completions.
 fn write_on(drive: &mut Ssd, pages: u64) -> Vec<Instant> {
     let mut answered = Vec::new();
     let mut now = Instant::ZERO;
@@ -143,7 +142,7 @@ fn a_full_cache_is_gone_round() {
     let counters = drive.counters();
     assert_eq!(counters.slc_programs_pages, 4 * 16, "the cache was full after four blocks");
     assert_eq!((counters.folded_pages, counters.collections), (0, 0));
-    // 12 pages: three rows of 140 µs in the cache, one program of 1.92 ms behind it.
+    // 12 pages: three rows of 140 µs in the cache, one program of 1.92 ms outside of it.
     let rate = |from: usize, to: usize| {
         4.0 * (to - from) as f64 / answered[to].since(answered[from]).as_micros_f64()
     };
@@ -164,8 +163,8 @@ fn a_drive_whose_writes_wait_for_the_cache_folds_under_load() {
     assert_eq!(counters.contract_violations, 0);
 }
 
-/// Writes so many pages from the first on, 24 at a time, with a pause after each. Gives when that
-/// is over.
+/// Writes the first `pages` pages, 24 at a time, with a pause after each step. Returns the time at
+/// the end.
 fn write_rows(drive: &mut Ssd, mut now: Instant, pages: u64, pause: Duration) -> Instant {
     for row in 0..pages / 24 {
         send(drive, now, row, Opcode::Write, row * 24, 24);
@@ -180,8 +179,7 @@ fn write_rows(drive: &mut Ssd, mut now: Instant, pages: u64, pause: Duration) ->
     now
 }
 
-/// The drive borrows what is free, and what it holds while the drive is full is what is kept for
-/// it.
+/// The cache borrows free blocks; on a full drive it holds only the blocks that are kept for it.
 #[test]
 fn the_cache_shrinks_as_the_drive_fills_up() {
     let mut config = with_cache(modern(), cache(30, 2));
@@ -189,7 +187,7 @@ fn the_cache_shrinks_as_the_drive_fills_up() {
     let used = |fill: u64| {
         let mut drive = Ssd::new(config.clone()).unwrap();
         let pages = drive.logical_blocks() * fill / 100;
-        // With so many pauses that all of it is folded, and then in one go.
+        // First with pauses long enough to fold everything, and then without a pause.
         let now = write_rows(&mut drive, Instant::ZERO, pages, Duration::from_millis(40));
         let now = now + Duration::from_secs(5);
         drive.handle_deadline(now);
@@ -205,7 +203,7 @@ fn the_cache_shrinks_as_the_drive_fills_up() {
     assert!(blocks[3] >= 2 && blocks[0] > 3 * blocks[3], "{blocks:?}");
 }
 
-/// Folding is work in the background like collection: it keeps to busy windows.
+/// Folding is background work like collection: it keeps to busy windows.
 #[test]
 fn folding_keeps_to_the_windows() {
     let mut config = with_cache(modern(), cache(20, 4));
@@ -244,7 +242,7 @@ fn folding_keeps_to_the_windows() {
     }
 }
 
-/// Writes that wait for the cache force it to be folded outside of the window, and that counts.
+/// Writes that wait for the cache force a fold outside of the window, which counts as a violation.
 #[test]
 fn folding_outside_of_a_window_is_a_violation() {
     let slc = SlcCacheConfig { low_blocks: 1, overflow: SlcOverflow::Wait, ..cache(2, 2) };
@@ -269,8 +267,8 @@ fn folding_outside_of_a_window_is_a_violation() {
     assert!(violations(true) >= 6);
 }
 
-/// Where the host goes before collections, a read that comes while the drive folds waits for a step
-/// of that at most, and writes are not slowed down to the pace of the folding.
+/// If the host goes before collections, a read that arrives during a fold waits for one of its
+/// steps at most, and writes are not paced by the fold.
 #[test]
 fn the_host_goes_before_folding() {
     let mut drive = Ssd::new(with_cache(modern(), cache(20, 1))).unwrap();
@@ -355,14 +353,15 @@ fn any_drive_with_cache() -> impl Strategy<Value = Config> {
     })
 }
 
-/// What a plain map says, and what the flash and the buffer of the drive hold: versions of pages.
+/// Versions of pages: expected ones in a plain map, and those in the flash and the buffer of the
+/// drive.
 #[derive(Default)]
 struct Shadow {
     expected: BTreeMap<u64, u64>,
     flash: BTreeMap<u32, u64>,
     buffer: BTreeMap<u32, u64>,
     media: Vec<Media>,
-    /// The version that each command in flight writes, or what it read.
+    /// Version that each command in flight writes or has read.
     commands: BTreeMap<u32, u64>,
 }
 
@@ -414,7 +413,7 @@ proptest! {
         come_to_rest(&mut drive);
     }
 
-    /// Whatever is cached, folded, collected and gone round: a read gives what was written last.
+    /// Whatever is cached, folded and collected: a read returns the data that was written last.
     #[test]
     fn nothing_is_lost_in_the_cache(config in any_drive_with_cache(), seed in any::<u64>()) {
         prop_assume!(config.validate().is_ok());
@@ -444,7 +443,7 @@ proptest! {
             } else {
                 prop_assert_eq!(seen, shadow.expected.get(&lba).copied().unwrap_or(0));
             }
-            // Long enough to fold, now and then.
+            // From time to time a pause that is long enough to fold.
             if rng.below(50) == 0 {
                 now += Duration::from_micros(rng.below(20_000));
                 drive.handle_deadline(now);
@@ -464,7 +463,7 @@ proptest! {
         prop_assert!(counters.slc_programs_pages <= counters.host_programs_pages);
     }
 
-    /// A drive that is switched off goes on with its cache where it was.
+    /// A drive that is switched off and on continues with the state of its cache.
     #[test]
     fn the_state_of_a_drive_has_its_cache(config in any_drive_with_cache(), seed in 0u64..1000) {
         prop_assume!(config.validate().is_ok());
@@ -490,7 +489,7 @@ proptest! {
     }
 }
 
-/// Lines and blocks, folding beside collections, at the speed of the host.
+/// Folding beside collections at the speed of the host, for lines and for blocks.
 #[test]
 fn a_worn_drive_goes_on_folding_and_collecting() {
     for unit in [CollectionUnit::Line, CollectionUnit::Block] {

@@ -1,4 +1,4 @@
-//! IODA's Table 2, to the printed precision, and what the numbers behind it promise.
+//! IODA's Table 2, to the printed precision, and the bounds behind its numbers.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
@@ -16,7 +16,7 @@ const TABLE: [[f64; 10]; 6] = [
     [4.0, 2048.0, 410.0, 408.0, 16.0, 39.0, 582.0, 4000.0, 9171.0, 1315.0],
 ];
 
-/// The two rows of windows without any rounding, which nobody published.
+/// The two rows of windows without any rounding, which are not published.
 const UNROUNDED: [[f64; 2]; 6] = [
     [6279.5, 256.5],
     [5010.4, 789.0],
@@ -77,7 +77,7 @@ fn the_unrounded_table_differs_by_what_rounding_did() {
             windows[1],
         ];
         for (row, (value, printed)) in unrounded.into_iter().zip(TABLE[column]).enumerate() {
-            // FEMU's S_r of 2.4 MB is printed as 2, and what follows from it is off as well.
+            // FEMU's S_r of 2.4 MB is printed as 2, so the values derived from it are off as well.
             let limit = match (config.name.as_str(), row) {
                 ("femu", 4 | 5) => 0.21,
                 ("femu", 8) => 0.28,
@@ -90,7 +90,7 @@ fn the_unrounded_table_differs_by_what_rounding_did() {
 
 #[test]
 fn the_bursts_of_the_table_come_from_rounded_channels() {
-    // N_ch times S_pg / t_cpt, that quotient rounded to whole MB/s, with KiB per ms taken for MB/s.
+    // N_ch times S_pg / t_cpt. The quotient is rounded to whole MB/s, and KiB per ms count as MB/s.
     let channels = |config: &Config| {
         let per_channel =
             f64::from(config.geometry.page_bytes) / 1024.0 / config.timing.transfer.as_millis_f64();
@@ -99,7 +99,7 @@ fn the_bursts_of_the_table_come_from_rounded_channels() {
     for (column, config, _) in models() {
         let burst = TABLE[column][7];
         match config.name.as_str() {
-            // 4272 from the channels and 8000 from PCIe: no rule of the article gives 4000.
+            // 4272 from the channels and 8000 from PCIe: no rule of the paper gives 4000.
             "ocssd" | "sn260" => assert_eq!((channels(&config), burst), (4272.0, 4000.0)),
             _ => assert_eq!(channels(&config), burst, "{}", config.name),
         }
@@ -178,7 +178,7 @@ fn the_best_window_is_the_best_of_all() {
             let width = outlook.longest.saturating_sub(outlook.shortest).as_nanos();
             for step in 0..=steps {
                 let window = outlook.shortest + Duration::from_nanos(width / steps * step);
-                // Rates are sought to a part in a million.
+                // Rates are searched to a part in a million.
                 let limit = outlook.sustainable_bytes_per_second * 1.000_01;
                 assert!(rate(window) <= limit, "{}: {window} beats {best}", config.name);
             }
@@ -218,8 +218,8 @@ fn what_holds_for_a_burst_lasts_for_a_cycle() {
                 let array = ArrayDescription { width, parities };
                 let outlook = config.outlook(promise(array, config.bytes_per_second(daily)));
                 let Verdict::Bursts { lasts } = outlook.verdict else { continue };
-                // Between the shortest window and one collection of the steady state, the rest of
-                // the window is lost.
+                // Between the shortest window and one collection in steady state, the rest of the
+                // window is lost.
                 let unit = config.unit_time(config.full_valid_ratio()).as_secs_f64();
                 let window = outlook.window.unwrap().as_secs_f64();
                 let whole = (window / unit + 1e-6).floor() * unit / window;

@@ -1,4 +1,4 @@
-//! Collection in steady state obeys theory.
+//! Collection in steady state agrees with theory.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests stop and speak")]
 
@@ -31,8 +31,8 @@ fn valid_share(utilization: f64) -> f64 {
     v
 }
 
-/// Write amplification that the analysis of greedy collection with large blocks gives, for the
-/// share of pages that were valid in blocks neither free nor open.
+/// Write amplification by the analysis of greedy collection with large blocks, from the share of
+/// pages that were valid in blocks neither free nor open.
 fn analytic(config: &Config, free_share: f64) -> f64 {
     let blocks = f64::from(config.geometry.blocks_per_die());
     let open = 1.0 / blocks;
@@ -95,7 +95,7 @@ fn the_fast_way_leads_to_the_same_aged_drive() {
                 prepare(&mut drive);
                 drive.check_invariants();
                 let free = drive.free_share();
-                // From the first overwrite on, not after it has settled again.
+                // Measured from the first overwrite on, not after the drive has settled again.
                 let pages = drive.logical_blocks();
                 Host::new(4, 64, 100).run(&mut drive, pages / 3, |_, _| {});
                 (drive.counters().write_amplification(), free)

@@ -12,7 +12,7 @@ use proptest::test_runner::TestRunner;
 use std::cell::Cell;
 use units::{Duration, Instant, Lba, Ratio, Rng};
 
-/// Erases that the least erased free block may be ahead.
+/// Most erases by which the least erased free block may be ahead.
 const MOST: u32 = 6;
 
 fn small(unit: CollectionUnit, blocking: Blocking, most: u32) -> Config {
@@ -35,8 +35,8 @@ const KINDS: [(CollectionUnit, Blocking); 5] = [
     (CollectionUnit::Block, Blocking::Controller),
 ];
 
-/// The difference of the erases of the most and the least erased block of a die, on the die where
-/// it is largest. All dies erase lines equally often, up to the collection under way.
+/// Largest difference of erases between the most and the least erased block of a die, over all
+/// dies. All dies erase lines equally often, up to the collection under way.
 fn spread(drive: &Ssd) -> u32 {
     let blocks = drive.config().geometry.blocks_per_die() as usize;
     let of = |die: &[u32]| die.iter().max().unwrap() - die.iter().min().unwrap();
@@ -135,7 +135,8 @@ fn collections_that_take_no_time_level_as_well() {
     }
 }
 
-/// A swap takes in all that its victim held, and nothing else: the block is full in one collection.
+/// A swap moves all valid data of its victim, and nothing else: the target is full after one
+/// collection.
 #[test]
 fn cold_data_move_to_the_most_worn_free_block() {
     let mut config = small(CollectionUnit::Block, Blocking::Die, 2);
@@ -157,8 +158,8 @@ fn cold_data_move_to_the_most_worn_free_block() {
         }
         let after = places(&drive);
         let first_cold = (drive.logical_blocks() / 8) as usize;
-        // Ordinary collections may move cold data that hot data lie beside, but not from the
-        // coldest.
+        // Ordinary collections may move cold data that lies beside hot data, but not from the
+        // coldest block.
         let coldest = *erases.iter().min().unwrap();
         let moved: Vec<(u32, u32)> = before[first_cold..]
             .iter()
@@ -171,7 +172,7 @@ fn cold_data_move_to_the_most_worn_free_block() {
         assert!(moved.iter().all(|&pair| pair == (from, to)), "{moved:?}");
         assert!(erases[to as usize] > coldest + 2, "{} and {coldest}", erases[to as usize]);
         assert_eq!(drive.erase_counts()[from as usize], coldest + 1);
-        // The block that takes them in is full by that: nothing is written to it any more.
+        // The target is full after the swap: nothing is written to it any more.
         let held = after.iter().filter(|&&page| page / pages_per_block == to).count();
         assert_eq!(held, moved.len());
     }
@@ -232,11 +233,11 @@ fn without_the_right_nothing_is_leveled_and_with_it_it_is_made_up_for() {
     let mut drive = filled(small(CollectionUnit::Block, Blocking::Die, 1));
     let never = CollectionRight::Lease { until: Instant::ZERO };
     drive.set_right(Instant::ZERO, never);
-    // Writes have no room in the end, and are collected for by force.
+    // In the end writes have no room, and collections are forced.
     Client::new(8, PlFlag::Off).run(&mut drive, 30_000, |_, _| {});
     assert!(drive.counters().contract_violations > 100);
     assert_eq!(drive.counters().leveled_blocks, 0);
-    // With the right to collect it makes up for it.
+    // With the right to collect, the drive catches up.
     let before = spread(&drive);
     drive.set_right(Instant::ZERO + Duration::from_secs(1_000), CollectionRight::Always);
     let mut client = Client::new(3, PlFlag::Off);
@@ -265,7 +266,7 @@ fn a_drive_goes_on_leveling_where_it_was() {
         }
         assert!(before.counters().leveled_blocks > leveled + 10, "{unit:?}");
         assert!(after.state().unwrap() == before.state().unwrap(), "{unit:?} {blocking:?}");
-        // A drive that did not level before has its free blocks in another order.
+        // A drive that did not level wear before has its free blocks in another order.
         let mut config = small(unit, blocking, 0);
         let mut other = Ssd::restore(config.clone(), &state).unwrap();
         let mut rng = Rng::new(11);
@@ -277,8 +278,8 @@ fn a_drive_goes_on_leveling_where_it_was() {
     }
 }
 
-/// Drives of every kind that level as soon as they may, under hosts and rights of every kind: their
-/// machines agree all the time, and they come to rest.
+/// Drives of every kind that level wear as soon as they may, under hosts and rights of every kind:
+/// their machines always agree, and they come to rest.
 #[test]
 fn machines_agree_while_wear_is_leveled() {
     let config = ProptestConfig { max_global_rejects: u32::MAX, ..testing::cases(64) };

@@ -1,4 +1,4 @@
-//! Where requests go.
+//! Addresses of requests.
 
 use super::scatter::Scatter;
 use super::zipf::Zipf;
@@ -6,23 +6,23 @@ use crate::Op;
 use std::sync::Arc;
 use units::{KIB, MIB, Rng};
 
-/// The grain of skewed addresses in the presets: a hot extent.
+/// Grain of skewed addresses in the presets: a hot extent.
 pub(super) const EXTENT: u64 = MIB;
 /// The alignment of the presets.
 const ALIGNMENT: u64 = 4 * KIB;
 
-/// Draws until a place is hot, or is not: with more, there is no such place.
+/// Most draws for a place that is hot, or one that is not; beyond that, there is no such place.
 const MOST_DRAWS: u32 = 1000;
 
-/// Places that get a share of the requests of their own, whatever else decides where these go: the
-/// chunks of a hot drive, say.
+/// Places with a fixed share of the requests, whatever the other rules for addresses: the chunks of
+/// a hot drive, for example.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HotPlaces {
-    /// The share of the requests that begin there, 0 to 1.
+    /// Share of the requests that begin at these places, 0 to 1.
     pub share: f64,
-    /// The size of a place.
+    /// Size of a place.
     pub grain_bytes: u64,
-    /// Which places are hot, from address 0 on and again from there at the end.
+    /// Whether each place is hot, from address 0 on. The pattern repeats.
     pub is_hot: Arc<[bool]>,
 }
 
@@ -33,25 +33,26 @@ impl HotPlaces {
     }
 }
 
-/// Where requests go, as offsets below a footprint.
+/// Rule for the addresses of requests, as offsets below a footprint.
 #[derive(Clone, Debug)]
 pub(super) enum Addresses {
-    /// One request behind the other, reads and writes apart, from the start again at the end.
+    /// One request after the other, reads and writes apart, starting again at the end.
     Sequential { size: u64, next_read: u64, next_write: u64 },
-    /// Blocks of the request's own size, all alike.
+    /// Blocks of the request's own size, with equal probability.
     Uniform { size: u64 },
-    /// Any multiple of `grain` bytes at which the request fits, all alike.
+    /// Any multiple of `grain` bytes at which the request fits, with equal probability.
     UniformOn { size: u64, grain: u64 },
     /// Blocks of `block` bytes, ranked by Zipf's law and scattered.
     Zipf { zipf: Zipf, scatter: Scatter, block: u64, size: u64 },
-    /// The same with fio's power curve, where a share `h` of the blocks gets `1 - h` of requests.
+    /// Blocks ranked by fio's power curve instead, where a share `h` of the blocks gets `1 - h` of
+    /// the requests.
     Pareto { blocks: u64, power: f64, scatter: Scatter, block: u64, size: u64 },
     /// Extents of 1 MiB ranked by Zipf's law and scattered, uniform inside on 4 KiB.
     HotExtents { zipf: Zipf, scatter: Scatter, size: u64 },
-    /// The others, but a share of them at hot places and the rest at others.
+    /// Another rule, but with a fixed share of the requests at hot places and the rest at others.
     Hot { others: Box<Self>, bound: u64, places: HotPlaces },
-    /// The others, but of writes so many (as the bound of a 64-bit draw) begin where the one before
-    /// ended.
+    /// Another rule, except that a share of the writes begin where the write before ended. `bound`
+    /// is that share as the bound of a 64-bit draw.
     Runs { others: Box<Self>, bound: u64, next_write: u64, size: u64 },
 }
 
@@ -66,7 +67,7 @@ impl Addresses {
         }
     }
 
-    /// The same, but a `share` of the writes go on where the one before ended.
+    /// This rule, but a `share` of the writes begin where the write before ended.
     pub(super) fn with_runs(self, share: f64, size: u64) -> Self {
         match bound(share) {
             None => self,
@@ -74,7 +75,7 @@ impl Addresses {
         }
     }
 
-    /// The same, but hot places get their share of the requests.
+    /// This rule, but hot places get their share of the requests.
     pub(super) fn with_hot_places(self, places: Option<&HotPlaces>) -> Self {
         match places {
             None => self,
@@ -86,7 +87,7 @@ impl Addresses {
         }
     }
 
-    /// Draws the offset of a request of `bytes`, so that it ends within the footprint if it fits
+    /// Draws the offset of a request of `bytes`. The request ends within the footprint if it fits
     /// at all.
     #[inline]
     pub(super) fn draw(&mut self, op: Op, bytes: u64, rng: &mut Rng) -> u64 {
@@ -150,7 +151,7 @@ impl Addresses {
     }
 }
 
-/// The bound of a 64-bit draw that is met with probability `share`, 0 to 1.
+/// Bound of a 64-bit draw that is met with probability `share`, 0 to 1; `None` for 0.
 pub(super) fn bound(share: f64) -> Option<u64> {
     (share > 0.0).then_some((share * 2f64.powi(64)) as u64)
 }

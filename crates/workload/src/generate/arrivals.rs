@@ -1,55 +1,56 @@
-//! When requests come.
+//! Times of requests.
 
 use super::phases::Phase;
 use super::words::{IoDepth, RateProcess};
 use units::{Duration, Instant, Rng};
 
-/// Who decides when the next request comes.
+/// Rule for the time of the next request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
-    /// The workload: each request has its time, whether or not the array keeps up.
+    /// Open loop: each request has its time, whether or not the array keeps up.
     Open,
-    /// The array: a request is issued as soon as fewer than `iodepth` are under way. The times of
-    /// the requests are zero and mean nothing.
+    /// Closed loop: a request is issued as soon as fewer than `iodepth` are under way. The times of
+    /// the requests are zero and have no meaning.
     Closed {
         /// Requests under way at once.
         iodepth: IoDepth,
-        /// How long requests are issued; only the driver knows the time. None until they run out.
+        /// Time for which requests are issued, which only the driver can measure. `None` for no
+        /// limit.
         runtime: Option<Duration>,
     },
 }
 
-/// How the gap from one request to the next is drawn. Means are in nanoseconds.
+/// Distribution of the gap from one request to the next. Means are in nanoseconds.
 #[derive(Clone, Debug)]
 pub(super) enum Gaps {
     /// No time passes: closed loop.
     None,
-    /// Always the same.
+    /// A constant gap.
     Fixed { mean: f64 },
     /// Exponential: independent arrivals.
     Poisson { mean: f64 },
-    /// Clusters: a geometric number of requests, exponential gaps inside and between bursts.
+    /// Bursts: a geometric number of requests, with exponential gaps inside and between bursts.
     Bursts { inside: f64, between: f64, ends_bound: u64 },
     /// Rates that change.
     Phases(Phases),
 }
 
-/// Where a clock is in its phases. Its measure is the mean number of requests and not time, so
-/// that a gap that ends in a later phase is as long as the rates of both say.
+/// Position of a clock in its phases. It is measured in mean requests instead of time, so that the
+/// length of a gap that ends in a later phase follows from the rates of both phases.
 #[derive(Clone, Debug)]
 pub(super) struct Phases {
     process: RateProcess,
     rest: std::vec::IntoIter<Phase>,
     current: Option<Phase>,
-    /// When the current phase began, in nanoseconds.
+    /// Start of the current phase in nanoseconds.
     began: u64,
     /// Requests of the current phase so far, on average.
     position: f64,
 }
 
 impl Phases {
-    /// Skips phases that are over; the time of the next request, which is the end of the last
-    /// phase if there is none.
+    /// Skips phases that are over. Returns the time of the next request, or the end of the last
+    /// phase if no phase is left.
     fn now(&mut self) -> u64 {
         while let Some(phase) = self.current {
             let requests = phase.mean_requests();
@@ -72,9 +73,9 @@ impl Phases {
 }
 
 impl Gaps {
-    /// Bursts of `mean_burst` requests on average (at least 1), whose gaps inside are
-    /// `inside_ratio` (0 to 1) of the mean interval; the gaps between bursts make up for it, so
-    /// that the mean of all gaps is `mean`.
+    /// Bursts of `mean_burst` requests on average (at least 1). Gaps inside a burst are
+    /// `inside_ratio` (0 to 1) of the mean interval. The gaps between bursts are longer in return,
+    /// so that the mean of all gaps is `mean`.
     pub(super) fn bursts(mean: f64, mean_burst: f64, inside_ratio: f64) -> Self {
         let burst = mean_burst.max(1.0);
         let inside = mean * inside_ratio.clamp(0.0, 1.0);
@@ -108,7 +109,7 @@ impl Clock {
         Self { gaps, rng, now: 0, fraction: 0.0 }
     }
 
-    /// The time of this request; then moves on to the next.
+    /// Returns the time of this request, then advances to the next.
     #[inline]
     pub(super) fn tick(&mut self) -> Instant {
         let now = Instant::from_nanos(self.now);

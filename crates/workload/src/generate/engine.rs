@@ -6,15 +6,15 @@ use super::sizes::Sizes;
 use crate::{Op, Request};
 use units::{Instant, Rng};
 
-/// Draws requests by chance, the same for the same seed on every machine. An iterator; made by
+/// Draws random requests, the same for the same seed on every machine. An iterator; made by
 /// [`crate::Synthetic::generator`] or [`crate::Preset::generator`].
 #[derive(Clone, Debug)]
 pub struct Generator {
     pub(super) arrival: Arrival,
-    /// Hosts that ask in no order, each as often as any other; 1 or more.
+    /// Number of hosts, 1 or more. Each request comes from a random host, with equal probability.
     pub(super) hosts: u32,
     pub(super) clock: Clock,
-    /// A 64-bit draw at most this reads; none writes always.
+    /// A 64-bit draw up to this bound is a read; `None` for writes only.
     pub(super) read_bound: Option<u64>,
     pub(super) read_sizes: Sizes,
     pub(super) write_sizes: Sizes,
@@ -32,13 +32,13 @@ pub struct Generator {
     pub(super) draws: Draws,
 }
 
-/// Chance of all kinds but arrivals, each a stream of its own.
+/// Random streams for everything but arrivals, one for each purpose.
 #[derive(Clone, Debug)]
 pub(super) struct Draws {
     ops: Rng,
     places: Rng,
     lengths: Rng,
-    /// Which host asks; not drawn from where there is one only.
+    /// Host of a request; not used with one host.
     whose: Rng,
 }
 
@@ -55,19 +55,19 @@ impl Draws {
 }
 
 impl Generator {
-    /// Who decides when the next request comes.
+    /// Rule for the time of the next request.
     #[must_use]
     pub fn arrival(&self) -> Arrival {
         self.arrival
     }
 
-    /// How many requests there are, if that is the limit.
+    /// Number of requests; `None` if the end is set otherwise.
     #[must_use]
     pub fn requests(&self) -> Option<u64> {
         self.requests
     }
 
-    /// How many requests have been drawn.
+    /// Number of requests drawn so far.
     #[must_use]
     pub fn drawn(&self) -> u64 {
         self.drawn
@@ -103,7 +103,7 @@ impl Iterator for Generator {
         }
         let at = self.clock.tick();
         if self.until.is_some_and(|until| at >= until) {
-            // Time only grows, so this is the end for good.
+            // Time only grows, so no later request can qualify.
             self.requests = Some(self.drawn);
             return None;
         }

@@ -1,4 +1,4 @@
-//! Requests by chance: fio's vocabulary and presets after the IODA paper.
+//! Random requests: fio's vocabulary, and presets after the IODA paper.
 
 mod address;
 mod arrivals;

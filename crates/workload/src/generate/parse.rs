@@ -1,4 +1,4 @@
-//! Sizes and durations as people type them for fio.
+//! Sizes and durations in fio's notation.
 
 use crate::error::OptionError;
 use units::Duration;
@@ -35,7 +35,7 @@ pub fn parse_size(text: &str) -> Result<u64, OptionError> {
 }
 
 /// Reads a duration such as `10s`, `100ms`, `72us`, `500ns`, `2m`, `1h`. A number alone is refused
-/// unless it is 0: what takes microseconds and what takes minutes stand side by side.
+/// unless it is 0, because settings in microseconds and in minutes stand side by side.
 pub fn parse_duration(text: &str) -> Result<Duration, OptionError> {
     match number_and_suffix(text) {
         (number, suffix)
@@ -89,7 +89,7 @@ fn number_and_suffix(text: &str) -> (&str, String) {
     (&text[..end], text[end..].trim().to_lowercase())
 }
 
-/// A number of digits with at most one point.
+/// A decimal number with at most one point.
 fn decimal(text: &str) -> Option<f64> {
     let has_digit = text.bytes().any(|b| b.is_ascii_digit());
     if has_digit { text.parse::<f64>().ok().filter(|number| number.is_finite()) } else { None }

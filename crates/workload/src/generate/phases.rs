@@ -1,21 +1,21 @@
-//! Load that changes: a rate for a while, then another.
+//! Changing load: a sequence of rates, each for a time.
 
 use super::parse::parse_duration;
 use crate::error::OptionError;
 use std::str::FromStr;
 use units::Duration;
 
-/// A rate and how long it lasts.
+/// A rate and its duration.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Phase {
     /// Requests per second, 0 to 10^9; a phase of rate 0 is a pause.
     pub rate_iops: f64,
-    /// How long it lasts, above 0.
+    /// Duration of the phase, above 0.
     pub length: Duration,
 }
 
 impl Phase {
-    /// How many requests it has, on average.
+    /// Mean number of requests in the phase.
     pub(super) fn mean_requests(self) -> f64 {
         self.rate_iops * self.length.as_secs_f64()
     }
@@ -43,25 +43,26 @@ pub(super) fn parse(text: &str) -> Result<Vec<Phase>, OptionError> {
     text.split(',').map(str::parse).collect()
 }
 
-/// The phases as they are read.
+/// The phases in the notation that [`parse`] reads.
 pub(super) fn describe(phases: &[Phase]) -> String {
     let text = |phase: &Phase| format!("{}:{}s", phase.rate_iops, phase.length.as_secs_f64());
     let texts: Vec<String> = phases.iter().map(text).collect();
     texts.join(",")
 }
 
-/// How long all phases last.
+/// Total duration of all phases.
 pub(super) fn length(phases: &[Phase]) -> Duration {
     let nanos = phases.iter().map(|phase| phase.length.as_nanos());
     Duration::from_nanos(nanos.fold(0, u64::saturating_add))
 }
 
-/// How many requests come at equal intervals, the first at once; the mean if they come by chance.
+/// Number of requests at equal intervals, the first at time zero; the mean number of random
+/// arrivals.
 pub(super) fn requests(phases: &[Phase]) -> u64 {
     phases.iter().map(|phase| phase.mean_requests()).sum::<f64>().ceil() as u64
 }
 
-/// When that many requests have come, on average.
+/// Mean time in which `requests` requests come.
 pub(super) fn length_of(phases: &[Phase], requests: u64) -> Duration {
     let mut left = requests as f64;
     let mut nanos = 0_u64;
@@ -77,7 +78,7 @@ pub(super) fn length_of(phases: &[Phase], requests: u64) -> Duration {
     Duration::from_nanos(nanos)
 }
 
-/// Refuses rates and lengths out of range; at least one phase has requests.
+/// Refuses rates and lengths out of range. At least one phase must have requests.
 pub(super) fn check(phases: &[Phase]) -> Result<(), OptionError> {
     let refuse = |option, value: String, limit: &str| {
         Err(OptionError::OutOfRange { option, value, limit: limit.to_owned() })

@@ -1,4 +1,4 @@
-//! Workloads by name. Nine are after Table 3 of "IODA: A Host/Device Co-Design for Strong
+//! Workloads by name. Nine follow Table 3 of "IODA: A Host/Device Co-Design for Strong
 //! Predictability Contract on Modern Flash Storage" (ACM Transactions on Storage, 2023).
 //!
 //! **Measured fact**, from the table: the number of requests, the read share, the mean size of
@@ -8,27 +8,26 @@
 //! The paper gives no footprint. The five SNIA traces (dtrs, exch, lmbe, msnfs, tpcc) were re-rated
 //! 8 to 32 times by its authors, so their intervals are not those of the original servers.
 //!
-//! The authors of that article also changed the sizes of three of these traces, so four presets
-//! more have them as they were recorded, `-recorded`: the mix, the mean sizes and the mean interval
-//! of public pieces of the traces (dtrs 5 minutes, msnfs 143 s, tpcc 0.14 s), and for lmbe the
-//! table's row with its writes divided by the three that the article's public scripts multiply them
-//! with. The number of requests is that of the busiest hour at this interval, of tpcc of its six
-//! minutes (TTFLASH §6). The scripts leave exch as it is; `exch-recorded` is one hour of it of
+//! The authors of that paper also changed the sizes of three of these traces. Four further presets,
+//! `-recorded`, have the recorded sizes. They use the mix, the mean sizes and the mean interval of
+//! public pieces of the traces (dtrs 5 minutes, msnfs 143 s, tpcc 0.14 s). For lmbe they use the
+//! table's row, with its writes divided by three, the factor in the paper's public scripts. The
+//! number of requests is that of the busiest hour at this interval, for tpcc that of its six
+//! minutes (TTFLASH §6). The scripts leave exch unchanged. `exch-recorded` is one hour of it, for
 //! which their notes give the number of requests (179,856), the mix (19.6 % reads), the volume
-//! written (3.83 GB) and how many writes are at random places (61 %); its mean read is the table's.
-//! DAPPS, the sixth trace of TTFLASH, has no preset: neither article gives its characteristics.
+//! written (3.83 GB) and the share of writes at random places (61 %); its mean read is the table's.
+//! DAPPS, the sixth trace of TTFLASH, has no preset: neither paper gives its characteristics.
 //!
-//! Six more are after Table 3 of Sha et al., "Degraded mode-benefited I/O scheduling to ensure I/O
-//! responsiveness in RAID-enabled SSDs" (TODAES 2022), of which the table gives the number of
-//! requests, the write share, one mean size for both and the mean interval. It gives the longest
-//! interval as well (144, 224, 158, 164, 526 and 7822 ms), which is an outcome here and no
-//! parameter. The largest request is [`DEGRADED_MAX_BYTES`], and the footprint the volume written,
-//! as for the others.
+//! Six more follow Table 3 of Sha et al., "Degraded mode-benefited I/O scheduling to ensure I/O
+//! responsiveness in RAID-enabled SSDs" (TODAES 2022). The table gives the number of requests, the
+//! write share, one mean size for both and the mean interval. It also gives the longest interval
+//! (144, 224, 158, 164, 526 and 7822 ms), which is a result here and no parameter. The largest
+//! request is [`DEGRADED_MAX_BYTES`], and the footprint is the volume written, as for the others.
 //!
 //! **Our choice**, because the traces themselves are not public:
 //!
-//! - Sizes: a truncated power law over powers of two from 4 KiB to the maximum, whose exponent
-//!   makes the mean that of the table. Where mean and maximum nearly agree (msnfs writes 128 of
+//! - Sizes: a truncated power law over powers of two from 4 KiB to the maximum, with the exponent
+//!   that gives the mean of the table. Where mean and maximum nearly agree (msnfs writes 128 of
 //!   128, lmbe 191 of 192) nearly all requests have the maximum.
 //! - Arrivals: bursts, a geometric number of requests of mean [`MEAN_BURST`], with exponential
 //!   gaps, inside a burst [`WITHIN_BURST_RATIO`] of the mean interval, between bursts as long as
@@ -53,13 +52,13 @@ pub const MEAN_BURST: f64 = 16.0;
 /// intensity for the length of a burst.
 pub const WITHIN_BURST_RATIO: f64 = 0.1;
 
-/// The skew of addresses: our choice, a little below the 0.99 that YCSB made the habit, because
-/// block traces lie behind a page cache. Over the extents of these footprints it puts about half
-/// of the requests on 2 to 4 % of them.
+/// The skew of addresses: our choice, a little below YCSB's usual 0.99, because block traces lie
+/// behind a page cache. Over the extents of these footprints it puts about half of the requests on
+/// 2 to 4 % of them.
 pub const PRESET_ZIPF_THETA: f64 = 0.9;
 
-/// The largest request of the six workloads of degraded-mode scheduling: our choice, that of three
-/// of the nine others.
+/// The largest request of the six workloads of degraded-mode scheduling: our choice, as in three of
+/// the nine others.
 const DEGRADED_MAX_BYTES: u64 = 64 * KIB;
 
 /// One row of Table 3.
@@ -67,7 +66,7 @@ const DEGRADED_MAX_BYTES: u64 = 64 * KIB;
 pub struct Preset {
     /// The name that is typed.
     pub name: &'static str,
-    /// How many requests the trace has.
+    /// Number of requests in the trace.
     pub requests: u64,
     /// The share of reads.
     pub read_share: Ratio,
@@ -79,20 +78,20 @@ pub struct Preset {
     pub max_bytes: u64,
     /// The mean time from one request to the next.
     pub mean_interval: Duration,
-    /// The share of the writes that begin where the one before ended, by more than chance.
+    /// Share of the writes that begin where the write before ended, in addition to coincidences.
     pub sequential_writes: Ratio,
     /// The volume written in bytes, which the table calls Size; also our footprint.
     pub written_bytes: u64,
-    /// Drive writes per 8-hour day that the article saw its run of the trace make at each drive,
-    /// parity and re-rating included (§6.3.6); it says so of tpcc only. This is far less than the
-    /// interval and the sizes of the table amount to (about 570 on the article's drives), so the
-    /// two do not describe the same run.
+    /// Drive writes per 8-hour day that the paper measured at each drive in its run of the trace,
+    /// with parity and re-rating (§6.3.6); given for tpcc only. The interval and the sizes of the
+    /// table amount to far more (about 570 on the paper's drives), so the two do not describe the
+    /// same run.
     pub drive_writes_per_day: Option<u32>,
-    /// The mean interval at which the paper's run had these requests, where it is not that of the
-    /// trace. Of tpcc with its own sizes: the 72 µs of Table 3, at which Base has the tail of the
-    /// paper's artifact.
+    /// Mean interval of these requests in the paper's run, if it differs from the trace. For tpcc
+    /// with its own sizes it is the 72 µs of Table 3, at which Base has the tail of the paper's
+    /// artifact.
     pub ran_at_interval: Option<Duration>,
-    /// What it is, for people.
+    /// Description of the workload.
     pub description: &'static str,
 }
 
@@ -124,7 +123,7 @@ const fn of(name: &'static str, description: &'static str, row: Row) -> Preset {
     }
 }
 
-/// The numbers of a row of Table 3 of the article on degraded-mode scheduling.
+/// A row of Table 3 of the paper on degraded-mode scheduling, in its units.
 struct DegradedRow {
     requests: u64,
     write_permille: u32,
@@ -194,8 +193,7 @@ static PRESETS: [Preset; 20] = [
        DegradedRow { requests: 1_557_814, write_permille: 887, tenths_of_kib: 63, interval_us: 4_500 }),
 ];
 
-/// All presets: those of IODA's table in its order, those as they were recorded, and those of
-/// degraded-mode scheduling.
+/// All presets: IODA's table in its order, the recorded ones, and degraded-mode scheduling.
 #[must_use]
 pub fn presets() -> &'static [Preset] {
     &PRESETS
@@ -209,8 +207,8 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
 
 impl Preset {
     /// A generator of this workload for an array of `capacity_bytes`, which must hold the largest
-    /// request and the alignment of 4 KiB. `requests` is the number of requests, that of the table
-    /// by default; requests come `rate` times faster, above 0 and at most a million.
+    /// request and the alignment of 4 KiB. `requests` defaults to the number in the table. Requests
+    /// come `rate` times faster, above 0 and at most a million.
     pub fn generator(
         &'static self,
         seed: u64,
@@ -244,31 +242,31 @@ impl Default for Bursts {
     }
 }
 
-/// A preset and all that is asked of it.
+/// A preset and its settings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PresetSource {
     /// The row of the table.
     pub preset: &'static Preset,
     /// The seed of all draws.
     pub seed: u64,
-    /// The number of requests; that of the table if none is given.
+    /// Number of requests; `None` for the number in the table.
     pub requests: Option<u64>,
     /// The factor by which requests come faster, above 0 and at most a million.
     pub rate: f64,
-    /// The bursts in which they come.
+    /// Bursts of the requests.
     pub bursts: Bursts,
-    /// The places that get a share of the requests of their own.
+    /// Places with a fixed share of the requests; `None` for none.
     pub hot: Option<HotPlaces>,
 }
 
 impl PresetSource {
-    /// The preset as its table has it.
+    /// The preset with the values of its table.
     #[must_use]
     pub fn new(preset: &'static Preset, seed: u64) -> Self {
         Self { preset, seed, requests: None, rate: 1.0, bursts: Bursts::default(), hot: None }
     }
 
-    /// The preset and what differs from its table, in one line.
+    /// The preset and its differences from the table, in one line.
     #[must_use]
     pub fn description(&self, capacity_bytes: u64) -> String {
         let Self { preset, seed, requests, rate, bursts, hot } = self;
@@ -289,7 +287,8 @@ impl PresetSource {
         text
     }
 
-    /// A generator of it for an array of `capacity_bytes`, which must hold the largest request.
+    /// A generator of the preset for an array of `capacity_bytes`, which must hold the largest
+    /// request.
     ///
     /// # Errors
     ///
@@ -378,8 +377,8 @@ mod tests {
             let interval = statistics.mean_interval().as_nanos() as f64;
             close("interval", interval, preset.mean_interval.as_nanos() as f64, 0.04);
             assert!(statistics.longest_bytes <= preset.max_bytes);
-            // The variance of a heavy tail needs more draws than there are reads of this preset
-            // here, so the means are checked on draws of the sizes themselves.
+            // The variance of a heavy tail needs more draws than this preset has reads here, so the
+            // means are checked on draws of the sizes alone.
             for (what, mean) in
                 [("read", preset.mean_read_bytes), ("write", preset.mean_write_bytes)]
             {

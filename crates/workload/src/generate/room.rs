@@ -35,20 +35,20 @@ impl Room {
         }
     }
 
-    /// Returns whether requests wait for each other: true of a closed loop.
+    /// Whether requests wait for each other: true in a closed loop.
     #[must_use]
     pub const fn is_limited(&self) -> bool {
         !matches!(self, Self::Unlimited)
     }
 
-    /// Returns whether no request may begin.
+    /// Whether no request may begin.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Shared(0) | Self::Apart { reads: 0, writes: 0 })
     }
 
-    /// Direction of the next request, which was drawn as `drawn`. Hosts with directions of their
-    /// own do not draw: the one with room asks, and the reading one first if both have.
+    /// Direction of the next request, which was drawn as `drawn`. Hosts with fixed directions do
+    /// not draw: a host with room sends, and the reading host goes first if both have room.
     #[must_use]
     pub const fn direction(&self, drawn: Op) -> Op {
         match self {
@@ -58,7 +58,7 @@ impl Room {
         }
     }
 
-    /// Takes room for a request that begins, in its direction; there must be some.
+    /// Takes room for a request that begins in this direction; there must be some.
     pub fn take(&mut self, op: Op) {
         if let Some(room) = self.room_of(op) {
             *room -= 1;
@@ -97,7 +97,7 @@ mod tests {
             begun.push(op);
         }
         assert_eq!(begun, [Op::Read, Op::Read, Op::Write]);
-        // The direction that has ended one begins the next, whatever was drawn.
+        // The direction of the request that ended begins the next one, whatever was drawn.
         for op in [Op::Write, Op::Read] {
             room.give_back(op);
             assert_eq!((room.is_full(), room.direction(Op::Read)), (false, op));

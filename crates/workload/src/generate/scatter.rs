@@ -6,8 +6,8 @@ use units::Rng;
 /// ranks share a place.
 ///
 /// It permutes the next power of two by rounds of odd multiplication, addition and folding of the
-/// high bits, each of which can be undone, and walks on until it is back below `places`: fewer
-/// than two steps on average.
+/// high bits, each of which can be undone, and repeats this until the result is below `places`:
+/// fewer than two steps on average.
 #[derive(Clone, Debug)]
 pub(super) struct Scatter {
     places: u64,
@@ -26,7 +26,7 @@ impl Scatter {
         Self { places, mask, fold: bits / 2 + 1, rounds }
     }
 
-    /// Where `rank`, which is below the number of places, is put.
+    /// Place of `rank`, which is below the number of places.
     #[inline]
     pub(super) fn place(&self, rank: u64) -> u64 {
         let mut at = rank;

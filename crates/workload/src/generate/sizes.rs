@@ -1,29 +1,29 @@
-//! How long requests are.
+//! Sizes of requests.
 
 use units::{KIB, Rng};
 
 /// The smallest size of a power law.
 const SMALLEST: u64 = 4 * KIB;
 
-/// How long requests are.
+/// Distribution of the sizes of requests.
 #[derive(Clone, Debug)]
 pub(super) enum Sizes {
-    /// All the same, in bytes.
+    /// One size, in bytes.
     Fixed(u64),
-    /// So many times the first, 1 to the second, all alike.
+    /// A multiple of the first number, by a factor of 1 to the second, with equal probability.
     Multiples(u64, u64),
-    /// One of a few.
+    /// One of several sizes.
     Table(Box<Table>),
 }
 
-/// How many sizes a table has at most: 4 KiB to 64 MiB, and one more.
+/// Most sizes of a table: 4 KiB to 64 MiB, and one more.
 const MOST_SIZES: usize = 16;
 
 /// Sizes with their probabilities.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    /// A 64-bit draw above this many bounds takes the size of that number. Unused places have a
-    /// bound that no draw is above.
+    /// A size is chosen by the number of bounds that a 64-bit draw exceeds. Unused entries have a
+    /// bound that no draw exceeds.
     bounds: [u64; MOST_SIZES],
     sizes: [u64; MOST_SIZES],
 }
@@ -42,7 +42,7 @@ impl Table {
         table
     }
 
-    /// Counts without branching, which is faster than to stop at the right one.
+    /// Draws a size. Counting all bounds without branches is faster than stopping at the right one.
     #[inline]
     fn draw(&self, rng: &mut Rng) -> u64 {
         let draw = rng.next_u64();
@@ -52,9 +52,9 @@ impl Table {
 }
 
 impl Sizes {
-    /// A truncated power law over 4 KiB, 8 KiB, 16 KiB and so on up to `max_bytes`, and
-    /// `max_bytes` itself, whose exponent makes the mean `mean_bytes`. A mean at or beyond either
-    /// end gives that end only.
+    /// A truncated power law over 4 KiB, 8 KiB, 16 KiB and so on up to `max_bytes`, and `max_bytes`
+    /// itself, with the exponent that gives the mean `mean_bytes`. A mean at or beyond either end
+    /// gives that size only.
     pub(super) fn power_law(mean_bytes: u64, max_bytes: u64) -> Self {
         let mut sizes = Vec::new();
         let mut size = SMALLEST;
@@ -97,10 +97,10 @@ impl Sizes {
     }
 }
 
-/// The weight of each size, their sum being 1.
+/// Weights of the sizes; they sum to 1.
 fn weights(sizes: &[u64], exponent: f64) -> Vec<f64> {
     let largest = sizes[sizes.len() - 1] as f64;
-    // Logarithms first: 4096 to the power of 64 would not fit.
+    // Logarithms are used because 4096 to the power of 64 would not fit.
     let logs: Vec<f64> =
         sizes.iter().map(|size| -exponent * libm::log(*size as f64 / largest)).collect();
     let top = logs.iter().copied().fold(f64::MIN, f64::max);

@@ -1,4 +1,4 @@
-//! A workload in fio's words.
+//! A workload in fio's vocabulary.
 
 use super::address::Addresses;
 use super::address::bound;
@@ -16,8 +16,8 @@ use units::{Bytes, Duration, GIB, Instant, KIB, Rng};
 /// Most hosts of one workload.
 const MOST_HOSTS: u32 = 256;
 
-/// A workload in fio's words. Fields have the names and meanings of fio's options; where ours
-/// differ, the field says so.
+/// A workload in fio's vocabulary. Fields have the names and meanings of fio's options; each field
+/// says where it differs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Synthetic {
     /// Direction and order.
@@ -26,35 +26,35 @@ pub struct Synthetic {
     pub rwmixread: u32,
     /// Block sizes in bytes, multiples of 512 up to 1 GiB.
     pub bs: BlockSizes,
-    /// Sizes of reads and writes alike, in the place of `bs`.
+    /// One range of sizes for reads and writes, instead of `bs`.
     pub bsrange: Option<SizeRange>,
-    /// How many hosts ask, each at `rate_iops` and independently of the others, 1 to 256. More than
-    /// one need an open loop: in a closed one the driver would have to keep them apart.
+    /// Number of hosts, 1 to 256, each sending at `rate_iops` and independently. More than one host
+    /// needs an open loop: in a closed loop the driver would have to keep them apart.
     pub numjobs: u32,
-    /// Requests under way at once, 1 to 65,536; of no effect with `rate_iops`. A host that reads and
-    /// one that writes, each with its depth, need `rw` or `randrw` and one size of requests.
+    /// Requests under way at once, 1 to 65,536; no effect with `rate_iops`. Separate depths for a
+    /// reading and a writing host need `rw` or `randrw` and one size of requests.
     pub iodepth: IoDepth,
-    /// Requests per second, above 0 and at most 10^9. Given, the loop is open: requests come at
-    /// their time, whether or not the array keeps up. None is a closed loop.
+    /// Requests per second, above 0 and at most 10^9, for an open loop: requests come at their
+    /// time, whether or not the array keeps up. `None` for a closed loop.
     pub rate_iops: Option<f64>,
-    /// Open loops whose rate changes: each phase follows the one before, addresses go on over
-    /// all of them, and the workload ends after the last. Empty for one rate throughout. Not one
-    /// of fio's words; excludes `rate_iops`, `iodepth` and `runtime`.
+    /// Phases of an open loop with a changing rate: each phase follows the one before, addresses
+    /// continue over all of them, and the workload ends after the last. Empty for a constant rate.
+    /// Not an option of fio; excludes `rate_iops`, `iodepth` and `runtime`.
     pub phases: Vec<Phase>,
-    /// How the requests of `rate_iops` and `phases` come. Poisson by default, unlike fio.
+    /// Distribution of the arrivals of `rate_iops` and `phases`. Poisson by default, unlike fio.
     pub rate_process: RateProcess,
     /// The footprint in bytes: addresses stay below `offset + size`.
     pub size: u64,
     /// The first address in bytes, a multiple of 512.
     pub offset: u64,
-    /// Which blocks random requests prefer. Blocks are drawn independently, as with fio's
-    /// `norandommap`, and those of zipf and pareto are scattered over the footprint; their grain
-    /// is the larger of the block sizes, so that reads and writes have the same hot places.
+    /// Distribution of random requests over blocks. Blocks are drawn independently, as with fio's
+    /// `norandommap`, and hot blocks of zipf and pareto are scattered over the footprint. Their
+    /// grain is the larger of the block sizes, so that reads and writes have the same hot places.
     pub random_distribution: RandomDistribution,
-    /// End after so many requests.
+    /// Number of requests after which the workload ends.
     pub number_ios: Option<u64>,
-    /// End after so much time. In a closed loop the driver has to watch it. With neither this
-    /// nor `number_ios` nor `phases`, the workload ends after `size` bytes, as fio's does.
+    /// Time after which the workload ends. In a closed loop the driver has to measure it. Without
+    /// this, `number_ios` and `phases`, the workload ends after `size` bytes, as in fio.
     pub runtime: Option<Duration>,
     /// The seed of all draws.
     pub randseed: u64,
@@ -133,7 +133,7 @@ impl Synthetic {
         Ok(())
     }
 
-    /// Refuses words that contradict phases.
+    /// Refuses options that contradict phases.
     fn check_beside_phases(&self) -> Result<(), OptionError> {
         let contradicts = [
             (self.rate_iops.is_some(), "each phase has a rate of its own; leave rate_iops out"),
@@ -151,8 +151,8 @@ impl Synthetic {
         }
     }
 
-    /// Refuses depths that are out of range, and those of two hosts where directions are not free
-    /// or sizes depend on them.
+    /// Refuses depths that are out of range. Refuses separate depths of two hosts in an open loop,
+    /// with a fixed direction, or with two block sizes.
     fn check_depth(&self) -> Result<(), OptionError> {
         if let Some(depth) =
             self.iodepth.extremes().into_iter().find(|depth| !(1..=65_536).contains(depth))
@@ -186,7 +186,7 @@ impl Synthetic {
         }
     }
 
-    /// Checks every option against its limits; `capacity_bytes` is what the array holds.
+    /// Checks every option against its limits; `capacity_bytes` is the capacity of the array.
     pub fn check(&self, capacity_bytes: u64) -> Result<(), OptionError> {
         let refuse = |option, value: String, limit: String| {
             Err(OptionError::OutOfRange { option, value, limit })
@@ -263,7 +263,7 @@ impl Synthetic {
         }
     }
 
-    /// Who decides when the next request comes.
+    /// Rule for the time of the next request.
     #[must_use]
     pub fn arrival(&self) -> Arrival {
         match self.rate_iops {
@@ -273,7 +273,7 @@ impl Synthetic {
         }
     }
 
-    /// What is generated, in one stable line for reports.
+    /// The workload in one stable line for reports.
     #[must_use]
     pub fn description(&self) -> String {
         let mut text = format!("rw={}", self.rw);
@@ -355,12 +355,12 @@ impl Synthetic {
         })
     }
 
-    /// Requests per second of all hosts together; 0 without a rate.
+    /// Requests per second of all hosts; 0 without a rate.
     fn total_rate(&self) -> f64 {
         self.rate_iops.unwrap_or(0.0) * f64::from(self.numjobs)
     }
 
-    /// How long requests come in an open loop, unless their number or size ends it.
+    /// Time for which requests come in an open loop, unless their number or size ends it.
     fn open_length(&self) -> Option<Duration> {
         match self.arrival() {
             Arrival::Closed { .. } => None,
@@ -369,8 +369,8 @@ impl Synthetic {
         }
     }
 
-    /// How many requests there will be, as far as that is known: exact where their number or
-    /// size is the limit, or where they come at equal intervals; otherwise the mean.
+    /// Expected number of requests; `None` if unknown. Exact if their number or size is the limit,
+    /// or if they come at equal intervals; otherwise the mean.
     #[must_use]
     pub fn expected_requests(&self) -> Option<u64> {
         let in_time = match (self.rate_iops, self.runtime) {
@@ -387,7 +387,7 @@ impl Synthetic {
         }
     }
 
-    /// How long requests come, as far as that is known.
+    /// Expected time for which requests come; `None` if unknown.
     #[must_use]
     pub fn expected_length(&self) -> Option<Duration> {
         let requests = self.expected_requests()?;
@@ -472,7 +472,7 @@ mod tests {
         }
         let seconds = requests.last().unwrap().at.since(Instant::ZERO).as_secs_f64();
         assert!((9.8..10.2).contains(&seconds), "{seconds} s");
-        // One host is drawn from nothing: the other draws stay what they are.
+        // With one host nothing is drawn for hosts, so the other draws are unchanged.
         let alone = drawn(&[("rw", "randrw"), ("rate_iops", "3000"), ("number_ios", "30000")]);
         let without = |request: &Request| Request { device: 0, ..*request };
         assert!(requests.iter().map(without).eq(alone));
@@ -573,7 +573,7 @@ mod tests {
             counts.sort_unstable_by(|a, b| b.cmp(a));
             f64::from(counts.iter().take(top).sum::<u32>()) / requests.len() as f64
         };
-        // 1,024 blocks, of which 205 are 20 %.
+        // 1,024 blocks, 20 % of which are 205.
         let pareto = share_of_top("pareto:0.2", 205);
         assert!((0.78..0.83).contains(&pareto), "{pareto}");
         let zipf = share_of_top("zipf:1.2", 1);

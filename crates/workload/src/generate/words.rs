@@ -1,4 +1,4 @@
-//! fio's words for directions, block sizes, distributions and arrivals.
+//! fio's options for directions, block sizes, distributions and arrivals.
 
 use super::parse::parse_size;
 use crate::error::OptionError;
@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use units::Bytes;
 
-/// fio's `rw`: in which direction and order.
+/// fio's `rw`: direction and order of requests.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Rw {
     /// Sequential reads.
@@ -64,7 +64,7 @@ impl FromStr for Rw {
     }
 }
 
-/// fio's `bs`: the block size, or one for reads and one for writes (`8k,128k`), in bytes.
+/// fio's `bs`: block size in bytes, one for both or one each for reads and writes (`8k,128k`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct BlockSizes {
     /// For reads.
@@ -94,17 +94,17 @@ impl fmt::Display for BlockSizes {
     }
 }
 
-/// fio's `iodepth`: requests under way at once, or those of two jobs, one that reads and one that
-/// writes (`64,32`); 1 to 65,536 each.
+/// fio's `iodepth`: requests under way at once, for both directions or one each for a reading and a
+/// writing job (`64,32`); 1 to 65,536 each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum IoDepth {
     /// Requests of either direction.
     Shared(u32),
-    /// Reads and writes, each with a depth of its own. Not one of fio's words.
+    /// Reads and writes, each with a depth of its own. Not an option of fio.
     Apart {
-        /// Of the host that reads.
+        /// Depth of the host that reads.
         reads: u32,
-        /// Of the host that writes.
+        /// Depth of the host that writes.
         writes: u32,
     },
 }
@@ -165,13 +165,13 @@ impl fmt::Display for IoDepth {
     }
 }
 
-/// fio's `bsrange`: any multiple of the smallest size up to the largest, all as often (`4k-128k`),
-/// in bytes.
+/// fio's `bsrange`: any multiple of the smallest size up to the largest, with equal probability
+/// (`4k-128k`), in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SizeRange {
-    /// The smallest, and the grain.
+    /// Smallest size, and the grain.
     pub smallest: u64,
-    /// The largest.
+    /// Largest size.
     pub largest: u64,
 }
 
@@ -195,10 +195,10 @@ impl fmt::Display for SizeRange {
     }
 }
 
-/// fio's `random_distribution`: which blocks random requests prefer.
+/// fio's `random_distribution`: distribution of random requests over blocks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum RandomDistribution {
-    /// None.
+    /// Uniform.
     Random,
     /// `zipf:theta`: the block of rank k with a probability proportional to k^-theta.
     Zipf {
@@ -207,7 +207,7 @@ pub enum RandomDistribution {
     },
     /// `pareto:h`: a share h of the blocks gets a share 1 - h of the requests.
     Pareto {
-        /// Between 0 and 1, both excluded; 0.2 is the rule of 80 to 20.
+        /// Between 0 and 1, both excluded; 0.2 gives the 80/20 rule.
         h: f64,
     },
 }
@@ -240,7 +240,7 @@ impl FromStr for RandomDistribution {
     }
 }
 
-/// fio's `rate_process`: how the requests of `rate_iops` come.
+/// fio's `rate_process`: distribution of the arrivals of `rate_iops`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum RateProcess {
     /// `linear`: at equal intervals.

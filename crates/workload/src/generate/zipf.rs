@@ -13,13 +13,13 @@ use units::Rng;
 pub struct Zipf {
     ranks: f64,
     theta: f64,
-    /// `1 / (1 - theta)` where that is a small whole number, as it is for 0.5, 0.8, 0.9 and 1.2.
+    /// `1 / (1 - theta)` if that is a small whole number, as for 0.5, 0.8, 0.9 and 1.2.
     whole_power: Option<i32>,
-    /// The area under the hat up to 1.5, less the whole first step: where a draw begins.
+    /// Area under the hat up to 1.5, less the whole first step: start of the range of draws.
     area_first: f64,
-    /// The area under the hat up to the end of the last step: where a draw ends.
+    /// Area under the hat up to the end of the last step: end of the range of draws.
     area_last: f64,
-    /// A draw that is at most this far below its rank is accepted without a second look.
+    /// A draw at most this far below its rank is accepted without the exact test.
     near: f64,
 }
 
@@ -68,9 +68,9 @@ impl Zipf {
         log * exp_minus_one_over((1.0 - self.theta) * log)
     }
 
-    /// The `x` to which [`Zipf::area`] is `area`.
+    /// Value `x` for which [`Zipf::area`] is `area`.
     fn inverse_area(&self, area: f64) -> f64 {
-        // Rounding may carry the product just below -1, where there is no logarithm.
+        // Rounding may bring the product just below -1, where the logarithm is not defined.
         let scaled = (area * (1.0 - self.theta)).max(-1.0);
         if let Some(power) = self.whole_power {
             return raise(1.0 + scaled, power);
@@ -79,7 +79,8 @@ impl Zipf {
     }
 }
 
-/// `1 / (1 - theta)` if it is whole, and small enough that multiplying beats two logarithms.
+/// `1 / (1 - theta)` if it is a whole number so small that multiplication is faster than two
+/// logarithms.
 fn whole_power(theta: f64) -> Option<i32> {
     let power = 1.0 / (1.0 - theta);
     let whole = libm::round(power);
@@ -100,12 +101,12 @@ fn raise(base: f64, power: i32) -> f64 {
     if power < 0 { 1.0 / product } else { product }
 }
 
-/// `(e^x - 1) / x`, also near 0.
+/// `(e^x - 1) / x`, accurate also near 0.
 fn exp_minus_one_over(x: f64) -> f64 {
     if x.abs() > 1e-8 { libm::expm1(x) / x } else { 1.0 + x / 2.0 }
 }
 
-/// `ln(1 + x) / x`, also near 0.
+/// `ln(1 + x) / x`, accurate also near 0.
 fn log_one_plus_over(x: f64) -> f64 {
     if x.abs() > 1e-8 { libm::log1p(x) / x } else { 1.0 - x / 2.0 }
 }

@@ -1,4 +1,4 @@
-//! Which pages were touched and which were written.
+//! Sets of touched and of written pages.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -23,8 +23,8 @@ pub(super) struct PageSet {
 }
 
 /// A hash for pairs of numbers that is much cheaper than the usual one, which every request would
-/// pay. It begins with a seed drawn by the process, so no trace can be made whose pages all
-/// collide; the order of the map does not matter.
+/// pay for. It starts from a random seed of the process, so no trace can be made whose pages all
+/// collide. The order of the map does not matter.
 #[derive(Clone, Copy, Debug)]
 struct Seeded(u64);
 
@@ -65,7 +65,8 @@ impl Hasher for Folded {
 }
 
 impl PageSet {
-    /// Adds `pages` of `device`; returns how many were not touched and not written before.
+    /// Adds `pages` of `device`. Returns how many of them were not touched before, and how many
+    /// were not written before.
     pub(super) fn insert(&mut self, device: u32, pages: Range<u64>, write: bool) -> (u64, u64) {
         let (mut new_touched, mut new_written) = (0, 0);
         let mut page = pages.start;
@@ -88,7 +89,7 @@ impl PageSet {
     }
 }
 
-/// Sets the bits of `mask`; returns how many were clear.
+/// Sets the bits of `mask`. Returns how many of them were clear.
 fn add(word: &mut u64, mask: u64) -> u64 {
     let fresh = mask & !*word;
     *word |= mask;

@@ -1,5 +1,4 @@
-//! What the times of a trace count from: only times that count from the same moment can be
-//! compared.
+//! Origin of the times of a trace: only times with the same origin can be compared.
 
 use super::TimeUnit;
 use std::fmt;
@@ -9,14 +8,14 @@ const FILE_TIME_NANOS: u64 = 11_644_473_600_000_000_000;
 /// Nanoseconds since 1970 of clocks that show the date: from 2000 until 2040.
 const DATES: std::ops::Range<u64> = 946_684_800_000_000_000..2_208_988_800_000_000_000;
 
-/// What the times of a trace count from.
+/// Origin of the times of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceClock {
     /// 1970 or 1601: the times are dates.
     Date,
-    /// Midnight of a day that the trace does not name.
+    /// Midnight of an unknown day.
     Midnight,
-    /// Some moment that the trace does not name, such as the start of the tracer or of the machine.
+    /// An unknown moment, such as the start of the tracer or of the machine.
     Start,
 }
 
@@ -30,7 +29,7 @@ impl fmt::Display for TraceClock {
     }
 }
 
-/// How the times of a trace are written.
+/// Notation of the times of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Written {
     Number,
@@ -38,8 +37,8 @@ pub(super) enum Written {
     TimeOfDay,
 }
 
-/// The clock of a trace whose first time is `nanos` in its own count, and how many nanoseconds
-/// lie between where it counts from and 1970.
+/// Clock of a trace whose first time is `nanos` in its own count, and the nanoseconds from its
+/// origin to 1970.
 pub(super) fn clock_of(written: Written, unit: TimeUnit, nanos: u64) -> (TraceClock, u64) {
     match written {
         Written::Date => (TraceClock::Date, 0),

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// How a trace file is compressed, told by its first bytes and not by its name.
+/// Compression of a trace file, by its first bytes and not by its name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     Plain,
     /// gzip.
     Gzip,

@@ -1,9 +1,9 @@
-//! What became of every line of a trace.
+//! Counts of the lines of a trace.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Why a line of a trace is not a request.
+/// Reason why a line of a trace is not a request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum SkipReason {
     /// An empty line.
@@ -12,7 +12,7 @@ pub enum SkipReason {
     Header,
     /// A line that begins with `#`.
     Comment,
-    /// A blkparse event of another kind than the chosen one, by its letter.
+    /// A blkparse event of another kind than the chosen one, with its letter.
     Event(char),
     /// The summary that blkparse prints at the end.
     Summary,
@@ -22,32 +22,32 @@ pub enum SkipReason {
     Flush,
     /// A command without data of the user, such as SCSI passthrough.
     NoData,
-    /// A file being added, opened or closed in a fio log.
+    /// A file is added, opened or closed in a fio log.
     FileAction,
-    /// A wait in a fio log; it moves the clock.
+    /// A wait in a fio log, which moves the clock.
     Wait,
-    /// A request of zero length, skipped because that was chosen.
+    /// A request of zero length, skipped because the options say so.
     ZeroLength,
-    /// A command that writes zeroes or the same block many times, without data of the host.
+    /// A command that writes zeroes or one block many times, without data of the host.
     WriteZeroes,
     /// An operation that the column map says to skip.
     Unwanted,
-    /// A SCSI command that is none of these, by its code.
+    /// Another SCSI command, by its code.
     Command(u16),
-    /// A command for a zone that moves no data, such as a reset.
+    /// A zone command that moves no data, such as a reset.
     Zone,
-    /// An operation of the block layer that is not known, and no read or write.
+    /// An unknown operation of the block layer that is neither read nor write.
     UnknownOperation,
-    /// A message of the tool that traced.
+    /// A message of the tracing tool.
     Message,
     /// A notice in a binary trace, such as the name of a process.
     Notice,
-    /// A wait in a fio log whose end has passed already.
+    /// A wait in a fio log whose end has already passed.
     PassedWait,
 }
 
 impl SkipReason {
-    /// Whether lines with this reason are rare in a trace whose format was told right.
+    /// Whether lines with this reason are rare in a trace with the right format.
     #[must_use]
     pub const fn is_odd(self) -> bool {
         matches!(self, Self::UnknownOperation)
@@ -80,8 +80,8 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// What became of every line so far: `lines` is `requests` plus everything skipped, until an
-/// error ends the reading.
+/// Counts of the lines so far: `lines` is `requests` plus all skipped lines, until an error ends
+/// the reading.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Counts {
@@ -89,23 +89,22 @@ pub struct Counts {
     pub lines: u64,
     /// Lines that are requests.
     pub requests: u64,
-    /// Lines that are not, by reason.
+    /// Lines that are not requests, by reason.
     pub skipped: BTreeMap<SkipReason, u64>,
-    /// Requests that came after one with a later time and were put in order.
+    /// Requests that followed one with a later time and were put in order.
     pub reordered: u64,
-    /// Requests that came too late to be put in order and were moved to the time of their
-    /// predecessor.
+    /// Requests that came too late to be put in order, and got the time of their predecessor.
     pub clamped: u64,
-    /// Issues of requests that had been issued before and were put back into their queue.
+    /// Repeated issues of requests that were put back into their queue after an earlier issue.
     pub requeued: u64,
-    /// Writes that ask for stable storage: by FUA, a flush ahead of them or a barrier.
+    /// Writes that demand stable storage: by FUA, a flush ahead of them or a barrier.
     pub durable: u64,
-    /// Requests with a flag that is not known, by its letter.
+    /// Requests with an unknown flag, by its letter.
     pub unknown_flags: BTreeMap<char, u64>,
 }
 
 impl Counts {
-    /// Lines that are skipped and ought to be rare.
+    /// Skipped lines of kinds that ought to be rare.
     #[must_use]
     pub fn odd_total(&self) -> u64 {
         self.skipped.iter().filter(|(reason, _)| reason.is_odd()).map(|(_, count)| count).sum()
@@ -121,20 +120,20 @@ impl Counts {
         *self.skipped.entry(reason).or_default() += 1;
     }
 
-    /// How many requests were issued again.
+    /// Number of requests that were issued again, in words.
     #[must_use]
     pub fn requeued_text(&self) -> String {
         let were = if self.requeued == 1 { "was" } else { "were" };
         format!("{} {were} requeued: issued twice", self.requeued)
     }
 
-    /// How many flushes there were without data.
+    /// Number of flushes without data.
     #[must_use]
     pub fn flushes(&self) -> u64 {
         self.skipped.get(&SkipReason::Flush).copied().unwrap_or(0)
     }
 
-    /// How many writes asked for stable storage.
+    /// Number of writes that demand stable storage, in words.
     #[must_use]
     pub fn durable_text(&self) -> String {
         let (writes, ask) = if self.durable == 1 { ("write", "asks") } else { ("writes", "ask") };

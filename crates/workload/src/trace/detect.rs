@@ -1,4 +1,4 @@
-//! What a trace is, told from its first lines, with the evidence.
+//! Detection of a trace's format from its first lines, with the evidence.
 
 use super::csv::{Found, Layout, Sample};
 use super::evidence::{self, Counted, Known};
@@ -15,20 +15,21 @@ use units::Duration;
 /// The sector of every format that counts in sectors.
 const SECTOR_BYTES: u64 = 512;
 
-/// What a trace was found to be.
+/// Format and units of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Detected {
     /// The format.
     pub format: Format,
     /// The unit of its times.
     pub time_unit: TimeUnit,
-    /// The size of a sector where the format counts in sectors; none where it counts in bytes.
+    /// Size of a sector if the format counts in sectors; `None` if it counts in bytes.
     pub sector_bytes: Option<u64>,
-    /// How the file is compressed.
+    /// Compression of the file.
     pub compression: Compression,
-    /// Whether the first lines have whole seconds only, so that order within a second is lost.
+    /// Whether the first lines have whole seconds only, so that the order within a second is
+    /// unknown.
     pub whole_second_clock: bool,
-    /// Why, one sentence each.
+    /// Evidence, one sentence each.
     pub evidence: Vec<String>,
 }
 
@@ -44,7 +45,7 @@ impl fmt::Display for Detected {
     }
 }
 
-/// Decides what a file of records is.
+/// Determines the properties of a file of records.
 pub(super) fn detect_records(
     version: Version,
     compression: Compression,
@@ -86,7 +87,7 @@ pub(super) fn detect_records(
 enum What {
     /// The common form.
     Common,
-    /// Columns of any other form.
+    /// Columns in any other form.
     Columns(Box<Found>),
     /// A format with fixed columns.
     Fixed(Format, Known),
@@ -95,13 +96,13 @@ enum What {
 /// Format, columns and units of a file.
 pub(super) struct Told {
     pub(super) detected: Detected,
-    /// Of a CSV, unless that is the common form.
+    /// Layout of a CSV, unless it has the common form.
     pub(super) layout: Option<Layout>,
     /// Whether a part of a sector would contradict the evidence.
     pub(super) whole_sectors: bool,
 }
 
-/// Decides from the first lines of the file.
+/// Detects the format from the first lines of the file.
 pub(super) fn detect(
     sample: &Sample<'_>,
     compression: Compression,
@@ -139,7 +140,7 @@ pub(super) fn detect(
         What::Columns(found) => {
             let Found { layout, time_unit } = *found;
             let sector_bytes = sector_of_csv(layout.counts_sectors(), options, &mut evidence)?;
-            // The evidence of the unit stands with that of its columns.
+            // The evidence for the unit is part of that for its columns.
             (Format::Csv, Some(layout), Counted { time: time_unit, sector_bytes, by_values: false })
         }
         What::Common => {
@@ -173,7 +174,7 @@ pub(super) fn detect(
     Ok(Told { detected, layout, whole_sectors })
 }
 
-/// Bytes of a sector of a CSV, if any of its columns counts sectors.
+/// Bytes of a sector of a CSV, if one of its columns counts sectors.
 fn sector_of_csv(
     counts_sectors: bool,
     options: &ReadOptions,
@@ -197,7 +198,7 @@ fn sector_of_csv(
     }
 }
 
-/// What a CSV has for columns that was said to be one.
+/// Columns of a file that the options declare to be a CSV.
 fn given_csv(
     sample: &Sample<'_>,
     options: &ReadOptions,
@@ -209,7 +210,7 @@ fn given_csv(
     }
     let found = match csv::by_header(sample, options, evidence) {
         Some(found) => Some(found?),
-        // What has too few columns is refused when it is read.
+        // A file with too few columns is refused when it is read.
         None => csv::by_position(sample, options, evidence).transpose()?,
     };
     Ok(found.map_or(What::Common, |found| What::Columns(Box::new(found))))
@@ -241,13 +242,13 @@ fn find_format(
     }
     let shapes: Vec<Format> = lines.iter().filter_map(|line| shape::shape(line)).collect();
     let votes = |format: Format| shapes.iter().filter(|shape| **shape == format).count();
-    // These have text of their own above the first request, which may be a row of names.
+    // These formats have text above the first request, which may be a row of names.
     let has_preamble = votes(Format::Blkparse) > 0
         || votes(Format::Blkreplay) > 0 && (first.contains("replay") || !csv::has_all_names(first));
     if !has_preamble && let Some(found) = csv::by_header(sample, options, evidence) {
         return Ok(What::Columns(Box::new(found?)));
     }
-    // The reversal makes the first of equals win.
+    // Because of the reversal, the first of equal formats wins.
     let winner = Format::ALL.into_iter().rev().max_by_key(|format| votes(*format));
     let winner = winner.filter(|format| votes(*format) > 0);
     let mut but = None;
@@ -281,9 +282,9 @@ fn find_format(
     }
 }
 
-/// One time as it stands in the file.
+/// One time in the notation of the file.
 struct SampleTime {
-    /// In the file's own unit.
+    /// Value in the file's own unit.
     value: f64,
     has_fraction: bool,
 }
@@ -300,7 +301,8 @@ impl SampleTimes {
         self.0.iter()
     }
 
-    /// In the file's own unit; none if there are fewer than two requests or no time passes.
+    /// Mean interval in the file's own unit; `None` with fewer than two requests, or if no time
+    /// passes.
     fn mean_interval(&self) -> Option<f64> {
         let values = || self.0.iter().map(|time| time.value);
         let span = values().fold(f64::MIN, f64::max) - values().fold(f64::MAX, f64::min);
@@ -308,8 +310,8 @@ impl SampleTimes {
     }
 }
 
-/// Reads the sample with a throwaway parser, taking times in millionths of the file's unit, so
-/// that fractions survive; lines that cannot be read are left for the real reading to report.
+/// Reads the times of the sample with a temporary parser, in millionths of the file's unit, so that
+/// fractions survive. Lines that cannot be read are left for the real reading to report.
 fn sample_times(
     lines: &[&str],
     format: Format,
@@ -322,7 +324,7 @@ fn sample_times(
     let mut parser = Parser::new(format, layout, options);
     let mut times = Vec::new();
     for line in lines {
-        // A time that is too large in millionths, such as a file time, is taken without them.
+        // A time that is too large in millionths, such as a file time, is read in whole units.
         let parsed = match parser.parse(line, &in_millionths) {
             Ok(parsed) => Ok((parsed, 1_000_000)),
             Err(_) => parser.parse(line, &in_ones).map(|parsed| (parsed, 1)),

@@ -1,24 +1,24 @@
-//! The devices of a trace: names in the trace, numbers in requests.
+//! Devices of a trace: names in the trace, numbers in requests.
 
 use super::stray;
 use crate::error::{LineProblem, excerpt};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How many devices a trace may have.
+/// Most devices of a trace.
 const MOST_DEVICES: usize = 1 << 20;
 
-/// The numbers of devices, in the order in which they appear.
+/// Numbers of devices, in the order of their first requests.
 #[derive(Default)]
 pub(super) struct Devices {
     numbers: HashMap<Arc<str>, u32>,
     names: Vec<Arc<str>>,
-    /// Device of the last request, which mostly has the next one as well.
+    /// Device of the last request, which is often the device of the next one.
     last: Option<(String, u32)>,
 }
 
 impl Devices {
-    /// The number of the device with this name, a new one for a new name.
+    /// Number of the device with this name; a new name gets a new number.
     pub(super) fn number(&mut self, device: &str) -> Result<u32, LineProblem> {
         if let Some((name, number)) = &self.last
             && name == device
@@ -48,12 +48,12 @@ impl Devices {
         Ok(number)
     }
 
-    /// The name of the device with this number, as it stands in the trace.
+    /// Name of the device with this number, as in the trace.
     pub(super) fn name(&self, number: u32) -> &str {
         self.names.get(number as usize).map_or("", |name| name)
     }
 
-    /// All names as people see them, by number.
+    /// All names in printable form, by number.
     pub(super) fn names(&self) -> Vec<String> {
         self.names.iter().map(|name| stray::shown(name).into_owned()).collect()
     }

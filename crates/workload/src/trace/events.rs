@@ -1,19 +1,19 @@
-//! Which of the events of a request stands for it, in traces of the block layer: each request has
-//! several.
+//! Choice of the event that counts as the request, in traces of the block layer with several events
+//! for each request.
 
 use super::{BlkparseEvent, SkipReason};
 use crate::error::LineProblem;
 
-/// The event that is a request.
+/// Event that counts as the request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Chosen {
     event: BlkparseEvent,
-    /// Whether it was taken because the first lines have no issue.
+    /// Whether it was chosen because the first lines have no issue.
     is_assumed: bool,
 }
 
 impl Chosen {
-    /// The event that is `given`, or the best of those that the first events of a trace have.
+    /// The event `given`, or the best event among the first ones of a trace.
     pub(super) fn of(given: Option<BlkparseEvent>, first: impl Iterator<Item = char>) -> Self {
         if let Some(event) = given {
             return Self { event, is_assumed: false };
@@ -34,7 +34,7 @@ impl Chosen {
         self.event
     }
 
-    /// Why, where it is not the usual event.
+    /// Evidence for the event, if it is not the usual one.
     pub(super) fn evidence(self) -> Option<String> {
         let what = match self.event {
             _ if !self.is_assumed => return None,
@@ -49,12 +49,12 @@ impl Chosen {
         Some(format!("the first events have no D (issue), so events {what}"))
     }
 
-    /// Whether issues are the requests, so that a requeued one comes again.
+    /// Whether issues are the requests, so that a requeued request is issued again.
     pub(super) fn is_issue(self) -> bool {
         self.event == BlkparseEvent::Issue
     }
 
-    /// Why an event with this letter is no request; `None` for the chosen event.
+    /// Reason to skip an event with this letter; `None` for the chosen event.
     pub(super) fn skipped(self, letter: char) -> Result<Option<SkipReason>, LineProblem> {
         if letter == self.event.letter() {
             return Ok(None);

@@ -1,7 +1,7 @@
 //! Units of the times, addresses and sizes of a format with fixed columns.
 //!
-//! The format prescribes them as long as the values do not contradict. Where nothing is prescribed
-//! the values must exclude all units but one.
+//! The format prescribes them unless the values contradict. Without a prescribed unit, the values
+//! must exclude all units but one.
 
 use super::csv::times::{self, Verdict};
 use super::csv::{AddressUnit, Sample, addresses};
@@ -11,17 +11,17 @@ use super::{Format, ReadOptions, TimeUnit};
 use crate::error::{OptionError, TraceError, excerpt};
 use addresses::SECTOR;
 
-/// Lines below this number do not tell sectors from larger units.
+/// Fewer lines than this do not distinguish sectors from larger units.
 const FEW: usize = 20;
 
-/// Reason for which a format is known.
+/// Evidence for a format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Known {
-    /// The reader was told the format.
+    /// The options give the format.
     Given,
-    /// A header or the text of the lines says it.
+    /// A header or the text of the lines shows it.
     Text,
-    /// The lines have the shape of the format, as those of other files may.
+    /// The lines have the shape of the format, which other files may have too.
     Shape,
 }
 
@@ -29,9 +29,10 @@ pub(super) enum Known {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Counted {
     pub(super) time: TimeUnit,
-    /// `None` where addresses and sizes are bytes.
+    /// Bytes of a sector; `None` if addresses and sizes are bytes.
     pub(super) sector_bytes: Option<u64>,
-    /// Bytes were inferred from multiples of 512, so a later value that is none contradicts.
+    /// Bytes were inferred from multiples of 512, so a later value that is no multiple contradicts
+    /// this.
     pub(super) by_values: bool,
 }
 
@@ -49,7 +50,7 @@ impl Open {
     }
 }
 
-/// Units of `sample`, which is of `format`.
+/// Units of `sample`, which has the format `format`.
 pub(super) fn counted(
     sample: &Sample<'_>,
     format: Format,
@@ -70,7 +71,7 @@ pub(super) fn counted(
         let by_values = format.counts_sectors() && sector_bytes.is_none();
         return Ok(Counted { time, sector_bytes, by_values });
     }
-    // A format that is typed counts sectors, so bytes have to be typed beside it.
+    // Giving the format means sectors, so bytes have to be given in addition.
     if sector_bytes.is_none() && format.is_like_disksim() {
         open.add(
             format!(
@@ -87,8 +88,8 @@ pub(super) fn counted(
     })
 }
 
-/// Which flag reads. It follows from the times: seconds and dates are of none of DiskSim's
-/// relatives.
+/// Adds a doubt about the value of the flag for reads. It follows from the unit of times: no
+/// relative of DiskSim has seconds or dates.
 fn flags(time: TimeUnit, rows: &Rows<'_>, options: &ReadOptions, open: &mut Open) {
     let share = |flag: &str| {
         let count = rows.ops.iter().filter(|op| **op == flag).count();
@@ -115,7 +116,7 @@ fn flags(time: TimeUnit, rows: &Rows<'_>, options: &ReadOptions, open: &mut Open
     }
 }
 
-/// Unit of the times. An unknown unit adds a doubt to `open`, and the result is of no use.
+/// Unit of the times. An unknown unit adds a doubt to `open`, and the result has no meaning.
 fn time(
     format: Format,
     known: Known,
@@ -138,7 +139,7 @@ fn time(
             evidence.push(format!("{format} prescribes times in {unit}"));
             return unit;
         }
-        // The text of these formats says what their numbers are.
+        // The text of these formats says what their numbers mean.
         (_, Some(unit)) if rows.times.is_empty() => {
             evidence.push(format!("{format} prescribes times in {unit}"));
             return unit;
@@ -223,7 +224,7 @@ fn writes_as_prescribed(format: Format, values: &[&str]) -> bool {
     format.about().columns.as_ref().is_some_and(|columns| (columns.are_written)(values))
 }
 
-/// Bytes of a sector, `None` where addresses and sizes are bytes.
+/// Bytes of a sector; `None` if addresses and sizes are bytes.
 fn sector(
     format: Format,
     known: Known,
@@ -308,9 +309,9 @@ fn sector(
     Ok(Some(SECTOR))
 }
 
-/// Evidence that addresses and sizes are bytes, though the format counts sectors. Sizes are not
-/// looked at where `sizes_are_bytes` by the format. Evidence of sizes alone is a doubt, but not
-/// `sure`.
+/// Evidence that addresses and sizes are bytes, although the format counts sectors. With
+/// `sizes_are_bytes`, the format already has sizes in bytes, and they are not examined. Evidence
+/// from sizes alone is a doubt only, unless `sure`.
 fn why_bytes(rows: &Rows<'_>, sizes_are_bytes: bool, sure: bool) -> Option<String> {
     let is_sector = |bytes: &u64| bytes.is_multiple_of(SECTOR);
     if !rows.offsets.iter().all(is_sector) || !rows.sizes.iter().all(is_sector) {
@@ -330,9 +331,9 @@ fn why_bytes(rows: &Rows<'_>, sizes_are_bytes: bool, sure: bool) -> Option<Strin
     }
 }
 
-/// Evidence that addresses and sizes are sectors: bytes would be whole sectors, and most requests
-/// are whole pages of 4 KiB. Addresses that are multiples of 4, but not of 8, are those of pages in
-/// KiB.
+/// Evidence that addresses and sizes are sectors. Bytes would be whole sectors, but these are not,
+/// and most requests are whole pages of 4 KiB. Addresses that are multiples of 4, but not of 8,
+/// would be pages in KiB.
 fn why_sectors(rows: &Rows<'_>) -> Option<String> {
     let count =
         |values: &[u64], of: u64| values.iter().filter(|value| value.is_multiple_of(of)).count();
@@ -349,8 +350,8 @@ fn why_sectors(rows: &Rows<'_>) -> Option<String> {
     })
 }
 
-/// Evidence that what is counted is larger than a sector: requests of whole pages begin anywhere
-/// between them, or hardly any are whole pages. Sizes are bytes where `sizes_are_bytes`.
+/// Evidence that the unit is larger than a sector: requests of whole pages begin anywhere between
+/// pages, or hardly any request is whole pages. With `sizes_are_bytes`, sizes are in bytes.
 fn no_sectors(rows: &Rows<'_>, sizes_are_bytes: bool) -> Option<String> {
     let (lines, in_page) = (rows.sizes.len(), 8);
     let page = if sizes_are_bytes { in_page * SECTOR } else { in_page };
@@ -363,7 +364,7 @@ fn no_sectors(rows: &Rows<'_>, sizes_are_bytes: bool) -> Option<String> {
     if !sizes_are_bytes && (whole * 2 < lines || halves) {
         return Some(format!("only {whole} of {lines} sizes are then whole pages of 4 KiB"));
     }
-    // All are shifted alike by a partition.
+    // A partition shifts all of them by the same amount.
     let mut shifts = [0_usize; 8];
     rows.offsets.iter().for_each(|offset| shifts[(offset % in_page) as usize] += 1);
     let alike = shifts.into_iter().max().unwrap_or(0);
@@ -375,7 +376,7 @@ fn no_sectors(rows: &Rows<'_>, sizes_are_bytes: bool) -> Option<String> {
     })
 }
 
-/// Tells whether most sizes are below a sector, so that they are hardly bytes.
+/// Whether most sizes are below a sector, so that they are hardly bytes.
 fn are_short(sizes: &[u64]) -> bool {
     let short = sizes.iter().filter(|size| **size < SECTOR).count();
     short * 2 > sizes.len()

@@ -1,10 +1,10 @@
-//! Numbers and operations as they stand in a line.
+//! Numbers and operations in a line.
 
 use super::TimeUnit;
 use crate::Op;
 use crate::error::{LineProblem, excerpt};
 
-/// Digits that 64 bits always hold.
+/// Most digits that always fit into 64 bits.
 const MOST_DIGITS: usize = 19;
 
 /// A whole number. `column` names it in the message.
@@ -18,8 +18,8 @@ pub(super) fn integer(column: &'static str, text: &str) -> Result<u64, LineProbl
     text.parse().map_err(|_| too_large(column, text, "64 bits hold"))
 }
 
-/// The number that `bytes` begin with, and what is behind it; none if they begin with no digit, or
-/// with so many that 64 bits might not hold it.
+/// Number at the start of `bytes`, and the bytes behind it; `None` without a digit, or with more
+/// than [`MOST_DIGITS`] digits.
 #[inline]
 fn leading_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut number = 0_u64;
@@ -75,8 +75,8 @@ pub(super) fn time(text: &str, unit: TimeUnit) -> Result<u64, LineProblem> {
     Ok(nanos)
 }
 
-/// A time as nearly all are written: digits, and perhaps a point and more digits. None if it is
-/// anything else, or too large.
+/// A time in the usual notation: digits, and optionally a point and more digits. `None` for any
+/// other notation, or if the time is too large.
 #[inline]
 fn plain_time(bytes: &[u8], unit_nanos: u64) -> Option<u64> {
     let (whole, rest) = leading_number(bytes)?;
@@ -90,7 +90,7 @@ fn plain_time(bytes: &[u8], unit_nanos: u64) -> Option<u64> {
             if !byte.is_ascii_digit() {
                 return None;
             }
-            // Zero once the digits are finer than a nanosecond.
+            // Zero for digits finer than a nanosecond.
             place /= 10;
             nanos = nanos.checked_add(u64::from(byte - b'0') * place)?;
         }
@@ -98,8 +98,8 @@ fn plain_time(bytes: &[u8], unit_nanos: u64) -> Option<u64> {
     Some(nanos)
 }
 
-/// `1.5e-05` as some tools print. The outer option is none when this is no number at all, the
-/// inner one when it is too large.
+/// A time such as `1.5e-05`, as some tools print. The outer option is `None` if `text` is no
+/// number, the inner one if it is too large.
 fn time_with_exponent(text: &str, unit: TimeUnit) -> Option<Option<u64>> {
     if !text.starts_with(|c: char| c.is_ascii_digit()) || !text.contains(['e', 'E']) {
         return None;
@@ -108,7 +108,7 @@ fn time_with_exponent(text: &str, unit: TimeUnit) -> Option<Option<u64>> {
     Some((nanos < u64::MAX as f64).then_some(nanos as u64))
 }
 
-/// `R`, `W`, `Read`, `Write` in any case.
+/// Reads `R`, `W`, `Read` or `Write` in upper or lower case.
 pub(super) fn letter_op(text: &str) -> Result<Op, LineProblem> {
     if text.eq_ignore_ascii_case("r") || text.eq_ignore_ascii_case("read") {
         Ok(Op::Read)

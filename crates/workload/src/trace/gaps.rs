@@ -1,41 +1,41 @@
-//! Pauses between the requests of a trace: the longest one, and those that are closed.
+//! Pauses between the requests of a trace: the longest one, and pauses that are shortened.
 //!
-//! A tracer that loses the clock for one event writes it down years before or after all others. The
-//! replay would wait for it, and every rate of the trace would be next to nothing.
+//! If a tracer loses the clock for one event, the event's time is years before or after all others.
+//! The replay would wait for it, and every rate of the trace would be nearly zero.
 
 use std::fmt;
 use units::{Duration, Instant};
 
-/// A pause is doubtful if it is at least this long, ...
+/// Least length of a doubtful pause. It must also fulfil the next two conditions.
 const DOUBTFUL_LENGTH: Duration = Duration::from_secs(60);
-/// ... at least one part of so many of the span of the trace, ...
+/// Least share of a doubtful pause in the span of the trace, as one part in this number.
 const DOUBTFUL_PART: u64 = 2;
-/// ... and at least so many times as long as the mean of all other intervals.
+/// Least ratio of a doubtful pause to the mean of all other intervals.
 const DOUBTFUL_INTERVALS: u64 = 1_000;
 
-/// A pause between two requests that follow each other in time.
+/// A pause between two consecutive requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gap {
-    /// The request behind it, counted from 1 in order of time.
+    /// Number of the request after the pause, counted from 1 in order of time.
     pub request: u64,
-    /// The line of the file on which that request stands, counted from 1.
+    /// Line of the file with that request, counted from 1.
     pub line: u64,
-    /// How long it is in the file.
+    /// Length of the pause in the file.
     pub length: Duration,
 }
 
-/// The pauses of a trace as far as it has been read.
+/// The pauses of a trace, as far as it has been read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Gaps {
-    /// Pauses longer than this become as long as this; none are closed without it.
+    /// Longer pauses are shortened to this; `None` leaves all pauses unchanged.
     pub limit: Option<Duration>,
-    /// The longest pause; none with fewer than two requests.
+    /// The longest pause; `None` with fewer than two requests.
     pub longest: Option<Gap>,
-    /// Time from the first request to the last, as it is in the file.
+    /// Time from the first request to the last in the file.
     pub span: Duration,
-    /// How many pauses were closed.
+    /// Number of shortened pauses.
     pub closed: u64,
-    /// Time that was taken out by closing them.
+    /// Time that was removed from them.
     pub closed_time: Duration,
     requests: u64,
     last: Option<Instant>,
@@ -46,8 +46,8 @@ impl Gaps {
         Self { limit, ..Self::default() }
     }
 
-    /// Takes the next request in order of time into account, which comes at `at` in the file;
-    /// returns when it comes with the pauses before it closed.
+    /// Adds the next request in order of time, whose time in the file is `at`. Returns its time
+    /// after all earlier pauses were shortened.
     pub(super) fn pass(&mut self, at: Instant, line: u64) -> Instant {
         self.requests += 1;
         let length = self.last.map_or(Duration::ZERO, |last| at.since(last));
@@ -65,7 +65,7 @@ impl Gaps {
         Instant::from_nanos(at.as_nanos() - self.closed_time.as_nanos())
     }
 
-    /// Share of the span that the longest pause takes, 0 to 1.
+    /// Share of the longest pause in the span, 0 to 1.
     #[must_use]
     pub fn longest_share(&self) -> f64 {
         let longest = self.longest.map_or(0.0, |longest| longest.length.as_secs_f64());
@@ -87,8 +87,8 @@ impl Gaps {
         is_doubtful.then_some(longest)
     }
 
-    /// What a reader of the trace should know about its pauses, in one sentence: those that were
-    /// closed, or one that is probably a mistake of the tracer.
+    /// Remark on the pauses for the user, in one sentence: shortened pauses, or a pause that is
+    /// probably a mistake of the tracer.
     #[must_use]
     pub fn remark(&self) -> Option<String> {
         let longest = self.longest?;
@@ -116,7 +116,7 @@ impl Gaps {
     }
 }
 
-/// A duration that may be years.
+/// A duration of up to many years.
 struct Long(Duration);
 
 impl fmt::Display for Long {
@@ -138,7 +138,7 @@ mod tests {
         Instant::ZERO + Duration::from_secs(secs)
     }
 
-    /// A hundred requests, one a second, and one that comes so many seconds later.
+    /// A hundred requests, one per second, and one that comes `late` seconds later.
     fn trace(limit: Option<Duration>, late: u64) -> (Gaps, Vec<u64>) {
         let mut gaps = Gaps::new(limit);
         let times = (0..100).chain([99 + late]);

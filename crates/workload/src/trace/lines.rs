@@ -5,13 +5,13 @@ use crate::error::{LineProblem, TraceError};
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
 
-/// The longest line that is taken for text.
+/// Longest line of text.
 const LONGEST: usize = 64 << 10;
 
-/// What is read at once; the longest line fits twice.
+/// Size of the buffer; the longest line fits twice.
 const BUFFER: usize = 2 * LONGEST;
 
-/// Reads lines of text through a buffer of its own, so that a line is not copied once more.
+/// Reads lines of text through its own buffer, so that a line is not copied again.
 pub(super) struct Lines<'a> {
     input: Box<dyn BufRead + Send + 'a>,
     name: String,
@@ -20,7 +20,7 @@ pub(super) struct Lines<'a> {
     buffer: Vec<u8>,
     /// The last line that was not UTF-8, as text.
     stray: String,
-    /// What has been read of the input and not been handed out.
+    /// Part of the buffer that was read from the input and not returned yet.
     unread: Range<usize>,
 }
 
@@ -34,8 +34,8 @@ impl<'a> Lines<'a> {
         Self { input, name, compression, number: 0, buffer, stray: String::new(), unread: 0..0 }
     }
 
-    /// The next line without its end, whether LF or CRLF, and without a byte order mark; none at
-    /// the end of the file. Bytes that are not UTF-8 are letters of their own ([`stray`]).
+    /// The next line without its end, LF or CRLF, and without a byte order mark; `None` at the end
+    /// of the file. Bytes that are not UTF-8 become letters of their own ([`stray`]).
     pub(super) fn next(&mut self) -> Result<Option<&str>, TraceError> {
         let Some(place) = self.find()? else { return Ok(None) };
         self.number += 1;
@@ -52,7 +52,7 @@ impl<'a> Lines<'a> {
         Ok(Some(&self.stray))
     }
 
-    /// Where in the buffer the next line is, its line feed included; none at the end of the file.
+    /// Place of the next line in the buffer, with its line feed; `None` at the end of the file.
     fn find(&mut self) -> Result<Option<Range<usize>>, TraceError> {
         let mut searched = 0;
         loop {
@@ -79,7 +79,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Reads some of the input behind what is unread, which moves to the front; false at its end.
+    /// Reads more of the input behind the unread bytes, which move to the front. Returns false at
+    /// the end of the input.
     fn read_more(&mut self) -> Result<bool, TraceError> {
         let unread = self.unread.len();
         self.buffer.copy_within(self.unread.clone(), 0);

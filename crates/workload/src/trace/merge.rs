@@ -1,4 +1,4 @@
-//! Merges several traces by time.
+//! Merge of several traces by time.
 
 use super::input::{self, Opened};
 use super::{Counts, Detected, Gaps, ReadOptions, TraceClock, TraceReader};
@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use units::{Duration, Instant};
 
-/// Choice of the times of several traces that are the same moment.
+/// Alignment of the times of several traces: times that count as the same moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Align {
-    /// Equal times of clocks that count from the same moment.
+    /// Equal times, of clocks with the same origin.
     #[default]
     Clock,
-    /// First requests of all traces.
+    /// The first requests of all traces.
     Start,
 }
 
@@ -49,11 +49,11 @@ impl FromStr for Align {
 /// Options of a merge.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MergeOptions {
-    /// Times that are the same moment.
+    /// Alignment of the times.
     pub align: Align,
-    /// Time added to each trace, in their order; an empty list adds nothing.
+    /// Time added to each trace, in their order; empty for none.
     pub shifts: Vec<Duration>,
-    /// Devices of the same name in several traces are one device.
+    /// Whether devices of the same name in several traces are one device.
     pub same_devices: bool,
 }
 
@@ -65,8 +65,7 @@ pub struct Merged {
     head: Option<Request>,
     /// Time added to the times of the trace.
     later: Duration,
-    /// For each device of the trace the number in the merged trace; `None` before its first
-    /// request.
+    /// Number of each device in the merged trace; `None` before its first request.
     devices: Vec<Option<u32>>,
 }
 
@@ -83,7 +82,7 @@ impl Merged {
         self.reader.detected()
     }
 
-    /// What became of the lines so far.
+    /// Counts of the lines so far.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         self.reader.counts()
@@ -121,8 +120,8 @@ impl Merged {
     }
 }
 
-/// The requests of several traces in order of time, the first at zero. Of requests at the same time
-/// those of an earlier trace come first.
+/// The requests of several traces in order of time, the first at zero. Requests at the same time
+/// come in the order of their traces.
 ///
 /// Memory is bounded by the reorder windows of the traces. Nothing follows the first error.
 pub struct Merge {
@@ -131,15 +130,15 @@ pub struct Merge {
     next: BinaryHeap<Reverse<(Instant, usize)>>,
     clocks: String,
     same_devices: bool,
-    /// Numbers of devices by name, for traces that share devices.
+    /// Numbers of devices by name, if traces share devices.
     numbers: HashMap<String, u32>,
     devices: u32,
     failed: bool,
 }
 
 impl Merge {
-    /// Opens the files or pipes at `paths`, all read by `reading`. `waiting` hears of a pipe that
-    /// is silent for long.
+    /// Opens the files or pipes at `paths`, all with the options `reading`. Calls `waiting` for a
+    /// pipe that is silent for long.
     ///
     /// # Errors
     ///
@@ -216,19 +215,19 @@ impl Merge {
         &self.inputs
     }
 
-    /// Sentence that says which times were taken for the same moment.
+    /// Sentence about the times that count as the same moment.
     #[must_use]
     pub fn clocks(&self) -> &str {
         &self.clocks
     }
 
-    /// Devices so far.
+    /// Number of devices so far.
     #[must_use]
     pub fn devices(&self) -> u32 {
         self.devices
     }
 
-    /// Number in the merged trace of a device of an input.
+    /// Number of an input's device in the merged trace.
     fn device(&mut self, index: usize, device: u32) -> u32 {
         let input = &mut self.inputs[index];
         let place = device as usize;
@@ -252,8 +251,8 @@ impl Merge {
     }
 }
 
-/// Sentence about the clocks, and the time of the first request of each input in nanoseconds from a
-/// moment that is the same for all inputs.
+/// Sentence about the clocks, and the time of the first request of each input, in nanoseconds from
+/// a common moment.
 fn align(inputs: &[Merged], options: &MergeOptions) -> Result<(String, Vec<u64>), TraceError> {
     let clocks: Vec<(TraceClock, u64)> =
         inputs.iter().filter_map(|input| input.reader.clock()).collect();

@@ -1,4 +1,4 @@
-//! Lines that are certainly no requests: tables and messages that tools print among their events.
+//! Lines that are certainly no requests: tables and messages that tools print among events.
 
 use super::SkipReason;
 
@@ -31,7 +31,8 @@ const MESSAGES: [&str; 9] = [
     "Bad pc action ",
 ];
 
-/// Why a line that cannot be read need not be, in a trace of any format.
+/// Reason to skip a line that cannot be read, in a trace of any format; `None` if the line may be a
+/// request.
 pub(super) fn certainly_no_request(line: &str) -> Option<SkipReason> {
     if is_table(line) {
         Some(SkipReason::Summary)
@@ -40,7 +41,7 @@ pub(super) fn certainly_no_request(line: &str) -> Option<SkipReason> {
     }
 }
 
-/// Whether this is part of a table of blkparse or blktrace.
+/// Whether a line is part of a table of blkparse or blktrace.
 fn is_table(line: &str) -> bool {
     let text = line.trim();
     let is_title = ["CPU", "Total"].iter().any(|name| {
@@ -62,7 +63,7 @@ fn is_table(line: &str) -> bool {
         || text.starts_with("=== ") && text.ends_with(" ===")
 }
 
-/// Whether this is the line above the table of a program, `name (pid)` or `name (pid, ...)`.
+/// Whether a line is the title of a program's table, `name (pid)` or `name (pid, ...)`.
 pub(super) fn is_title_of_program(line: &str) -> bool {
     let inner = line.trim_end().strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
     inner.is_some_and(|(name, pid)| {

@@ -1,4 +1,4 @@
-//! Readers of trace files: one file per format, one reader that drives them.
+//! Readers of trace files: one file per format, and the reader that uses them.
 
 mod clock;
 mod compression;

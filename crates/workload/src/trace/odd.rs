@@ -1,34 +1,34 @@
-//! What is odd about a whole trace: impossible requests, or too many lines that say nothing of
-//! requests. Both are signs that the format, columns or units were taken for others.
+//! Oddities of a whole trace: impossible requests, or too many lines that are not requests. Both
+//! are signs of a wrong format, or of wrong columns or units.
 
 use super::{Counts, Format, Gaps};
 use crate::Request;
 use std::fmt::Write as _;
 use units::{Bytes, Duration};
 
-/// Requests below this number prove nothing.
+/// Fewer requests than this prove nothing.
 const FEW: u64 = 20;
 /// Percentage that counts as nearly all.
 const NEARLY_ALL: u64 = 90;
-/// More requests in a second than any trace has.
+/// Request rate above that of any trace.
 const MOST_PER_SECOND: f64 = 1e7;
 /// Two years, longer than any trace.
 const LONGEST_SPAN: Duration = Duration::from_secs(2 * 366 * 86_400);
 /// Bytes of the shortest request of a block device.
 const SECTOR: u64 = 512;
-/// Mean bytes of requests that are longer than those of any system.
+/// Mean size of requests in bytes above that of any system.
 const LONG_REQUEST: u64 = 64 << 20;
-/// Requests for which a clock must run after it began again.
+/// Requests for which a clock must run after it started again.
 const RUN: u64 = 20;
-/// The same number where nothing else is out of order.
+/// The same number if nothing else is out of order.
 const SHORT_RUN: u64 = 3;
 
-/// Odd lines that every trace may have.
+/// Number of odd lines that any trace may have.
 const ODD_LINES: u64 = 16;
-/// Lines of which one may be odd where more are.
+/// With more odd lines, at most one line in this number may be odd.
 const ODD_ONE_IN: u64 = 100;
 
-/// Counts of what would be impossible, in the order of the file.
+/// Counts of oddities, in the order of the file.
 pub(super) struct Odd {
     /// Nanoseconds in one unit of time.
     unit: u64,
@@ -38,35 +38,35 @@ pub(super) struct Odd {
     earliest: u64,
     latest: u64,
     last: u64,
-    /// Requests that are earlier than some request above them.
+    /// Requests earlier than some request before them in the file.
     late: u64,
-    /// Requests that are earlier than the request above them.
+    /// Requests earlier than the request directly before them.
     falls: u64,
-    /// The last time of each device.
+    /// Last time of each device.
     last_of: Vec<u64>,
-    /// Requests that are earlier than the request above them for the same device.
+    /// Requests earlier than the request directly before them for the same device.
     falls_of_devices: u64,
-    /// Requests that are shorter than a sector.
+    /// Requests shorter than a sector.
     short: u64,
     bytes: u64,
-    /// Requests whose address is the same number as their time.
+    /// Requests whose address equals their time.
     like_times: u64,
     restart: Restart,
 }
 
-/// Detects a clock that begins again, as where logs were concatenated.
+/// Detects a clock that starts again, as in concatenated logs.
 #[derive(Default)]
 struct Restart {
-    /// Requests since the clock began.
+    /// Requests since the clock started.
     run: u64,
-    /// Requests that were earlier than the request above them.
+    /// Requests earlier than the request directly before them.
     falls: u64,
-    /// Place where the clock may have begun again.
+    /// Place where the clock may have started again.
     maybe: Option<Begun>,
     found: Option<Begun>,
 }
 
-/// A place where a clock begins again.
+/// A place where a clock starts again.
 #[derive(Clone, Copy)]
 struct Begun {
     line: u64,
@@ -74,7 +74,7 @@ struct Begun {
     to: u64,
     /// Requests since then.
     run: u64,
-    /// Requests since then that are earlier than the request above them.
+    /// Requests since then that are earlier than the request directly before them.
     falls: u64,
 }
 
@@ -95,12 +95,12 @@ impl Begun {
 }
 
 impl Restart {
-    /// Takes a request at `at` into account; all before it are between `first` and `latest`.
+    /// Adds a request at `at`; all before it are between `first` and `latest`.
     fn pass(&mut self, at: u64, line: u64, last: u64, (first, latest): (u64, u64)) {
         let falls = u64::from(at < last);
         if let Some(begun) = &mut self.maybe {
             if at >= begun.from {
-                // A few late requests, after which the clock goes on.
+                // A few late requests, after which the clock continues.
                 self.run += begun.run + 1;
                 self.falls += begun.falls + 1;
                 self.maybe = None;
@@ -108,7 +108,7 @@ impl Restart {
             }
             begun.run += 1;
             begun.falls += falls;
-            // Where most is out of order, nothing begins again.
+            // If most requests are out of order, this is no restart.
             if begun.run >= RUN && begun.falls * 5 <= begun.run && self.falls * 5 <= self.run {
                 self.found.get_or_insert(*begun);
             }
@@ -131,7 +131,7 @@ impl Restart {
 }
 
 impl Odd {
-    /// Of a trace with these units.
+    /// Counts for a trace with these units.
     pub(super) fn new(unit_nanos: u64, sector_bytes: u64) -> Self {
         Self {
             unit: unit_nanos,
@@ -152,7 +152,7 @@ impl Odd {
         }
     }
 
-    /// Takes the request of `line` into account, which comes at `at` on the clock of the file.
+    /// Adds the request of `line`, at `at` on the clock of the file.
     pub(super) fn pass(&mut self, request: &Request, at: u64, line: u64) {
         if self.requests == 0 {
             (self.first, self.earliest, self.latest, self.last) = (at, at, at, at);
@@ -162,7 +162,7 @@ impl Odd {
         if self.last_of.len() <= device {
             self.last_of.resize(device + 1, 0);
         }
-        // Nearly all requests are in order, and none of those is late for anything.
+        // Nearly all requests are in order, and none of them is late in any sense.
         if at >= self.latest && self.restart.maybe.is_none() {
             self.restart.run += 1;
             self.latest = at;
@@ -173,7 +173,7 @@ impl Odd {
         self.last = at;
         self.short += u64::from(request.size_bytes < SECTOR);
         self.bytes = self.bytes.saturating_add(request.size_bytes);
-        // Once most differ, nearly all cannot be alike any more in a trace of any length.
+        // When most requests differ, nearly all can no longer be alike, however long the trace.
         if self.requests <= 1_000 || self.like_times * 2 > self.requests {
             let number = at / self.unit;
             let same = request.offset_bytes == number
@@ -182,7 +182,7 @@ impl Odd {
         }
     }
 
-    /// Takes the time of a request into account that may be earlier than others.
+    /// Adds the time of a request that may be earlier than others.
     fn pass_late(&mut self, at: u64, line: u64, device: usize) {
         self.restart.pass(at, line, self.last, (self.first, self.latest));
         self.late += u64::from(at < self.latest);
@@ -192,16 +192,16 @@ impl Odd {
         self.latest = self.latest.max(at);
     }
 
-    /// Where the clock begins again, if a request at `at` is far behind all others.
+    /// Text about a restart of the clock, if a request at `at` is far behind all others.
     pub(super) fn begins_again(&self, at: u64, line: u64) -> Option<String> {
         let span = self.latest - self.first;
         let begins = self.requests >= SHORT_RUN && at <= self.first.saturating_add(span / 4);
         begins.then(|| Begun::new(line, self.latest, at).text())
     }
 
-    /// What is impossible, and what is usually wrong then; `None` if nothing is.
-    /// `counts_from_start` says that the times are no dates, and `spread` that requests of a second
-    /// are spread over it.
+    /// Impossible properties of the trace, with the usual cause; `None` if there are none.
+    /// `counts_from_start` says that the times are not dates, and `spread` that the requests of a
+    /// second are spread over it.
     pub(super) fn verdict(
         &self,
         format: Format,
@@ -270,7 +270,7 @@ impl Odd {
         Some(said)
     }
 
-    /// Whether the devices are in order and the whole is not.
+    /// Whether the requests of each device are in order, but those of all devices together are not.
     fn clocks_differ(&self) -> bool {
         self.last_of.len() > 1
             && self.falls * 4 >= self.requests
@@ -278,7 +278,7 @@ impl Odd {
     }
 }
 
-/// The oddness of the lines of a trace; `None` where it may be so.
+/// Oddity of the lines of a trace; `None` if there is none.
 pub(super) fn of_lines(counts: &Counts) -> Option<String> {
     let (odd, lines) = (counts.odd_total(), counts.lines);
     (odd > ODD_LINES && odd.saturating_mul(ODD_ONE_IN) > lines).then(|| {
@@ -290,7 +290,7 @@ pub(super) fn of_lines(counts: &Counts) -> Option<String> {
     })
 }
 
-/// Advice for columns or units that were taken for others.
+/// Advice for wrong columns or units.
 const OTHER_COLUMNS: &str = ", which says that columns or units are others; give the right ones with \
     --format, --columns, --time-unit or --sector-bytes, or type --allow-odd if it is so";
 
@@ -298,11 +298,11 @@ const OTHER_COLUMNS: &str = ", which says that columns or units are others; give
 const NO_WAITS: &str = ", because this log has no times; fio replays it as fast as its depth allows, \
     and --allow-odd sends all at once";
 
-/// What helps where several logs are in one file.
+/// Advice for several logs in one file.
 pub(super) const ONE_LOG_EACH: &str = "give each job or device a log of its own and put them \
     together with `ioda trace merge`, or type --allow-odd to take the times as they are";
 
-/// The same where they cannot be taken as they are.
+/// Advice for several logs in one file whose times cannot be taken as they are.
 pub(super) const OR_IN_ORDER: &str = "give each job or device a log of its own and put them \
     together with `ioda trace merge`; or sort the file, enlarge --reorder-window, or choose \
     --clamp-time";

@@ -1,17 +1,17 @@
-//! The words that people and tools have for operations, and the commands of SCSI.
+//! Words for operations, as users and tools write them, and the commands of SCSI.
 
 use super::formats::blkparse::{self, Rwbs, rwbs};
 use super::{SkipReason, fields};
 use crate::Op;
 use crate::error::LineProblem;
 
-/// What a word for an operation says, in any spelling that is known here: `R`, `read`, `Write(10)`,
-/// `TRIM`, the flags of blktrace, or the code of a SCSI command as `0x2a`.
+/// Meaning of a word for an operation in any known spelling: `R`, `read`, `Write(10)`, `TRIM`, the
+/// flags of blktrace, or the code of a SCSI command as `0x2a`.
 pub(super) fn word(text: &str) -> Option<Rwbs> {
     word_and_flag(text).map(|(said, _)| said)
 }
 
-/// What [`word`] says, and the flag in it that is not known.
+/// Meaning by [`word`], and an unknown flag in the word.
 pub(super) fn word_and_flag(text: &str) -> Option<(Rwbs, Option<char>)> {
     // Nearly all requests have one of these words.
     match text.as_bytes() {
@@ -22,7 +22,7 @@ pub(super) fn word_and_flag(text: &str) -> Option<(Rwbs, Option<char>)> {
             return Some((Rwbs::Data(Op::Write), None));
         }
         [b'0', b'x' | b'X', ..] => {
-            // Codes of other commands may be those of NVMe, which has 1 for write and 2 for read.
+            // Codes of other commands may be those of NVMe, where 1 is a write and 2 a read.
             let command = u16::from_str_radix(&text[2..], 16).ok().and_then(scsi_command);
             return command.map(|said| (said, None));
         }
@@ -34,8 +34,8 @@ pub(super) fn word_and_flag(text: &str) -> Option<(Rwbs, Option<char>)> {
     }
 }
 
-/// Flags of blktrace. A `D` says discard only in front, and no letter stands twice: elsewhere they
-/// are part of some other word. One flag may be of a kernel to come.
+/// Meaning of flags of blktrace. A `D` means discard only at the front, and no letter occurs twice,
+/// because other words have such letters elsewhere. One unknown flag of a later kernel is accepted.
 fn flags(text: &str) -> Option<Rwbs> {
     if !text.is_ascii() || text.get(1..)?.contains('D') {
         return None;
@@ -55,7 +55,7 @@ fn flags(text: &str) -> Option<Rwbs> {
     rwbs(text).filter(|found| *found != Rwbs::Skip(SkipReason::UnknownOperation))
 }
 
-/// Whether [`word`] reads a write that asks for stable storage, by the flags of blktrace.
+/// Whether [`word`] reads it as a write that demands stable storage, by the flags of blktrace.
 pub(super) fn is_durable(text: &str) -> bool {
     blkparse::is_durable(text) && named(text).is_none() && flags(text).is_some()
 }
@@ -112,7 +112,7 @@ fn named(text: &str) -> Option<Rwbs> {
     })
 }
 
-/// What a SCSI command does, by the operation codes of SBC-4; none for all others.
+/// Operation of a SCSI command, by the operation codes of SBC-4; `None` for all others.
 pub(super) fn scsi_command(code: u16) -> Option<Rwbs> {
     match code {
         0x08 | 0x28 | 0xa8 | 0x88 => Some(Rwbs::Data(Op::Read)),

@@ -1,14 +1,14 @@
-//! How a trace is to be read.
+//! Options for reading a trace.
 
 use super::{ColumnMap, Format, TimeUnit};
 use crate::error::OptionError;
 use std::str::FromStr;
 use units::Duration;
 
-/// Which event of a trace of blktrace is a request.
+/// Event of blktrace that counts as the request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlkparseEvent {
-    /// `D`: issued to the driver. What the device saw.
+    /// `D`: issued to the driver, as the device sees it.
     Issue,
     /// `Q`: queued by the file system, before merging.
     Queue,
@@ -17,7 +17,7 @@ pub enum BlkparseEvent {
 }
 
 impl BlkparseEvent {
-    /// The letter that blkparse prints.
+    /// Letter that blkparse prints.
     #[must_use]
     pub const fn letter(self) -> char {
         match self {
@@ -45,41 +45,41 @@ impl FromStr for BlkparseEvent {
     }
 }
 
-/// How a trace is to be read. The default detects everything and refuses what is doubtful.
+/// Options for reading a trace. The default detects everything and refuses doubtful traces.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ReadOptions {
-    /// The format, when it is known. `None` detects it.
+    /// Format; `None` detects it.
     pub format: Option<Format>,
-    /// The time unit, when it is known. `None` takes the one of the format, or detects it.
+    /// Time unit; `None` takes that of the format, or detects it.
     pub time_unit: Option<TimeUnit>,
-    /// The sector size in bytes, 1 to 1 MiB. `None` takes 512 for formats that count in sectors.
+    /// Sector size in bytes, 1 to 1 MiB. `None` takes 512 for formats that count in sectors.
     pub sector_bytes: Option<u64>,
-    /// Which columns mean what, for [`Format::Csv`]. Given, it implies that format.
+    /// Column map for [`Format::Csv`]. A map implies that format.
     pub columns: Option<ColumnMap>,
-    /// Which event of blktrace is a request. `None` takes issues, or the next best where there are
-    /// none.
+    /// Event of blktrace that counts as the request. `None` takes issues, or the next best event if
+    /// there are none.
     pub blkparse_event: Option<BlkparseEvent>,
-    /// How many requests are held back to put them in order of time. `None` takes 4,096, or
-    /// 65,536 where the clock of the trace has whole seconds only. 0 allows no disorder.
+    /// Number of requests that are held back to put them in order of time. `None` takes 4,096, or
+    /// 65,536 if the clock of the trace has whole seconds only. 0 allows no disorder.
     pub reorder_window: Option<usize>,
-    /// Whether a request that comes later than the reorder window reaches is moved to the time of
-    /// its predecessor, and counted, instead of being an error.
+    /// Whether a request beyond the reorder window gets the time of its predecessor, and is
+    /// counted, instead of being an error.
     pub clamp_time: bool,
     /// Whether requests of zero length are skipped, and counted, instead of being an error.
     pub skip_zero_length: bool,
-    /// Whether the requests of one second are spread evenly over it. `None` does so where the
-    /// clock of the trace has whole seconds only.
+    /// Whether the requests of one second are spread evenly over it. `None` does so if the clock of
+    /// the trace has whole seconds only.
     pub spread_seconds: Option<bool>,
-    /// Odd traces are read as they stand: a device for each request, a clock that begins again, a
-    /// span of decades, many lines that are no requests.
+    /// Whether odd traces are read unchanged: a device for each request, a clock that starts again,
+    /// a span of decades, many lines that are no requests.
     pub allow_odd: bool,
-    /// Every pause between two requests that is longer than this becomes as long as this, and is
-    /// counted. `None` keeps all times as they are.
+    /// Longest pause between two requests; longer ones are shortened to it, and counted. `None`
+    /// keeps all times unchanged.
     pub close_gaps: Option<Duration>,
 }
 
 impl ReadOptions {
-    /// Checks what does not depend on the file.
+    /// Checks the options that do not depend on the file.
     pub(crate) fn check(&self) -> Result<(), OptionError> {
         if let Some(bytes) = self.sector_bytes
             && !(1..=1 << 20).contains(&bytes)

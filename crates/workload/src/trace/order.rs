@@ -1,30 +1,30 @@
-//! Puts slightly disordered requests in order of time.
+//! Sorting of slightly disordered requests by time.
 
 use crate::Request;
 use std::collections::VecDeque;
 
-/// A request and the line that it stands on, counted from 1.
+/// A request and its line, counted from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Lined {
     pub(super) request: Request,
     pub(super) line: u64,
 }
 
-/// A request that comes too late: behind one that has already left.
+/// A request that comes too late: a later one has already left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TooLate {
-    /// How far behind, in nanoseconds.
+    /// Time by which it is too late, in nanoseconds.
     pub(super) back_nanos: u64,
 }
 
-/// How a request came in.
+/// Result of adding a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Arrived {
-    /// Not earlier than any before it.
+    /// Not earlier than any request before it.
     InOrder,
-    /// Earlier than one before it, and put in its place.
+    /// Earlier than a request before it, and put in its place.
     Reordered,
-    /// Too late for its place, and moved to the time of the last one that left.
+    /// Too late for its place; it got the time of the last request that left.
     Clamped,
 }
 
@@ -44,12 +44,13 @@ impl Order {
         Self { window, held: VecDeque::new(), last_out: 0, latest_in: 0 }
     }
 
-    /// Whether a request must leave before another can come in.
+    /// Whether a request must leave before another can be added.
     pub(super) fn is_full(&self) -> bool {
         self.held.len() > self.window
     }
 
-    /// Takes a request in; with `clamp`, one that comes too late is moved.
+    /// Adds a request. With `clamp`, a request that is too late is moved to the time of the last
+    /// one that left.
     pub(super) fn push(&mut self, mut lined: Lined, clamp: bool) -> Result<Arrived, TooLate> {
         let request = &mut lined.request;
         let at = request.at.as_nanos();
@@ -76,12 +77,12 @@ impl Order {
         Ok(arrived)
     }
 
-    /// Whether a request is held that is `wanted`.
+    /// Whether a held request is `wanted`.
     pub(super) fn holds(&self, wanted: impl Fn(&Request) -> bool) -> bool {
         self.held.iter().rev().any(|held| wanted(&held.request))
     }
 
-    /// The earliest request held.
+    /// Removes the earliest held request.
     pub(super) fn pop(&mut self) -> Option<Lined> {
         let lined = self.held.pop_front()?;
         self.last_out = lined.request.at.as_nanos();

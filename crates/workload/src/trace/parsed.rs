@@ -1,4 +1,4 @@
-//! A trace file that is parsed once and then shared by all who ask for its requests.
+//! A trace file that is parsed once and shared by all users of its requests.
 
 use super::input::FileIdentity;
 use super::input::{self, Opened};
@@ -11,18 +11,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::Instant;
 
-/// Requests that are held in memory at most: with 24 bytes each, 1 GiB. The file of a longer trace
-/// is parsed again whenever its requests are asked for; those of a pipe are stored in a file.
+/// Most requests that are held in memory: with 24 bytes each, 1 GiB. The file of a longer trace is
+/// parsed again for each use; the requests of a pipe are stored in a file.
 pub const HELD_REQUESTS_MOST: u64 = (1 << 30) / size_of::<Held>() as u64;
 /// Requests in one piece of memory: 1.5 MiB. Pieces are never moved, so nothing is copied as a
 /// trace grows.
 const PIECE: usize = 1 << 16;
-/// The bits of [`Held::size_and_op`] that say that a request writes, and that it asks for stable
-/// storage. The others are the size without its last byte.
+/// Bits of [`Held::size_and_op`] for a write, and for a demand for stable storage. The others are
+/// the size minus one.
 const WRITES: u32 = 1 << 31;
 const IS_DURABLE: u32 = 1 << 30;
-/// The bit of [`Held::offset_and_flush`] that says that a flush comes before a request, which ends
-/// by 2^60.
+/// Bit of [`Held::offset_and_flush`] for a flush before the request. Offsets do not need it,
+/// because requests end by 2^60.
 const IS_AFTER_FLUSH: u64 = 1 << 63;
 
 /// A request in 24 bytes.
@@ -40,7 +40,7 @@ impl Held {
         let write = if op == Op::Write { WRITES } else { 0 };
         let durable = if durable { IS_DURABLE } else { 0 };
         let flush = if after_flush { IS_AFTER_FLUSH } else { 0 };
-        // The reader delivers nothing empty, and nothing longer than 1 GiB.
+        // The reader delivers no empty request, and none longer than 1 GiB.
         let size = size_bytes.saturating_sub(1) as u32;
         Self {
             at,
@@ -82,21 +82,21 @@ impl Held {
     }
 }
 
-/// What is kept of the requests of a trace.
+/// Requests of a trace that are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
-    /// None: only what the trace is like.
+    /// None: only the statistics of the trace.
     Nothing,
-    /// All, of which this number in memory at most.
+    /// All, of which at most this number in memory.
     Requests {
-        /// That number.
+        /// Most requests in memory.
         in_memory: u64,
     },
 }
 
-/// Requests as they are kept while a trace is read.
+/// Requests that are kept while a trace is read.
 enum Keeping {
-    /// None is kept, or they will be read again.
+    /// None: they are not kept, or will be read again.
     Nothing,
     /// In memory.
     Pieces { pieces: Vec<Vec<Held>>, most: u64 },
@@ -105,7 +105,8 @@ enum Keeping {
 }
 
 impl Keeping {
-    /// Keeps the request `number`, counted from 1. A pipe cannot be read again.
+    /// Keeps request `number`, counted from 1. A pipe cannot be read again, so its requests go to a
+    /// file when there are too many.
     fn add(&mut self, held: Held, number: u64, is_pipe: bool) -> io::Result<()> {
         match self {
             Self::Nothing => {}
@@ -134,7 +135,7 @@ impl Keeping {
     }
 }
 
-/// Where the requests of a trace are.
+/// Place of the requests of a trace.
 enum Kept {
     Memory(Vec<Vec<Held>>),
     Spool(Spooled),
@@ -143,7 +144,7 @@ enum Kept {
     Gone,
 }
 
-/// A trace file that has been read from end to end. Copies share it.
+/// A trace file that has been read completely. Copies share it.
 ///
 /// Its requests are held in memory, 24 MB for a million, unless there are more than
 /// [`HELD_REQUESTS_MOST`]. A pipe is read once.
@@ -162,18 +163,17 @@ struct Parsed {
 }
 
 impl Trace {
-    /// Reads the file or pipe at `path`, which may be compressed, from end to end. `-` is standard
-    /// input.
+    /// Reads the complete file or pipe at `path`, which may be compressed. `-` is standard input.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or anything is wrong with any line of it.
+    /// If the file cannot be read, or any line has an error.
     pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, TraceError> {
         let keep = Keep::Requests { in_memory: HELD_REQUESTS_MOST };
         Self::load(path, options, keep, |_| {})
     }
 
-    /// The same; `keep` says what is kept of the requests, and `waiting` hears, as a sentence, of a
+    /// [`Trace::open`] with a choice of the requests to keep. Calls `waiting` with a sentence for a
     /// pipe that is silent for long.
     ///
     /// # Errors
@@ -222,8 +222,8 @@ impl Trace {
         })))
     }
 
-    /// Whether `path` leads to a pipe, whose bytes come only once. Standard input, `-`, counts as
-    /// one.
+    /// Whether `path` leads to a pipe, whose bytes can be read only once. Standard input, `-`,
+    /// counts as one.
     #[must_use]
     pub fn is_pipe(path: &Path) -> bool {
         input::is_pipe(path)
@@ -235,37 +235,37 @@ impl Trace {
         &self.0.path
     }
 
-    /// Whether it is what reading this file with these options gives.
+    /// Whether it is the result of reading this file with these options.
     #[must_use]
     pub fn is_of(&self, path: &Path, options: &ReadOptions) -> bool {
         self.0.path == path && self.0.options == *options
     }
 
-    /// Which file it is.
+    /// Identity of the file.
     #[must_use]
     pub fn identity(&self) -> &FileIdentity {
         &self.0.identity
     }
 
-    /// What it was found to be.
+    /// Format and units, with the evidence.
     #[must_use]
     pub fn detected(&self) -> &Detected {
         &self.0.detected
     }
 
-    /// What became of its lines.
+    /// Counts of its lines.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.0.counts
     }
 
-    /// The pauses between its requests.
+    /// Pauses between its requests.
     #[must_use]
     pub fn gaps(&self) -> &Gaps {
         &self.0.gaps
     }
 
-    /// What it is like.
+    /// Statistics of its requests.
     #[must_use]
     pub fn statistics(&self) -> &Statistics {
         &self.0.statistics
@@ -281,8 +281,8 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// If the trace is not held in memory and its file cannot be read any more, or it came through
-    /// a pipe and nothing was to be kept.
+    /// If the trace is not held in memory and its file can no longer be read, or it came through a
+    /// pipe and no requests were to be kept.
     pub fn requests(&self) -> Result<TraceRequests, TraceError> {
         Ok(TraceRequests(match &self.0.kept {
             Kept::Memory(_) => Origin::Memory { trace: self.clone(), next: 0 },
@@ -297,7 +297,7 @@ impl Trace {
     }
 }
 
-/// The same file, read in the same way.
+/// Two traces are equal if they are the same file, read with the same options.
 impl PartialEq for Trace {
     fn eq(&self, other: &Self) -> bool {
         let same = |a: &Parsed, b: &Parsed| {
@@ -307,7 +307,7 @@ impl PartialEq for Trace {
     }
 }
 
-/// What determines its requests, by which runs are known again: not where the file happens to be.
+/// Shows what determines the requests and so identifies a run; the path is left out.
 impl std::fmt::Debug for Trace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Trace")
@@ -325,8 +325,8 @@ enum Origin {
         trace: Trace,
         next: usize,
     },
-    /// Records from `taken` on of those that have been `read`, which end before the one called
-    /// `next`.
+    /// Records of the file. Those in `read` from byte `taken` on have not been returned; `next` is
+    /// the number of the first record behind `read`.
     Spool {
         trace: Trace,
         next: u64,

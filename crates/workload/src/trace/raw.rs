@@ -1,36 +1,36 @@
-//! What a line or record says, before limits are checked and devices are numbered.
+//! Contents of a line or record, before limits are checked and devices are numbered.
 
 use super::{SkipReason, TimeUnit};
 use crate::Op;
 
-/// What a line says, before limits are checked and devices are numbered.
+/// Contents of a line, before limits are checked and devices are numbered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct RawRequest<'a> {
-    /// Nanoseconds since whatever the trace counts from.
+    /// Nanoseconds since the origin of the trace's times.
     pub(super) nanos: u64,
     pub(super) op: Op,
-    /// In bytes, wide enough for any number of sectors.
+    /// Offset in bytes, wide enough for any number of sectors.
     pub(super) offset_bytes: u128,
-    /// In bytes, wide enough for any number of sectors.
+    /// Size in bytes, wide enough for any number of sectors.
     pub(super) size_bytes: u128,
-    /// The device as the trace names it; empty when it names none.
+    /// Device as the trace names it; empty without a name.
     pub(super) device: &'a str,
-    /// Whether it is a write that asks for stable storage.
+    /// Whether it is a write that demands stable storage.
     pub(super) durable: bool,
 }
 
-/// What became of a line.
+/// Result of reading a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Parsed<'a> {
     Request(RawRequest<'a>),
-    /// A request with a flag that is not known.
+    /// A request with an unknown flag.
     Flagged(RawRequest<'a>, char),
     /// A request that was put back into the queue, and will be issued again.
     Requeued(RawRequest<'a>),
     Skip(SkipReason),
 }
 
-/// What the numbers of a trace count in.
+/// Units of the numbers in a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Units {
     pub(super) time: TimeUnit,

@@ -24,23 +24,23 @@ use std::io::{BufRead, Read, Seek};
 use std::path::Path;
 use units::Instant;
 
-/// How many lines decide what the trace is, and how many bytes of them at most.
+/// Most lines, and most of their bytes, that are used for detection.
 const SAMPLE_LINES: usize = 400;
 const SAMPLE_BYTES: usize = 256 << 10;
-/// The reorder window unless given: for most traces, and for clocks of whole seconds.
+/// Default of the reorder window: for most traces, and for clocks of whole seconds.
 const WINDOW: usize = 4_096;
 const WINDOW_OF_WHOLE_SECONDS: usize = 65_536;
-/// No device ends beyond this.
+/// Highest end of a device.
 const LAST_BYTE: u128 = 1 << 60;
-/// No request is longer than this.
+/// Longest request.
 const LONGEST_REQUEST: u128 = 1 << 30;
-/// How many requests of one second are held to spread them over it.
+/// Most requests of one second that are held to spread them over it.
 const MOST_PER_SECOND: usize = 1 << 20;
 
 /// Streams a trace as requests in order of time, the first at zero.
 ///
-/// Memory is bounded by the reorder window, whatever the size of the file. After the first error
-/// there is nothing more; requests before the line in error are delivered first.
+/// Memory is bounded by the reorder window, whatever the size of the file. Nothing follows the
+/// first error; requests before the line with the error are delivered first.
 pub struct TraceReader {
     name: String,
     input: Input,
@@ -59,13 +59,13 @@ pub struct TraceReader {
     written: Written,
     /// Whether a flush has come since the last request.
     flush_is_due: bool,
-    /// What is impossible; none once that was judged, or where it is allowed.
+    /// Counts of oddities; `None` when they have been judged, or if odd traces are allowed.
     odd: Option<Odd>,
     ended: bool,
     error: Option<TraceError>,
 }
 
-/// What requests are read from.
+/// Input of the requests.
 enum Input {
     /// Lines of text.
     Text(Box<Text>),
@@ -75,7 +75,7 @@ enum Input {
     Events(Box<Blktrace>),
 }
 
-/// Lines of text, and what has been read of them to tell what they are.
+/// Lines of text, and the sample of them that was read for detection.
 struct Text {
     lines: Lines<'static>,
     sample: VecDeque<String>,
@@ -84,7 +84,7 @@ struct Text {
     whole_sectors: bool,
 }
 
-/// The requests of one second, being collected and then handed out.
+/// Requests of one second, which are collected and then delivered.
 #[derive(Default)]
 struct Second {
     ready: VecDeque<Lined>,
@@ -117,7 +117,7 @@ impl TraceReader {
         Self::of_content(Content::Member(member, input), name, options)
     }
 
-    /// Reads what a path led to.
+    /// Reads the content of an opened path.
     pub(super) fn of_content(
         content: Content,
         name: &str,
@@ -186,7 +186,7 @@ impl TraceReader {
         })
     }
 
-    /// Tells what `input` is.
+    /// Detects the format of `input`.
     fn begin(
         input: Box<dyn BufRead + Send>,
         name: &str,
@@ -216,7 +216,7 @@ impl TraceReader {
         let read = read_sample(&mut lines);
         let told = match Self::detect(name, &read, compression, options) {
             Ok(found) => found,
-            // Why the sample ends says more than that it is not recognised.
+            // The error that ended the sample is more informative than the missing detection.
             Err(
                 unknown @ (TraceError::Unrecognised { .. }
                 | TraceError::Unclear { .. }
@@ -281,21 +281,21 @@ impl TraceReader {
         Ok(told)
     }
 
-    /// What the trace was found to be.
+    /// Format and units, with the evidence.
     #[must_use]
     pub fn detected(&self) -> &Detected {
         &self.detected
     }
 
-    /// What became of the lines so far. The reader runs ahead of the requests it has delivered by
-    /// the reorder window, so this is final only at the end.
+    /// Counts of the lines so far. The reader is ahead of the delivered requests by the reorder
+    /// window, so the counts are final only at the end.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// What the times count from, and the first of them in nanoseconds since then, or since 1970 if
-    /// they are dates; `None` before the first request.
+    /// Origin of the times, and the first time in nanoseconds since then, or since 1970 if the
+    /// times are dates; `None` before the first request.
     #[must_use]
     pub fn clock(&self) -> Option<(TraceClock, u64)> {
         let origin = self.origin?;
@@ -303,24 +303,24 @@ impl TraceReader {
         Some((clock, origin - before_1970))
     }
 
-    /// The pauses between the requests that have been delivered.
+    /// Pauses between the delivered requests.
     #[must_use]
     pub fn gaps(&self) -> &Gaps {
         &self.gaps
     }
 
-    /// The devices seen so far as the trace names them; the index is [`Request::device`].
+    /// Names of the devices so far, as in the trace; the index is [`Request::device`].
     #[must_use]
     pub fn device_names(&self) -> Vec<String> {
         self.devices.names()
     }
 
-    /// The name of the device with this number, as it stands in the trace.
+    /// Name of the device with this number, as in the trace.
     pub(super) fn device_name(&self, number: u32) -> &str {
         self.devices.name(number)
     }
 
-    /// Takes one line in; false at the end of the file.
+    /// Reads one line. Returns false at the end of the file.
     fn take_line(&mut self) -> Result<bool, TraceError> {
         let from_sample;
         let outcome = match &mut self.input {
@@ -426,7 +426,7 @@ impl TraceReader {
         accepted.map(|()| true).map_err(|problem| self.at_this_line(problem))
     }
 
-    /// `problem` with the line, or the record, that was read last.
+    /// `problem` at the line or record that was read last.
     fn at_this_line(&self, problem: LineProblem) -> TraceError {
         let (name, number) = (self.name.clone(), self.counts.lines);
         match self.input {
@@ -437,7 +437,7 @@ impl TraceReader {
         }
     }
 
-    /// The next request in order of time, with the time of the trace's own clock.
+    /// The next request in order of time, on the trace's own clock.
     fn next_in_order(&mut self) -> Option<Lined> {
         while !self.ended && !self.order.is_full() {
             match self.take_line() {
@@ -458,7 +458,7 @@ impl TraceReader {
         self.order.pop()
     }
 
-    /// What is odd about the whole trace; only once, and not behind an error.
+    /// Oddity of the whole trace; returned only once, and not after an error.
     fn odd(&mut self) -> Option<TraceError> {
         let odd = self.odd.take()?;
         let counts_from_start = self.clock().is_some_and(|(clock, _)| clock == TraceClock::Start);
@@ -482,7 +482,7 @@ impl TraceReader {
         }
     }
 
-    /// The next request once those of its second are all known.
+    /// The next request, after all requests of its second are known.
     fn next_spread(&mut self, mut second: Second) -> (Second, Option<Lined>) {
         if second.ready.is_empty() {
             let first = second.next.take().or_else(|| self.next_in_order());
@@ -539,13 +539,13 @@ impl Iterator for TraceReader {
     }
 }
 
-/// Whether a line is the first one of a log of fio, which `format` is.
+/// Whether `format` is a log of fio, and a line begins such a log.
 fn is_log_of_fio(format: Format, line: &str) -> bool {
     matches!(format, Format::FioIologV2 | Format::FioIologV3)
         && ['2', '3'].into_iter().any(|version| fio_iolog::is_first_line(line, version))
 }
 
-/// Whether a line can tell what the trace is.
+/// Whether a line is used for detection.
 fn is_telling(line: &str) -> bool {
     !line.trim().is_empty() && !line.starts_with('#')
 }
@@ -553,9 +553,9 @@ fn is_telling(line: &str) -> bool {
 /// The first lines of a file.
 struct FirstLines {
     lines: VecDeque<String>,
-    /// What ended them early.
+    /// Error that ended them early.
     error: Option<TraceError>,
-    /// Whether these are all.
+    /// Whether these are all lines.
     is_all: bool,
 }
 
@@ -582,13 +582,13 @@ fn read_sample(lines: &mut Lines<'_>) -> FirstLines {
     read
 }
 
-/// Which events of the sample are requests, if it is of blkparse.
+/// Event that counts as the request, if the sample is of blkparse.
 fn events_of(read: &FirstLines, options: &ReadOptions) -> Chosen {
     let lines: Vec<&str> = read.lines.iter().map(String::as_str).collect();
     Chosen::of(options.blkparse_event, blkparse::letters(&lines))
 }
 
-/// Takes the events of blktrace from `inputs`.
+/// Opens the events of blktrace in `inputs`.
 fn events(
     inputs: Vec<Box<dyn BufRead + Send>>,
     name: &str,
@@ -599,7 +599,7 @@ fn events(
     Ok((detected, Input::Events(Box::new(events)), Written::Number))
 }
 
-/// Refuses options that say that events of blktrace are something else.
+/// Refuses options that contradict the events of blktrace.
 fn refuse_other_than_events(options: &ReadOptions, name: &str) -> Result<(), TraceError> {
     let is_other = options.format.is_some_and(|format| format != Format::Blktrace);
     match is_other || options.columns.is_some() {
@@ -613,7 +613,7 @@ fn refuse_other_than_events(options: &ReadOptions, name: &str) -> Result<(), Tra
     }
 }
 
-/// Whether a line of a file of which nothing else is known is text.
+/// Whether a line of a file of unknown format is text.
 fn is_text(line: &str) -> bool {
     !line.contains(|letter: char| letter == '\0' || stray::is_stray(letter))
 }
@@ -638,7 +638,7 @@ fn nothing_at_all(name: &str) -> TraceError {
     }
 }
 
-/// Refuses a part of a sector, where that all others are whole is the evidence.
+/// Refuses a part of a sector, if whole sectors were the evidence for bytes.
 fn of_whole_sectors(parsed: Parsed<'_>) -> Result<Parsed<'_>, LineProblem> {
     if let Parsed::Request(RawRequest { offset_bytes, size_bytes, .. }) = parsed
         && let Some(bytes) = [offset_bytes, size_bytes].into_iter().find(|bytes| bytes % 512 != 0)
@@ -648,7 +648,7 @@ fn of_whole_sectors(parsed: Parsed<'_>) -> Result<Parsed<'_>, LineProblem> {
     Ok(parsed)
 }
 
-/// Checks the limits and numbers the device.
+/// Checks the limits, and replaces the device by its number.
 fn checked(raw: &RawRequest<'_>, devices: &mut Devices) -> Result<Request, LineProblem> {
     let RawRequest { nanos, op, offset_bytes, size_bytes, device, durable } = *raw;
     if size_bytes == 0 {
@@ -665,7 +665,7 @@ fn checked(raw: &RawRequest<'_>, devices: &mut Devices) -> Result<Request, LineP
     Ok(Request {
         at: Instant::from_nanos(nanos),
         op,
-        // Both fit: they were just found to be at most 2^60.
+        // Both fit: they were checked to be at most 2^60.
         offset_bytes: offset_bytes as u64,
         size_bytes: size_bytes as u64,
         device: number,
@@ -674,7 +674,7 @@ fn checked(raw: &RawRequest<'_>, devices: &mut Devices) -> Result<Request, LineP
     })
 }
 
-/// The start of the second a request falls into, in nanoseconds.
+/// Start of the second of a request, in nanoseconds.
 fn whole_second(request: &Request) -> u64 {
     let nanos = request.at.as_nanos();
     nanos - nanos % 1_000_000_000

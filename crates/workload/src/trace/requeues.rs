@@ -1,4 +1,4 @@
-//! Requests that were put back into their queue: each is issued once more, and both issues are
+//! Requests that were put back into their queue: each is issued again, and both issues count as
 //! requests.
 
 use super::order::Order;
@@ -6,10 +6,10 @@ use crate::error::LineProblem;
 use crate::{Op, Request};
 use std::collections::HashMap;
 
-/// Requests that are remembered at most: no device has as many in its queues.
+/// Most requests that are remembered: no device has as many in its queues.
 const MOST: usize = 1 << 20;
 
-/// What a request is known by when it is issued again; it may have grown by then.
+/// Key of a request, for the next issue; its size may have grown by then.
 type Key = (u32, Op, u64);
 
 /// Requests that will be issued again.
@@ -21,9 +21,9 @@ fn key(request: &Request) -> Key {
 }
 
 impl Requeues {
-    /// Takes note of a request that was put back. `has_left` says whether requests have left the
-    /// order: until then one that is not in it was issued before the trace began, and its next
-    /// issue is the first.
+    /// Records a request that was put back. `has_left` says whether requests have left the order.
+    /// Before that, a request that is not in the order was issued before the trace began, and its
+    /// next issue is the first.
     pub(super) fn put_back(
         &mut self,
         request: &Request,
@@ -40,7 +40,7 @@ impl Requeues {
         Ok(())
     }
 
-    /// Whether this issue of `request` is one more after it was put back.
+    /// Forgets one record of `request`, which is issued again now. Returns false if there was none.
     pub(super) fn issued_again(&mut self, request: &Request) -> bool {
         if self.0.is_empty() {
             return false;

@@ -1,5 +1,5 @@
-//! The shape of the lines of a file: the format that has it, and whether the columns can hold what
-//! that format has in them.
+//! Shape of the lines of a file: the format with that shape, and whether the columns can have the
+//! contents of that format.
 
 use super::csv::{addresses, times};
 use super::formats::{Addressing, Columns, Dated};
@@ -7,11 +7,11 @@ use super::{Format, TimeUnit, fields};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Seconds since 1970 that clocks of traces show: from 2000 until 2040.
+/// Seconds since 1970 of plausible clocks: from 2000 until 2040.
 const CLOCK_S: Range<u64> = 946_684_800..2_208_988_800;
-/// Seconds since 1601 that file times show: the same years.
+/// Seconds since 1601 of plausible file times: the same years.
 const FILE_TIMES_S: Range<u64> = 12_591_158_400..13_853_462_400;
-/// Lines below this number say little about how often values come again.
+/// Fewer lines than this say little about repeated values.
 const FEW: usize = 20;
 /// Length in bytes that most requests stay below.
 const LONG_REQUEST: u64 = 2 << 20;
@@ -20,7 +20,7 @@ const LARGE_DEVICE: u64 = 4_096;
 /// Number that one of several devices stays below in formats that number them from 0.
 const MANY_DEVICES: u64 = 256;
 
-/// The format whose shape one line has.
+/// Format with the shape of one line.
 pub(super) fn shape(line: &str) -> Option<Format> {
     Format::ALL.into_iter().find(|format| {
         let columns = format.about().columns.as_ref();
@@ -28,46 +28,46 @@ pub(super) fn shape(line: &str) -> Option<Format> {
     })
 }
 
-/// The first columns of a line: enough to tell a format by their number.
+/// First columns of a line, enough to distinguish formats by their number.
 pub(super) fn columns(line: &str, separator: char) -> Vec<&str> {
     line.split(separator).take(12).collect()
 }
 
-/// Tells whether `text` is a whole number.
+/// Whether `text` is a whole number.
 pub(super) fn is_integer(text: &str) -> bool {
     fields::integer("", text.trim()).is_ok()
 }
 
-/// Tells whether `text` is a number of zero or more.
+/// Whether `text` is a number of zero or more.
 pub(super) fn is_decimal(text: &str) -> bool {
     fields::time(text.trim(), TimeUnit::Nanoseconds).is_ok()
 }
 
-/// Tells whether `text` is an operation in letters.
+/// Whether `text` is an operation in letters.
 pub(super) fn is_letter(text: &str) -> bool {
     fields::letter_op(text.trim()).is_ok()
 }
 
-/// Tells whether `text` is 0 or 1.
+/// Whether `text` is 0 or 1.
 pub(super) fn is_flag(text: &str) -> bool {
     matches!(text.trim(), "0" | "1")
 }
 
-/// Tells whether `text` is a whole number that is a date of our time in `unit`, which columns of
-/// other numbers hardly are.
+/// Whether `text` is a whole number that is a plausible date in `unit`; other columns hardly have
+/// such numbers.
 pub(super) fn is_clock(text: &str, unit: TimeUnit) -> bool {
     let per_second = TimeUnit::Seconds.nanos() / unit.nanos();
     fields::integer("", text.trim()).is_ok_and(|count| CLOCK_S.contains(&(count / per_second)))
 }
 
-/// Tells whether `text` counts from 1970 in any unit, and not from 1601 as file times do.
+/// Whether `text` counts from 1970 in any unit, and not from 1601 as file times do.
 pub(super) fn is_clock_of_1970(text: &str) -> bool {
     let units =
         [TimeUnit::Seconds, TimeUnit::Milliseconds, TimeUnit::Microseconds, TimeUnit::Nanoseconds];
     units.into_iter().any(|unit| is_clock(text, unit))
 }
 
-/// Tells whether all times are file times of our years. A count of anything else would be years.
+/// Whether all times are plausible file times. A count in any other unit would span years.
 pub(super) fn are_file_times(times: &[&str]) -> bool {
     times.iter().all(|text| {
         text.parse().is_ok_and(|ticks: u64| FILE_TIMES_S.contains(&(ticks / 10_000_000)))
@@ -82,13 +82,13 @@ pub(super) struct Rows<'a> {
     pub(super) offsets: Vec<u64>,
     pub(super) sizes: Vec<u64>,
     pub(super) ops: Vec<&'a str>,
-    /// Numbers in the column behind those of the format, as far as it has numbers.
+    /// Numbers in the column behind those of the format, where it has numbers.
     further: Vec<u64>,
 }
 
 impl<'a> Rows<'a> {
-    /// Lines of `format` whose addresses and sizes are numbers. Formats whose text says what each
-    /// number is have none.
+    /// Rows of `format` whose addresses and sizes are numbers. Formats whose text names each number
+    /// have none.
     pub(super) fn of(format: Format, lines: &[&'a str]) -> Self {
         let mut rows = Self::default();
         let Some(columns) = &format.about().columns else { return rows };
@@ -110,7 +110,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Reason for which the columns of `rows` cannot be those of `format`; `None` where they can.
+/// Reason why the columns of `rows` cannot be those of `format`; `None` if they can.
 pub(super) fn no_roles(format: Format, rows: &Rows<'_>) -> Option<String> {
     let columns = format.about().columns.as_ref()?;
     let label = columns.device?;
@@ -127,9 +127,8 @@ pub(super) fn no_roles(format: Format, rows: &Rows<'_>) -> Option<String> {
         .or_else(|| further(rows))
 }
 
-/// Reason for which the column of devices has none. More lines are needed where times are dates, as
-/// the format prescribes. A few lines are no reason where everything else is that
-/// of MSR or SYSTOR.
+/// Reason why the column of devices has other contents. More lines are needed if times are dates,
+/// as the format prescribes. A few lines are no reason if everything else fits MSR or SYSTOR.
 fn no_device(label: &str, columns: &Columns, dated: bool, rows: &Rows<'_>) -> Option<String> {
     let is_sure = dated && columns.dated != Dated::ByShape;
     let count = rows.devices.len();
@@ -138,7 +137,7 @@ fn no_device(label: &str, columns: &Columns, dated: bool, rows: &Rows<'_>) -> Op
     let grows =
         numbers.len() == count && distinct > 1 && numbers.windows(2).all(|pair| pair[0] <= pair[1]);
     let least = if dated { 8 } else { 3 };
-    // Files that are sorted by device have many lines of each.
+    // Files that are sorted by device have many lines for each device.
     let often = !dated || distinct * 4 >= count;
     if count >= least && grows && often {
         return Some(format!(
@@ -179,7 +178,7 @@ fn no_device(label: &str, columns: &Columns, dated: bool, rows: &Rows<'_>) -> Op
     })
 }
 
-/// Reason for which the times are none: most are earlier than a time above them.
+/// Reason why the times have other contents: most are earlier than a time before them.
 fn no_times(times: &[&str]) -> Option<String> {
     let numbers: Vec<f64> = times.iter().filter_map(|text| text.parse().ok()).collect();
     let mut latest = f64::MIN;
@@ -192,8 +191,8 @@ fn no_times(times: &[&str]) -> Option<String> {
         .then(|| format!("what would be the times goes back in {late} of {} lines", numbers.len()))
 }
 
-/// Reason for which the addresses are none: the sizes look more like addresses. A few lines are a
-/// reason only if requests would be longer than those of most systems.
+/// Reason why the addresses have other contents: the sizes look more like addresses. A few lines
+/// are a reason only if requests would be longer than on most systems.
 fn swapped(format: Format, rows: &Rows<'_>) -> Option<String> {
     let distinct = |values: &[u64]| values.iter().collect::<HashSet<_>>().len();
     let most = |values: &[u64]| values.iter().max().copied().unwrap_or(0);
@@ -214,8 +213,8 @@ fn swapped(format: Format, rows: &Rows<'_>) -> Option<String> {
     })
 }
 
-/// Reason for which the addresses are none: a column behind those of the format reaches further, as
-/// addresses do.
+/// Reason why the addresses have other contents: a column behind those of the format reaches
+/// further, as addresses do.
 fn further(rows: &Rows<'_>) -> Option<String> {
     let is_whole = rows.further.len() == rows.offsets.len();
     (is_whole && addresses::are_swapped(&rows.offsets, &rows.further)).then(|| {
@@ -227,8 +226,8 @@ fn further(rows: &Rows<'_>) -> Option<String> {
     })
 }
 
-/// Reason for which the last column of DiskSim's order may be no operation: the second column may
-/// be the operation, and the last column a stream.
+/// Reason why the last column of DiskSim's order may not be the operation: the second column may be
+/// the operation, and the last column a stream.
 fn no_flag(rows: &Rows<'_>) -> Option<String> {
     let has = |text: &str| rows.devices.iter().any(|device| device == text);
     let only_flags = rows.devices.iter().all(|device| device == "0" || device == "1");

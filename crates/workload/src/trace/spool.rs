@@ -1,4 +1,4 @@
-//! Requests of a pipe that are too many to be held in memory, in a file without a name.
+//! Requests of a pipe that do not fit into memory, in an unnamed file.
 
 use crate::error::TraceError;
 use std::fs::{File, OpenOptions};
@@ -8,17 +8,18 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 /// Bytes of a request.
 pub(super) const RECORD: usize = 24;
 
-/// Names that are tried.
+/// Most names that are tried.
 const MOST_NAMES: u32 = 1_000;
 
-/// Where records go.
+/// Writer of records.
 pub(super) struct Spool {
     file: BufWriter<File>,
     records: u64,
 }
 
 impl Spool {
-    /// A file in the folder for such files; nothing is left of it when it is closed.
+    /// Creates a file in the folder for temporary files, and removes its name: nothing is left of
+    /// it when it is closed.
     pub(super) fn create() -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o600);
@@ -27,7 +28,7 @@ impl Spool {
             let name = format!("ioda-requests-{}-{number}", std::process::id());
             let path = std::env::temp_dir().join(name);
             match options.open(&path) {
-                // Another thread is between making its file and taking the name away.
+                // Another thread has created its file and not yet removed the name.
                 Err(error)
                     if error.kind() == io::ErrorKind::AlreadyExists && number < MOST_NAMES =>
                 {
@@ -46,7 +47,7 @@ impl Spool {
         self.file.write_all(record)
     }
 
-    /// All records, to be read.
+    /// Ends writing and returns the records for reading.
     pub(super) fn finish(self) -> io::Result<Spooled> {
         let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
         Ok(Spooled { file, records: self.records })
@@ -60,7 +61,7 @@ pub(super) struct Spooled {
 }
 
 impl Spooled {
-    /// Fills `buffer` with records from `first` on, as many as there are or fit.
+    /// Fills `buffer` with records from `first` on, up to `most` of them.
     pub(super) fn read(&self, first: u64, buffer: &mut Vec<u8>, most: usize) -> io::Result<()> {
         let left = self.records.saturating_sub(first).min(most as u64) as usize;
         buffer.resize(left * RECORD, 0);
@@ -68,7 +69,7 @@ impl Spooled {
     }
 }
 
-/// What is said when records cannot be stored.
+/// Error for records that cannot be stored.
 pub(super) fn failed(name: &str, limit: u64, source: io::Error) -> TraceError {
     let folder = std::env::temp_dir().display().to_string();
     TraceError::Spool { name: name.to_owned(), limit, folder, source }

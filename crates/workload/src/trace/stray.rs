@@ -1,11 +1,12 @@
-//! Bytes that are not UTF-8: names that a kernel cut inside a character, names of Latin-1 systems.
+//! Bytes that are not UTF-8: names that a kernel cut inside a character, and names from Latin-1
+//! systems.
 //!
-//! Each such byte becomes a letter of its own, from a range that no text has, so that two devices
-//! whose names differ only in such bytes stay two. People see U+FFFD instead.
+//! Each such byte becomes its own letter, from a range that no text uses, so that two devices whose
+//! names differ only in such bytes stay distinct. Printed text has U+FFFD instead.
 
 use std::borrow::Cow;
 
-/// The letter of the byte 0; the range is for private use and ends with Unicode itself.
+/// Letter of the byte 0; the range is for private use, at the end of Unicode.
 const FIRST: u32 = 0x10_ff00;
 
 /// `bytes` as text.
@@ -18,14 +19,14 @@ pub(super) fn decoded(bytes: &[u8], text: &mut String) {
     }
 }
 
-/// Whether `letter` stands for a byte that is not UTF-8.
+/// Whether `letter` represents a byte that is not UTF-8.
 pub(crate) fn is_stray(letter: char) -> bool {
     u32::from(letter) >= FIRST
 }
 
-/// `text` as people see it.
+/// `text` in printable form.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
-    // The letters of stray bytes begin with this byte, and hardly any others.
+    // The letters of such bytes begin with this byte, and hardly any others do.
     if memchr::memchr(0xf4, text.as_bytes()).is_none() {
         return Cow::Borrowed(text);
     }

@@ -1,30 +1,30 @@
-//! Which part of a trace is used.
+//! Part of a trace that is used.
 
 use super::DropReason;
 use crate::Request;
 use crate::error::OptionError;
 use units::{Duration, Instant};
 
-/// Which part of a trace is used: first the requests of a range of time, then a number of those.
-/// Time then counts from the first request that is kept.
+/// Part of a trace that is used: the requests in a range of time, and of these a number of
+/// requests. Time then counts from the first kept request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cut {
     /// Requests before this time since the start of the trace are dropped.
     pub from: Duration,
-    /// Requests at this time or later are dropped.
+    /// Requests at this time or later are dropped; `None` for no limit.
     pub to: Option<Duration>,
-    /// How many requests of that range are dropped at its start.
+    /// Number of requests that are dropped at the start of that range.
     pub skip: u64,
-    /// How many of the others are kept at most.
+    /// Most requests that are kept of the rest; `None` for all.
     pub take: Option<u64>,
 }
 
-/// What the cut says about one request.
+/// Verdict on one request.
 pub(super) enum Verdict {
     Keep,
-    /// This one is dropped.
+    /// The request is dropped.
     Drop(DropReason),
-    /// This one and all that follow are dropped.
+    /// The request and all that follow are dropped.
     End(DropReason),
 }
 
@@ -63,7 +63,7 @@ impl Cut {
         Some(text)
     }
 
-    /// Judges a request of which `in_range` came before it in the range of time.
+    /// Judges a request that has `in_range` requests before it in the range of time.
     pub(super) fn judge(&self, request: &Request, in_range: u64) -> Verdict {
         let since_start = request.at.since(Instant::ZERO);
         if since_start < self.from {

@@ -1,4 +1,4 @@
-//! Addresses are brought into the capacity of the array.
+//! Mapping of addresses into the capacity of the array.
 
 use crate::Request;
 use crate::error::{OptionError, WorkloadError};
@@ -8,20 +8,21 @@ use std::fmt;
 use std::str::FromStr;
 use units::MIB;
 
-/// How addresses are brought into the capacity. The capacity counts in whole 4 KiB pages.
+/// Rule that maps addresses into the capacity. The capacity counts in whole 4 KiB pages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Fit {
-    /// The remainder by the capacity. Alignment to 4 KiB and locality stay; far addresses may
-    /// share a place. A request across the end is split and goes on at address 0. The default.
+    /// The remainder by the capacity. Alignment to 4 KiB and locality are kept; distant addresses
+    /// may share a place. A request across the end is split and continues at address 0. The
+    /// default.
     #[default]
     Wrap,
-    /// All addresses shrink by the same factor if the trace is larger than the array. Order stays
-    /// but neighbours overlap. Alignment (4 KiB, 512 B or none) is kept by rounding down; a
-    /// request across the end is shifted to end there.
+    /// All addresses shrink by the same factor if the trace is larger than the array. Order is kept
+    /// but neighbours overlap. Alignment (4 KiB, 512 B or none) is kept by rounding down; a request
+    /// across the end is shifted to end there.
     Scale,
-    /// Extents of 1 MiB are laid side by side in the order in which they are first touched, so a
-    /// sparse trace becomes dense. A request across two extents that are no longer neighbours is
-    /// split. Extents beyond the capacity wrap.
+    /// Extents of 1 MiB are placed one after the other in the order of their first use, so a sparse
+    /// trace becomes dense. A request across two extents that are no longer neighbours is split.
+    /// Extents beyond the capacity wrap.
     Compact,
     /// A request beyond the capacity is an error.
     Refuse,
@@ -53,21 +54,21 @@ impl FromStr for Fit {
     }
 }
 
-/// What happened to the address of one request.
+/// Changes of the address of one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Moved {
-    /// It went to another address because the array is too small.
+    /// The address wrapped, because the array is too small.
     pub(super) wrapped: bool,
-    /// It was moved so as not to cross the end.
+    /// The request was shifted so as not to cross the end.
     pub(super) shifted: bool,
 }
 
-/// Brings addresses into the capacity.
+/// Maps addresses into the capacity.
 #[derive(Clone, Debug)]
 pub(super) struct Fitter {
     fit: Fit,
     capacity: u64,
-    /// The first byte after everything in the trace.
+    /// First byte behind the whole trace.
     trace_end: u64,
     extent: u64,
     extents: HashMap<u64, u64>,
@@ -85,8 +86,8 @@ impl Fitter {
         }
     }
 
-    /// Puts the pieces of `request`, in order of its bytes, behind `pieces`. `number` counts
-    /// requests from 1 for messages.
+    /// Appends the pieces of `request` to `pieces`, in the order of its bytes. `number` counts
+    /// requests from 1, for messages.
     pub(super) fn fit(
         &mut self,
         request: &Request,
@@ -126,7 +127,7 @@ impl Fitter {
                 if self.trace_end > capacity {
                     let scaled =
                         u128::from(offset) * u128::from(capacity) / u128::from(self.trace_end);
-                    // Smaller than the offset, so it fits into 64 bits again.
+                    // The result is smaller than the offset, so it fits into 64 bits again.
                     start = align_like(scaled as u64, offset);
                 }
                 let last = align_like(capacity - size, offset);
@@ -164,7 +165,7 @@ impl Fitter {
     }
 }
 
-/// `address` rounded down to the alignment that `model` has: 4 KiB, 512 bytes or none.
+/// `address` rounded down to the alignment of `model`: 4 KiB, 512 bytes or none.
 fn align_like(address: u64, model: u64) -> u64 {
     match model {
         _ if model.is_multiple_of(PAGE_BYTES) => address - address % PAGE_BYTES,

@@ -1,4 +1,4 @@
-//! Several devices become one address space.
+//! Mapping of several devices to one address space.
 
 use crate::error::{OptionError, WorkloadError};
 use crate::statistics::DeviceExtent;
@@ -6,15 +6,15 @@ use std::fmt;
 use std::str::FromStr;
 use units::MIB;
 
-/// How several devices become one address space.
+/// Rule that maps several devices to one address space.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Fold {
     /// One device after the other, each as long as its furthest request, rounded up to 1 MiB. No
-    /// two devices share an address, so locality and footprint stay what they are. The default.
+    /// two devices share an address, so locality and footprint are unchanged. The default.
     #[default]
     Concatenate,
-    /// Each device begins at a 1 MiB boundary drawn from its number and then wraps. Needs no
-    /// knowledge of the whole trace; devices may overlap.
+    /// Each device begins at a 1 MiB boundary drawn from its number, and wraps. Needs no statistics
+    /// of the whole trace; devices may overlap.
     Hash,
     /// All devices begin at address 0 and share it.
     Overlay,
@@ -45,7 +45,7 @@ impl FromStr for Fold {
     }
 }
 
-/// Where each device begins, and where the last one ends.
+/// Base address of each device, and the end of the last one.
 #[derive(Clone, Debug)]
 pub(super) struct Bases {
     bases: Vec<u64>,
@@ -86,12 +86,12 @@ impl Bases {
         Ok(Self { bases, end })
     }
 
-    /// Where `device` begins; 0 for one that the extents did not know.
+    /// Base address of `device`; 0 for a device that is not in the extents.
     pub(super) fn base(&self, device: u32) -> u64 {
         self.bases.get(device as usize).copied().unwrap_or(0)
     }
 
-    /// The first byte after all devices.
+    /// First byte behind all devices.
     pub(super) fn end(&self) -> u64 {
         self.end
     }

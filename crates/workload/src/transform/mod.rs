@@ -1,5 +1,5 @@
 //! From the requests of a trace to the requests of an array: cut, repeat, re-rate, resize, fold,
-//! fit, in this order, with everything counted that is dropped or moved.
+//! fit, in this order. Dropped and moved requests are counted.
 
 mod cut;
 mod fit;
@@ -18,23 +18,23 @@ pub use replayed::{DropReason, Replayed};
 use crate::error::OptionError;
 use crate::statistics::PAGE_BYTES;
 
-/// What is done to a trace before an array sees it. The default changes nothing but folds all
-/// devices into one address space and wraps that into the capacity.
+/// Changes of a trace for an array. The default only folds all devices into one address space and
+/// wraps it into the capacity.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Transform {
-    /// Which part of the trace is used.
+    /// Part of the trace that is used.
     pub cut: Cut,
-    /// How many times that part is played, at least 1. Each pass begins one mean interval after
-    /// the last request of the pass before it, at the same addresses.
+    /// Number of times that this part is played, at least 1. Each pass begins one mean interval
+    /// after the last request of the pass before, at the same addresses.
     pub repeat: u64,
-    /// How many times faster requests come: intervals are divided by it. Above 0 and at most a
+    /// Factor by which requests come faster: intervals are divided by it. Above 0 and at most a
     /// million.
     pub speed: f64,
-    /// How requests change their size.
+    /// Change of the sizes of requests.
     pub resize: Resize,
-    /// How several devices become one address space.
+    /// Rule that maps several devices to one address space.
     pub fold: Fold,
-    /// How addresses are brought into the capacity.
+    /// Rule that maps addresses into the capacity.
     pub fit: Fit,
 }
 
@@ -52,7 +52,7 @@ impl Default for Transform {
 }
 
 impl Transform {
-    /// Checks every option against its limits; `capacity_bytes` is what the array holds.
+    /// Checks every option against its limits; `capacity_bytes` is the capacity of the array.
     pub fn check(&self, capacity_bytes: u64) -> Result<(), OptionError> {
         if !(PAGE_BYTES..=1 << 60).contains(&capacity_bytes) {
             return Err(OptionError::OutOfRange {
@@ -74,7 +74,7 @@ impl Transform {
         self.cut.check()
     }
 
-    /// What is done, in one stable line for reports.
+    /// The changes in one stable line for reports.
     #[must_use]
     pub fn description(&self) -> String {
         let mut parts = Vec::new();

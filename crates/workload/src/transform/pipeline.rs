@@ -1,4 +1,4 @@
-//! The steps in order, over a trace that can be opened again for each repetition.
+//! The steps in order, on a trace that can be opened again for each repetition.
 
 use super::cut::Verdict;
 use super::fit::Fitter;
@@ -12,27 +12,27 @@ use units::{Duration, Instant};
 
 /// The requests of a trace after its [`Transform`], in order of time, on device 0.
 ///
-/// `open` opens the trace, once for each repetition. After the first error there is nothing more.
+/// `open` opens the trace, once for each repetition. Nothing follows the first error.
 pub struct Transformed<O, I> {
     open: O,
     pass: Option<I>,
     transform: Transform,
     bases: Bases,
     fitter: Fitter,
-    /// How many requests one pass has.
+    /// Number of requests in one pass.
     per_pass: u64,
     passes_begun: u64,
     seen_in_pass: u64,
     in_range: u64,
     kept_in_pass: u64,
-    /// The time of the trace at which the kept part begins.
+    /// Time in the trace at which the kept part begins.
     cut_origin: Instant,
-    /// When this pass begins, before the speed is applied.
+    /// Start of this pass, before the speed is applied.
     pass_start: Instant,
-    /// The last request kept, in the same time.
+    /// Time of the last kept request, before the speed is applied.
     last: Instant,
     number: u64,
-    /// Whether a flush has come since the last request kept.
+    /// Whether a flush has come since the last kept request.
     flush_is_due: bool,
     pieces: VecDeque<Request>,
     replayed: Replayed,
@@ -44,8 +44,8 @@ where
     O: FnMut() -> Result<I, TraceError>,
     I: Iterator<Item = Result<Request, TraceError>>,
 {
-    /// `requests` and `extents` are those of the whole trace, as a pass over it with
-    /// [`crate::Statistics`] found them.
+    /// Opens the pipeline. `requests` and `extents` are those of the whole trace, from a pass over
+    /// it with [`crate::Statistics`].
     pub fn new(
         open: O,
         requests: u64,
@@ -79,13 +79,13 @@ where
         })
     }
 
-    /// How much has been handed out, and what became of the rest.
+    /// Requests delivered so far, and those dropped.
     #[must_use]
     pub fn replayed(&self) -> &Replayed {
         &self.replayed
     }
 
-    /// Prepares the next request's pieces; false when there are no more.
+    /// Prepares the pieces of the next request. Returns false at the end.
     fn advance(&mut self) -> Result<bool, WorkloadError> {
         loop {
             let Some(pass) = &mut self.pass else {
@@ -109,7 +109,7 @@ where
                     return Ok(true);
                 }
                 Verdict::Drop(reason) => {
-                    // Only what is in the range of time counts towards the number skipped.
+                    // Only requests in the range of time count towards the number to skip.
                     self.in_range += u64::from(reason == super::DropReason::SkippedByCount);
                     self.replayed.drop_requests(reason, 1);
                 }
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
     use crate::{Cut, Fit, Fold, Op, Resize};
 
-    /// Ten requests, of which the second and the seventh come after a flush.
+    /// Ten requests; the second and the seventh follow a flush.
     fn trace() -> Vec<Request> {
         (0..10)
             .map(|index| Request {

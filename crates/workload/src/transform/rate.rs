@@ -1,4 +1,4 @@
-//! Faster and larger: factors on time and size.
+//! Factors on time and size.
 
 use crate::error::OptionError;
 use crate::{Op, Request};
@@ -9,8 +9,8 @@ const GRAIN: u64 = 512;
 /// The longest request, as in the readers.
 const LONGEST: u64 = 1 << 30;
 
-/// How requests change their size: multiplied, rounded to the nearest 512 bytes, at least 512
-/// bytes and at most 1 GiB. A factor of 1 leaves every size as it is.
+/// Change of the sizes of requests: multiplied, rounded to the nearest 512 bytes, at least 512
+/// bytes and at most 1 GiB. A factor of 1 leaves every size unchanged.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Resize {
     /// The factor for reads, above 0 and at most 1024.
@@ -40,7 +40,7 @@ impl Resize {
     }
 }
 
-/// `at`, `speed` times as early.
+/// `at` divided by `speed`.
 pub(super) fn speed_up(at: Instant, speed: f64) -> Instant {
     if speed == 1.0 {
         return at;

@@ -1,18 +1,18 @@
-//! "N of M requests replayed", with what became of the others.
+//! Counts for "N of M requests replayed", with the reasons for the others.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Why a request of a trace is not replayed.
+/// Reason why a request of a trace is not replayed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DropReason {
-    /// It comes before the range of time that was cut out.
+    /// Before the range of time of the cut.
     BeforeCut,
-    /// It comes after that range.
+    /// After the range of time of the cut.
     AfterCut,
-    /// It is one of the first that were to be left out.
+    /// Among the first requests, which the cut skips.
     SkippedByCount,
-    /// Enough requests were taken before it.
+    /// Beyond the number of requests of the cut.
     BeyondCount,
 }
 
@@ -27,35 +27,35 @@ impl fmt::Display for DropReason {
     }
 }
 
-/// How much of a workload has been handed out. At any time, `of` is `taken` plus everything
-/// dropped plus what has not been asked for yet.
+/// Progress of a workload. At any time, `of` is `taken` plus all dropped requests plus those that
+/// were not requested yet.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Replayed {
-    /// Requests handed out so far; one that was split counts once.
+    /// Requests delivered so far; a split request counts once.
     pub taken: u64,
-    /// Requests there are, each repetition counted; none where nobody knows, as with a generator
-    /// that runs for a time.
+    /// Total requests, with all repetitions; `None` if unknown, as for a generator that runs for a
+    /// time.
     pub of: Option<u64>,
     /// Requests dropped, by reason.
     pub dropped: BTreeMap<DropReason, u64>,
-    /// Requests that were split to fit, and are handed out in pieces.
+    /// Requests that were split to fit, and delivered in pieces.
     pub split: u64,
-    /// Requests handed out, each piece counted.
+    /// Requests delivered, counting each piece.
     pub pieces: u64,
-    /// Requests moved so as not to cross the end of the array.
+    /// Requests shifted so as not to cross the end of the array.
     pub shifted: u64,
     /// Requests whose address was beyond the array and wrapped.
     pub wrapped: u64,
 }
 
 impl Replayed {
-    /// All requests that were dropped.
+    /// Total of the dropped requests.
     #[must_use]
     pub fn dropped_total(&self) -> u64 {
         self.dropped.values().sum()
     }
 
-    /// Requests that have not been asked for; none where nobody knows.
+    /// Requests that were not requested yet; `None` if unknown.
     #[must_use]
     pub fn left(&self) -> Option<u64> {
         self.of.map(|of| of.saturating_sub(self.taken + self.dropped_total()))

@@ -1,10 +1,10 @@
-//! Everything that can be wrong with a trace is one clear sentence, and never a panic.
+//! Every error of a trace is one clear sentence, and never a panic.
 
 use crate::samples;
 use ioda_workload::{BlkparseEvent, Format, ReadOptions, TraceReader};
 use std::io::Cursor;
 
-/// The first error, which must exist and be the last thing that comes.
+/// The first error, which must exist and end the reading.
 fn error_of(bytes: &[u8], options: &ReadOptions) -> String {
     let mut reader = match TraceReader::from_reader(Cursor::new(bytes.to_vec()), "t", options) {
         Ok(reader) => reader,
@@ -23,7 +23,7 @@ fn error_as(format: Format, text: &str) -> String {
     error_of(text.as_bytes(), &ReadOptions { format: Some(format), ..ReadOptions::default() })
 }
 
-/// A trace in the common form with this line as its third.
+/// Error of a trace in the common form with this third line.
 fn third_line(line: &str) -> String {
     error(&format!("t_us,op,offset_bytes,size_bytes\n0,R,0,512\n{line}\n9,R,0,512\n"))
 }
@@ -212,7 +212,7 @@ fn a_clock_that_begins_again_is_another_log() {
         "{error}"
     );
     assert!(error.contains(advice), "{error}");
-    // Within the window all would be one trace.
+    // Within the window they would all be one trace.
     let jobs: String =
         (0..120).map(|i| format!("{},R,{},4096\n", i % 40 * 500, i * 4_096)).collect();
     let text = format!("t_us,op,offset_bytes,size_bytes\n{jobs}");
@@ -286,7 +286,7 @@ fn damaged_compression_is_said() {
         assert!(message.ends_with("; fetch or compress the file again"), "{message}");
         assert!(!message.contains('\n'), "{message}");
     }
-    // The header alone, cut off at once.
+    // Only the header of the compressed data.
     let message = error_of(&[0x1f, 0x8b, 0x08], &ReadOptions::default());
     assert!(message.starts_with("trace t is damaged: its gzip data"), "{message}");
 }

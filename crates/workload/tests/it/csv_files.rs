@@ -1,8 +1,8 @@
-//! CSV files as people make them: each is read right, or refused with a sentence that says where
-//! and what to type. None is read wrong in silence.
+//! CSV files as users write them: each is read correctly, or refused with a sentence that says
+//! where the problem is and what to type. None is read wrongly without an error.
 //!
-//! All files that are read hold the same three requests, however they are written. What is said
-//! about each file is in the snapshot.
+//! All readable files hold the same three requests, in different notations. The snapshot has the
+//! output for each file.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
@@ -13,26 +13,26 @@ use std::io::{Cursor, Write as _};
 /// Nanoseconds, operation, offset, size, device.
 type Plain = (u64, char, u64, u64, u32);
 
-/// What every file says.
+/// The requests in every file.
 const THREE: [Plain; 3] = [
     (0, 'R', 8_192, 4_096, 0),
     (500_000_000, 'W', 1_052_672, 16_384, 0),
     (1_500_000_000, 'R', 12_288, 8_192, 0),
 ];
 
-/// What becomes of a file.
+/// Expected result for a file.
 #[derive(Clone, Copy)]
 enum Fate {
     /// The three requests.
     Read,
     /// The three requests, the second of them on another device.
     Devices,
-    /// A sentence.
+    /// An error.
     Refused,
 }
 use Fate::{Devices, Read, Refused};
 
-/// How a file is stored.
+/// Storage of a file.
 enum Stored {
     Plain,
     Gzip,
@@ -435,7 +435,7 @@ fn bytes(case: &Case) -> Vec<u8> {
     }
 }
 
-/// The requests and what is said, or the sentence.
+/// The requests and the description, or the error.
 fn outcome(case: &Case) -> Result<(Vec<Plain>, String), String> {
     let options = ReadOptions {
         columns: case.map.map(|map| map.parse().unwrap()),

@@ -1,4 +1,4 @@
-//! Writes that ask for stable storage, in every format that tells them, and flushes.
+//! Writes that demand stable storage, in every format that can express it, and flushes.
 
 use ioda_workload::{
     Counts, Format, Op, ReadOptions, Request, TraceReader, TraceWriter, WriteFormat,
@@ -14,13 +14,13 @@ fn read(bytes: &[u8]) -> (Vec<Request>, Format, Counts) {
     (requests, reader.detected().format, reader.counts().clone())
 }
 
-/// The numbers of requests that come after a flush.
+/// Numbers of the requests that follow a flush.
 fn after_flushes(requests: &[Request]) -> Vec<usize> {
     let numbered = requests.iter().enumerate();
     numbered.filter(|(_, request)| request.after_flush).map(|(number, _)| number).collect()
 }
 
-/// The numbers of requests that ask for stable storage.
+/// Numbers of the requests that demand stable storage.
 fn durable(requests: &[Request]) -> Vec<usize> {
     let numbered = requests.iter().enumerate();
     numbered.filter(|(_, request)| request.durable).map(|(number, _)| number).collect()

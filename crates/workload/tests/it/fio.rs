@@ -1,4 +1,4 @@
-//! Replays of logs by fio itself, which records the time at which each request ended.
+//! Replays of logs by fio itself, which records the end of each request.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use units::Instant;
 
-/// Replays the log `name` in `folder`; when each of its writes ended, in ms since the start.
+/// Replays the log `name` in `folder`. Returns the end of each of its writes, in ms since the
+/// start.
 fn replayed(folder: &Path, name: &str) -> Vec<u64> {
     let output = Command::new("fio")
         .current_dir(folder)
@@ -52,7 +53,7 @@ fn fio_waits_as_long_as_a_log_that_was_written_for_it_says() {
     }
     writer.finish().unwrap();
     let ends = replayed(&folder, "log");
-    // A machine that is busy makes them later, never earlier.
+    // A busy machine makes them later, never earlier.
     let [_, second, third] = ends[..] else { panic!("{ends:?}") };
     assert!(second >= 390 && third >= 690, "{ends:?}");
     std::fs::remove_dir_all(folder).unwrap();
@@ -77,7 +78,7 @@ fn fio_waits_until_that_time_since_its_start() {
     assert_eq!(read, waits.iter().map(|wait| wait - waits[0]).collect::<Vec<u64>>());
     let ends = replayed(&folder, "log");
     assert_eq!(ends.len(), waits.len());
-    // Microseconds that add up would be 20 ms, and milliseconds that add up 19.5 s.
+    // As microseconds, the sum would be 20 ms; as milliseconds, 19.5 s.
     let span = ends[ends.len() - 1] - ends[0];
     assert!((400..15_000).contains(&span), "{ends:?}");
     std::fs::remove_dir_all(folder).unwrap();

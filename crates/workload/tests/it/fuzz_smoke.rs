@@ -1,4 +1,5 @@
-//! A short, repeatable fuzz of every reader: mutated samples, seeded, a fixed number of rounds.
+//! A short, repeatable fuzz of every reader: samples with seeded mutations, in a fixed number of
+//! rounds.
 //!
 //! A failure prints its seed and the line that repeats it. The real fuzzers are in `fuzz/`.
 
@@ -82,7 +83,7 @@ fn zip() {
 
 #[test]
 fn compressed_and_archived() {
-    // Damage within what is compressed, and within what an archive says of itself.
+    // Damage within compressed data, and within the lists of an archive.
     let csv = samples::sample(Format::Csv).as_bytes();
     let tar = crate::odd_files::tar(&[
         ("a", b'0', csv),
@@ -109,7 +110,7 @@ fn smoke_on(sample: &str, format: Format, name: &'static str) {
     for seed in testing::seeds(0..ROUNDS).note(name) {
         let mut rng = Rng::stream(seed, name);
         let mut bytes = mutated(sample, &mut rng);
-        // Now and then the bytes are compressed and then damaged.
+        // From time to time the bytes are compressed before the damage.
         if seed % 16 == 0 {
             bytes = zstd::encode_all(bytes.as_slice(), 1).expect("memory can be compressed");
             let cut = rng.below(bytes.len() as u64 + 1) as usize;

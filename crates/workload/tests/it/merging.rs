@@ -1,4 +1,4 @@
-//! Several traces put together by time.
+//! Merging of several traces by time.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 

@@ -1,7 +1,7 @@
-//! Files as tools leave them: tables of biosnoop, texts of blkparse with all that stands among its
-//! events, logs of fio, binaries and archives. Each is read right, or refused with a sentence that
-//! says what to type. None is read wrong in silence. What is said about each file is in the
-//! snapshot.
+//! Files as tools write them: tables of biosnoop, output of blkparse with other lines among its
+//! events, logs of fio, binaries and archives. Each is read correctly, or refused with a sentence
+//! that says what to type. None is read wrongly without an error. The snapshot has the output for
+//! each file.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
@@ -12,11 +12,11 @@ use std::io::{Cursor, Write as _};
 /// Microseconds, operation, offset, size, device.
 pub(crate) type Plain = (u64, char, u64, u64, u32);
 
-/// What becomes of a file.
+/// Expected result for a file.
 enum Fate {
-    /// These requests, and lines that are skipped for these reasons.
+    /// These requests, and these reasons for skipped lines.
     Read(Vec<Plain>, &'static str),
-    /// A sentence with these words in it.
+    /// An error with these words.
     Refused(&'static str),
 }
 use Fate::{Read, Refused};
@@ -39,7 +39,7 @@ impl Case {
     }
 }
 
-/// The two requests that most files hold.
+/// The two requests in most files.
 fn two() -> Vec<Plain> {
     vec![(0, 'W', 512 << 10, 8_192, 0), (1_293, 'R', 4_096, 4_096, 0)]
 }
@@ -161,7 +161,7 @@ fn snoops() -> Vec<Case> {
     ]
 }
 
-/// Lines of blkparse: seconds, process, action and all that follows.
+/// Lines of blkparse: seconds, process, action and the rest.
 fn events(lines: &[(&str, &str)]) -> String {
     lines.iter().fold(String::new(), |mut text, (time, rest)| {
         writeln!(text, "  8,16   1       11     {time} 15754  {rest}").unwrap();
@@ -630,7 +630,7 @@ fn bzip2(bytes: &[u8]) -> Vec<u8> {
     bzip2.finish().unwrap()
 }
 
-/// A tar archive of these members; `kind` of each as in its head.
+/// A tar archive of these members, with their `kind` as in the head.
 pub(crate) fn tar(members: &[(&str, u8, &[u8])]) -> Vec<u8> {
     let mut archive = Vec::new();
     for (name, kind, data) in members {
@@ -711,14 +711,14 @@ fn archives() -> Vec<Case> {
     ]
 }
 
-/// The requests and what is said, or the sentence.
+/// The requests and the description, or the error.
 pub(crate) fn outcome(bytes: &[u8], options: &ReadOptions) -> Result<(Vec<Plain>, String), String> {
     let mut reader = TraceReader::from_reader(Cursor::new(bytes.to_vec()), "t", options)
         .map_err(|error| error.to_string())?;
     described(&mut reader)
 }
 
-/// The same of a reader.
+/// The requests and the description of a reader, or its error.
 pub(crate) fn described(reader: &mut TraceReader) -> Result<(Vec<Plain>, String), String> {
     let mut requests = Vec::new();
     for request in reader.by_ref() {

@@ -1,5 +1,5 @@
-//! What a path may lead to: pipes, archives, the files of several CPUs, and what is neither file
-//! nor pipe.
+//! Kinds of paths: pipes, archives, the files of several CPUs, and paths that are neither file nor
+//! pipe.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// A folder that is removed at the end.
+/// A folder that is removed when it is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -63,7 +63,7 @@ fn written(pipe: &Path, bytes: Vec<u8>) -> std::thread::JoinHandle<()> {
     let pipe = pipe.to_owned();
     std::thread::spawn(move || {
         let mut pipe = std::fs::OpenOptions::new().write(true).open(pipe).unwrap();
-        // A reader that refuses what it sees closes the pipe.
+        // A reader that refuses the bytes closes the pipe.
         let _ = pipe.write_all(&bytes);
     })
 }
@@ -106,7 +106,7 @@ fn a_pipe_that_is_too_long_for_memory_is_stored() {
         let trace = load(&pipe, Keep::Requests { in_memory }).unwrap();
         writer.join().unwrap();
         assert_eq!(trace.is_held(), in_memory == REQUESTS);
-        // Two readers at once, and one after them.
+        // Two readers at the same time, and one after them.
         let (mut one, mut other) = (trace.requests().unwrap(), trace.requests().unwrap());
         for expected in all(&file) {
             assert_eq!(one.next().unwrap().unwrap(), expected);
@@ -187,7 +187,7 @@ fn what_has_no_end_is_refused() {
 /// A member of a zip archive: its name, its method, whether it is encrypted, its bytes.
 pub(crate) type Member<'a> = (&'a str, u16, bool, &'a [u8]);
 
-/// A zip archive behind `in_front`.
+/// A zip archive behind the bytes `in_front`.
 pub(crate) fn zip(in_front: &[u8], members: &[Member<'_>]) -> Vec<u8> {
     let (mut archive, mut list) = (in_front.to_vec(), Vec::new());
     for (name, method, is_encrypted, bytes) in members {
@@ -248,7 +248,7 @@ fn a_zip_archive_with_one_file_is_read() {
         assert_eq!(trace.detected().compression, Compression::Zip);
         assert_eq!(trace.identity().bytes, bytes.len() as u64);
         assert!(trace.detected().evidence.iter().any(|said| said.ends_with("a.csv")));
-        // What is not held is read again.
+        // Requests that are not held are read again.
         let again = load(&folder.path(name), Keep::Requests { in_memory: 5 }).unwrap();
         assert_eq!(all(&again), all(&trace));
         let middle = bytes.len() / 3;
@@ -284,14 +284,14 @@ fn a_zip_archive_with_one_file_is_read() {
         let error = load(&folder.file("x.zip", &bytes), Keep::Nothing).err().unwrap();
         assert!(error.contains(expected) && !error.contains('\n'), "{error}");
     }
-    // Offsets in an archive behind a program that unpacks it do not count that program.
+    // Offsets in an archive behind an unpacking program do not include that program.
     let mut behind = b"PK\x03\x04 a program".to_vec();
     behind.extend(&zip(b"", &[("a.csv", 8, false, text)]));
     let trace = load(&folder.file("behind.zip", &behind), Keep::Nothing).unwrap();
     assert_eq!(trace.statistics().requests, REQUESTS);
 }
 
-/// A trace of two CPUs, each a file.
+/// A trace of two CPUs, each in a file.
 fn cpus(folder: &Folder) -> [Vec<u8>; 2] {
     let (mut zero, mut one) = (Vec::new(), Vec::new());
     for n in 0..10_000_u64 {
@@ -324,7 +324,7 @@ fn the_files_of_all_cpus_are_one_trace() {
         let paths = names.map(|name| folder.path(name));
         Merge::open(&paths, &reading, &merging, |_| {}).map(Iterator::count)
     };
-    // Each of them is both, so the two together would have each request twice.
+    // Each name means both files, so together they would give each request twice.
     let refused = merge(["sdb.blktrace.0", "sdb.blktrace.1"]).err().unwrap().to_string();
     assert!(refused.contains("for the files of all CPUs are read together"), "{refused}");
     assert_eq!(merge(["sdb.blktrace.0", "sdc.blktrace.0"]).unwrap(), 10_000 + zero.len() / 48);

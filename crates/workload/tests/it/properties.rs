@@ -1,4 +1,4 @@
-//! What is written is read back, and no bytes make a reader panic.
+//! Written requests are read back, and no bytes make a reader panic.
 
 use ioda_workload::{
     Format, Op, ReadOptions, Request, TraceReader, TraceWriter, WriteFormat, fuzz,
@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use std::io::Cursor;
 use units::Instant;
 
-/// Requests in order of time, the first at zero, times in multiples of `grain` nanoseconds and
-/// devices numbered in order of appearance, as a reader delivers them.
+/// Requests in order of time, as a reader delivers them: the first at zero, times in multiples of
+/// `grain` nanoseconds, devices numbered in order of appearance.
 fn requests(grain: u64) -> impl Strategy<Value = Vec<Request>> {
     let one = (0_u64..1 << 40, any::<bool>(), 0_u64..1 << 50, 1_u64..=1 << 30, 0_u32..4);
     prop::collection::vec(one, 1..60).prop_map(move |all| {
@@ -43,7 +43,7 @@ fn round_trip(requests: &[Request], format: WriteFormat) -> Vec<Request> {
         writer.write(request).expect("what was written can be read");
     }
     let bytes = writer.finish().expect("what was written can be read");
-    // Requests of a gigabyte are beyond what any host makes.
+    // No host sends requests of a gigabyte.
     let options = ReadOptions { allow_odd: true, ..ReadOptions::default() };
     let reader = TraceReader::from_reader(Cursor::new(bytes), "written", &options)
         .expect("what was written can be read");

@@ -1,4 +1,4 @@
-//! Each reader against a small sample: detection, requests, and what is counted as skipped.
+//! Each reader on a small sample: detection, requests, and skipped lines.
 
 use crate::samples;
 use ioda_workload::{BlkparseEvent, Compression, Format, Op, ReadOptions, TimeUnit, TraceReader};
@@ -25,7 +25,7 @@ fn read(text: &str) -> (Vec<Plain>, TraceReader) {
     read_with(text.as_bytes(), &ReadOptions::default())
 }
 
-/// The sample of `format`, as it is read.
+/// Requests and reader of the sample of `format`.
 fn read_sample(format: Format) -> (Vec<Plain>, TraceReader) {
     read_with(samples::sample(format).as_bytes(), &samples::options(format))
 }
@@ -176,7 +176,7 @@ fn compression_is_told_by_the_first_bytes() {
         let (requests, reader) = read_with(&bytes, &ReadOptions::default());
         assert_eq!(reader.detected().compression, compression);
         assert_eq!(requests, expected);
-        // Files that were compressed apart and then joined are one file.
+        // Files that were compressed separately and then concatenated are one file.
         let twice = [bytes.as_slice(), &bytes].concat();
         let clamp = ReadOptions { reorder_window: Some(8), ..ReadOptions::default() };
         assert_eq!(read_with(&twice, &clamp).0.len(), 2 * expected.len(), "{compression}");

@@ -1,8 +1,8 @@
-//! Every real trace is read, and its statistics are those that its collection states.
+//! Every real trace is read, and its statistics equal those that its collection states.
 //!
-//! The traces are not part of the project; without the folder each test says so and passes.
+//! The traces are not part of the project; without the folder each test prints that and passes.
 
-// What a trace was found to be is shown to whoever runs these tests with --nocapture.
+// With --nocapture, these tests print the detected format of each trace.
 #![allow(clippy::print_stdout)]
 
 use ioda_workload::{
@@ -12,8 +12,8 @@ use ioda_workload::{
 use std::path::PathBuf;
 use units::GIB;
 
-/// The folder of real traces: `IODA_TRACES`, or the place beside the project where they usually
-/// are; none, with a message, if it is missing.
+/// Folder of real traces: `IODA_TRACES`, or the usual place beside the project; `None`, with a
+/// message, if it is missing.
 fn traces() -> Option<PathBuf> {
     let folder = std::env::var_os("IODA_TRACES").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"),
@@ -29,7 +29,8 @@ fn traces() -> Option<PathBuf> {
     None
 }
 
-/// How a real trace is read. The columns of DiskSim's relatives do not say the unit of their times.
+/// Options for a real trace. The columns of DiskSim's relatives do not determine the unit of their
+/// times.
 fn options(file: &str) -> ReadOptions {
     let ends = |name: &str| file.ends_with(name);
     let default = ReadOptions::default();
@@ -100,7 +101,7 @@ fn statistics_agree_with_the_table_of_the_collection() {
         assert_eq!(statistics.requests, expected.requests, "{name}");
         assert_eq!(reader.counts().lines, expected.requests + 1, "{name}");
         assert!(requests.is_sorted_by_key(|request| request.at), "{name}");
-        // Half a unit of the last printed place, and a little for what was cut, not rounded.
+        // Half a unit of the last printed digit, and a little more for truncated values.
         let near = |what: &str, found: f64, printed: f64, place: f64| {
             assert!((found - printed).abs() <= place * 0.6, "{name} {what}: {found} for {printed}");
         };
@@ -130,7 +131,7 @@ fn twins_in_two_formats_agree() {
         ("raw/MSN-FS-30s-ms.ssdsim.txt.zst", "norm/msnfs_150k.csv.zst", 0),
         ("raw/DTRS1K.trace.zst", "norm/dtrs_5min_127k.csv.zst", 0),
         ("raw/tpcc-small.trace.zst", "norm/tpcc_small_7k.csv.zst", 0),
-        // The normal form has the one read-ahead (`RA`) as a write.
+        // The normal form has the only read-ahead (`RA`) as a write.
         ("raw/linux-mysql.load.gz", "norm/blkreplay_mysql_81k.csv.zst", 1),
     ];
     for (raw, norm, read_aheads) in twins {

@@ -1,4 +1,4 @@
-//! Opening any source for an array: what it says of itself, and that it is the same every time.
+//! Opening any source for an array: its description, and that it is the same every time.
 
 use ioda_workload::{
     Arrival, Cut, Fit, ReadOptions, Request, Source, Synthetic, Trace, TraceSource, Transform,
@@ -7,7 +7,7 @@ use ioda_workload::{
 use std::path::PathBuf;
 use units::GIB;
 
-/// A trace file of its own for one test.
+/// Creates a trace file for one test.
 fn trace_file(name: &str, text: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("ioda-workload-{}-{name}", std::process::id()));
     std::fs::write(&path, text).expect("the temporary folder is writable");
@@ -109,7 +109,7 @@ fn fingerprint(requests: impl Iterator<Item = Request>) -> u64 {
     })
 }
 
-/// A change here changes every published figure; it must be one that was meant.
+/// A change of these values changes every published figure, so it must be intended.
 #[test]
 fn a_seed_gives_the_same_requests_on_every_machine() {
     let found: Vec<(&str, u64)> = presets()

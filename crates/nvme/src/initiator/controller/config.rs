@@ -1,26 +1,26 @@
-//! What a host wants of a controller.
+//! Settings of a host for a controller.
 
 use crate::wire::Nqn;
 use units::Duration;
 
-/// What a host wants of a controller.
+/// Settings of a host for a controller.
 #[derive(Clone, Debug)]
 pub struct ControllerConfig {
-    /// Its own name.
+    /// Name of the host.
     pub host: Nqn,
-    /// Its own identifier, a UUID.
+    /// Identifier of the host, a UUID.
     pub host_id: [u8; 16],
-    /// The subsystem that the drive is.
+    /// Name of the subsystem that is the drive.
     pub subsystem: Nqn,
-    /// The namespace; none is the first that there is.
+    /// The namespace; `None` for the first.
     pub namespace: Option<u32>,
-    /// I/O queues, each a connection of its own; at least one. It may get fewer.
+    /// I/O queues, each with a connection of its own; at least one. The controller may grant fewer.
     pub io_queues: u16,
-    /// Entries of each, at least two. The controller may have fewer.
+    /// Entries of each I/O queue, at least two. The controller may allow fewer.
     pub entries: u16,
-    /// KATO: for how long neither may hear nothing of the other; zero is for ever.
+    /// KATO: longest silence of either side; zero for no limit.
     pub keep_alive: Duration,
-    /// How long a command of the set-up may take, and a connection to be opened.
+    /// Longest time of a command of the set-up, and of opening a connection.
     pub timeout: Duration,
 }
 
@@ -29,7 +29,7 @@ pub struct ControllerConfig {
 pub struct QueuePlan {
     /// QID: 0 is the admin queue.
     pub queue: u16,
-    /// Commands in flight: one less than its entries, as a ring that is full must not look empty.
+    /// Commands in flight: one less than the entries, because a full ring must not look empty.
     pub commands: u16,
     /// Data in a capsule.
     pub capsule_bytes: u32,

@@ -1,9 +1,10 @@
-//! Why there is no controller, or no more.
+//! Reasons why a controller cannot be used, or can no longer be used.
 
 use crate::wire::{ConnectRefusal, StatusField};
 use core::fmt;
 
-/// Why a drive cannot be used. Each is one clear sentence, usable after the name of the drive.
+/// Reason why a drive cannot be used. Each is one clear sentence, usable after the name of the
+/// drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ControllerError {
@@ -15,27 +16,27 @@ pub enum ControllerError {
     Refused(ConnectRefusal),
     /// A command of the set-up failed.
     Failed {
-        /// Which.
+        /// The command.
         what: &'static str,
-        /// How it ended.
+        /// Its status.
         status: StatusField,
     },
-    /// It wants its host to prove who it is, which is not supported.
+    /// The controller demands authentication, which is not supported.
     Authentication,
-    /// It did not become ready in the time that it says it needs, or says that it has failed.
+    /// The controller did not become ready in the time that it announced, or reported a failure.
     NotReady,
-    /// It said two identifiers of itself.
+    /// The controller reported two different identifiers.
     Identity,
-    /// It is a discovery controller.
+    /// The controller is a discovery controller.
     Discovery,
-    /// It has no such namespace, or none at all.
+    /// The controller does not have the namespace, or has none at all.
     NoNamespace,
-    /// Its namespace cannot be used.
+    /// The namespace cannot be used.
     Namespace(&'static str),
 }
 
 impl ControllerError {
-    /// Whether another try may help: the drive did not say that it does not want this host.
+    /// Whether another try may help: the drive has not refused this host for good.
     #[must_use]
     pub const fn may_pass(&self) -> bool {
         match self {

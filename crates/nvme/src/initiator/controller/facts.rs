@@ -1,25 +1,25 @@
-//! What a drive is.
+//! Properties of a drive.
 
 use super::error::ControllerError;
 use crate::wire::ioda::IodaCapability;
 use crate::wire::{Ascii, Capabilities, IdentifyController, IdentifyNamespace, ctratt, oncs};
 use units::Duration;
 
-/// Most data of a command, whatever the controller takes: a buffer is kept for each.
+/// Most data of a command, even if the controller takes more: a buffer is kept for each command.
 const TRANSFER_MAX_BYTES: u64 = 1 << 20;
 
-/// What a drive says it is.
+/// Properties that a drive reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DriveFacts {
     /// The namespace.
     pub nsid: u32,
-    /// Its logical blocks.
+    /// Logical blocks of the namespace.
     pub blocks: u64,
     /// A block has `2^n` bytes, n 9 to 16.
     pub block_shift: u8,
-    /// NGUID and EUI64, zero where the drive has none.
+    /// NGUID; zero if the drive has none.
     pub nguid: [u8; 16],
-    /// EUI64.
+    /// EUI64; zero if the drive has none.
     pub eui64: [u8; 8],
     /// Serial number.
     pub serial: Ascii<20>,
@@ -27,21 +27,22 @@ pub struct DriveFacts {
     pub model: Ascii<40>,
     /// Most data of a command: a multiple of the block, and at most 1 MiB.
     pub transfer_max_bytes: u32,
-    /// There is a volatile write cache, so that writes are stable after a flush, or with FUA.
+    /// The drive has a volatile write cache: writes are stable after a flush, or with FUA.
     pub write_cache: bool,
-    /// It has Write Zeroes.
+    /// The drive supports Write Zeroes.
     pub write_zeroes: bool,
-    /// It has Dataset Management, and blocks that are deallocated read as zeroes.
+    /// The drive supports Dataset Management, and deallocated blocks read as zeroes.
     pub deallocates_to_zeroes: bool,
-    /// RESCAP, if it has reservations, or else 0.
+    /// RESCAP if the drive supports reservations, else 0.
     pub reservations: u8,
-    /// KAS: it measures the Keep Alive Timeout in multiples of this.
+    /// KAS: the Keep Alive Timeout is a multiple of this.
     pub keep_alive_unit: Duration,
     /// Delays that the status of a completion can name.
     pub retry_delays: [Duration; 3],
-    /// What it knows of IODA; only with predictable latency mode and the NVM Set that it needs.
+    /// IODA capability; `None` unless the drive has predictable latency mode and the namespace an
+    /// NVM Set.
     pub ioda: Option<IodaCapability>,
-    /// The NVM Set of the namespace; 0 is none.
+    /// NVM Set of the namespace; 0 for none.
     pub nvm_set: u16,
 }
 
@@ -52,11 +53,11 @@ impl DriveFacts {
         self.blocks << self.block_shift
     }
 
-    /// The facts of a namespace.
+    /// Properties of a namespace.
     ///
     /// # Errors
     ///
-    /// If it cannot be used, and why.
+    /// If the namespace cannot be used, with the reason.
     pub(super) fn of(
         capabilities: &Capabilities,
         controller: &IdentifyController,
@@ -79,7 +80,7 @@ impl DriveFacts {
             return bad("it claims to have more than 4 EiB");
         }
         let limit = controller.limits.transfer_bytes(capabilities.page_min);
-        // A command has at most 65536 blocks, which is more than that with every size of them.
+        // A command has at most 65536 blocks, which is more than this limit for every block size.
         let transfer = limit.unwrap_or(u64::MAX).min(TRANSFER_MAX_BYTES);
         if transfer < block_bytes {
             return bad("a command may not have as much data as a block");
@@ -96,7 +97,7 @@ impl DriveFacts {
             eui64: namespace.eui64,
             serial: controller.identity.serial,
             model: controller.identity.model,
-            // Both are powers of two, or one is the limit here, which is one.
+            // Transfer and block are powers of two, so the larger is a multiple of the smaller.
             transfer_max_bytes: transfer as u32,
             write_cache: support.write_cache & 1 != 0,
             write_zeroes: support.io_commands & oncs::WRITE_ZEROES != 0,

@@ -1,17 +1,17 @@
-//! When the controller is to hear of the host.
+//! Timing of Keep Alive commands.
 
 use units::{Duration, Instant};
 
-/// The timer of keep alive.
+/// Timer of Keep Alive commands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeepAlive {
     timeout: Duration,
-    /// When the last Keep Alive went, or the queue was connected.
+    /// Time at which the last Keep Alive was sent, or the queue was connected.
     sent: Instant,
     is_out: bool,
 }
 
-/// What is to be done.
+/// Action that is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Due {
     Send,
@@ -24,7 +24,8 @@ impl KeepAlive {
         Self { timeout, sent: now, is_out: false }
     }
 
-    /// A Keep Alive every half of the timeout; one without answer may take the other half.
+    /// Time of the next Keep Alive: half of the timeout after the last. The answer may take the
+    /// other half.
     pub(super) fn deadline(&self) -> Instant {
         let half = Duration::from_nanos(self.timeout.as_nanos() / 2);
         if self.timeout.is_zero() { Instant::NEVER } else { self.sent + half }

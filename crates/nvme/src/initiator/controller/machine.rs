@@ -23,7 +23,7 @@ use units::{Duration, Instant};
 /// Entries of the admin queue, as Linux has them.
 const ADMIN_ENTRIES: u16 = 32;
 
-/// How often a controller that is not ready is asked again.
+/// Interval between status requests to a controller that is not ready.
 const READY_EVERY: Duration = Duration::from_millis(10);
 
 /// Unit of [`Capabilities::timeout_500ms`].
@@ -32,46 +32,46 @@ const TIMEOUT_UNIT: Duration = Duration::from_millis(500);
 /// Most data of an admin command.
 const ADMIN_TRANSFER_BYTES: u32 = IDENTIFY_BYTES as u32;
 
-/// What a drive said of its windows.
+/// Answer of a drive about its windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowAnswer {
     /// Log page 0Ah, and the clock of the drive if the page has it.
     Log(WindowLog, Option<ClockReading>),
-    /// Feature 13h was set, or why not.
+    /// Feature 13h was set, or this error.
     Set(StatusField),
-    /// There is no log page.
+    /// The drive has no such log page.
     NoLog(StatusField),
 }
 
-/// What a controller wants done.
+/// Action that a controller requests of its driver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ControllerAction {
-    /// Open a connection for this queue. [`Controller::handle_open`] when it is there.
+    /// Open a connection for this queue, then call [`Controller::handle_open`].
     Open(QueuePlan),
-    /// Send this command. [`Controller::handle_completion`] when it is over.
+    /// Send this command, and call [`Controller::handle_completion`] when it is over.
     Submit(Submission),
-    /// The drive can be used: [`Controller::facts`].
+    /// The drive can be used; see [`Controller::facts`].
     Ready,
-    /// The drive told of an event.
+    /// The drive reported an event.
     Event(AsyncEvent),
-    /// The drive told of its windows.
+    /// The drive answered about its windows.
     Windows(WindowAnswer),
-    /// It is over: close all connections. Nothing comes after it.
+    /// The controller is over: close all connections. No other action follows.
     Over(ControllerError),
-    /// It has shut down, as it was asked. Nothing comes after it.
+    /// The controller has shut down as requested. No other action follows.
     ShutDown,
 }
 
-/// How far it is.
+/// Progress of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// The admin queue is to be connected.
     Opening,
-    /// A question of the set-up is out.
+    /// A question of the set-up is in flight.
     Asking(Question),
-    /// It is asked for its status again at this time.
+    /// The status is requested again at this time.
     NotReady(Instant),
-    /// I/O queues are to be connected: so many are.
+    /// I/O queues are being connected; this many are.
     Queues(u16),
     Ready,
     ShuttingDown,
@@ -80,33 +80,33 @@ enum State {
 
 /// A controller from its host's side.
 ///
-/// It is connected, enabled, asked what it is, and given its queues; then it is kept alive, asked
-/// for events, and, if it knows IODA, told about windows and asked for them. Everything that it
-/// answers is checked; what does not fit ends it ([`ControllerAction::Over`]).
+/// The machine connects the controller, enables and identifies it, and connects its queues. Then it
+/// keeps the controller alive, requests events and, with IODA, sets and reads windows. It checks
+/// every answer; a wrong one ends the controller ([`ControllerAction::Over`]).
 #[derive(Debug)]
 pub struct Controller {
     config: ControllerConfig,
     state: State,
     actions: VecDeque<ControllerAction>,
-    /// When what is waited for has taken too long.
+    /// Time at which the present step has taken too long.
     deadline: Instant,
-    /// When a controller that was enabled has to be ready.
+    /// Time by which an enabled controller has to be ready.
     ready_by: Instant,
     keep_alive: KeepAlive,
     capabilities: Capabilities,
     id: u16,
     identity: Option<IdentifyController>,
     facts: Option<DriveFacts>,
-    /// I/O queues that it grants.
+    /// I/O queues that the controller grants.
     granted: u16,
-    /// When log page 0Ah was asked for.
+    /// Time at which log page 0Ah was requested.
     log_asked: Option<Instant>,
-    /// Settings of windows wait for an answer.
+    /// Settings of windows are in flight.
     is_setting: bool,
 }
 
 impl Controller {
-    /// A controller of which nothing is known. The first action opens the admin queue.
+    /// A controller before its set-up. The first action opens the admin queue.
     #[must_use]
     pub fn new(now: Instant, config: ControllerConfig) -> Self {
         let plan = QueuePlan {
@@ -132,7 +132,7 @@ impl Controller {
         }
     }
 
-    /// What the drive is; none before [`ControllerAction::Ready`].
+    /// Properties of the drive; `None` before [`ControllerAction::Ready`].
     #[must_use]
     pub fn facts(&self) -> Option<&DriveFacts> {
         self.facts.as_ref().filter(|_| self.is_ready())
@@ -144,14 +144,14 @@ impl Controller {
         self.state == State::Ready
     }
 
-    /// I/O queues that are connected once it is ready.
+    /// I/O queues that are connected when the controller is ready.
     #[must_use]
     pub const fn io_queues(&self) -> u16 {
         self.granted
     }
 
-    /// When [`Self::handle_deadline`] is to be called if nothing else happens; [`Instant::NEVER`]
-    /// if there is nothing to wait for.
+    /// Time at which to call [`Self::handle_deadline`] if nothing else happens; [`Instant::NEVER`]
+    /// if nothing is awaited.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         match self.state {
@@ -161,13 +161,13 @@ impl Controller {
         }
     }
 
-    /// The next thing to do.
+    /// The next action.
     #[must_use]
     pub fn poll_action(&mut self) -> Option<ControllerAction> {
         self.actions.pop_front()
     }
 
-    /// A deadline has passed.
+    /// Handles a deadline that has passed.
     pub fn handle_deadline(&mut self, now: Instant) {
         if self.state == State::Over {
             return;
@@ -188,7 +188,7 @@ impl Controller {
         }
     }
 
-    /// A connection that was to be opened is there.
+    /// Handles a connection that has been opened as requested.
     pub fn handle_open(&mut self, now: Instant, queue: u16) {
         match self.state {
             State::Opening if queue == 0 => self.ask(now, Question::Connect),
@@ -200,12 +200,13 @@ impl Controller {
         }
     }
 
-    /// A connection of a queue is closed, could not be opened, or broke the protocol.
+    /// Handles the end of a queue's connection: it is closed, could not be opened, or broke the
+    /// protocol.
     pub fn handle_closed(&mut self) {
         self.fail(ControllerError::Closed);
     }
 
-    /// What became of a command, with the data that came.
+    /// Handles the completion of a command, with the data that came.
     pub fn handle_completion(
         &mut self,
         now: Instant,
@@ -230,7 +231,8 @@ impl Controller {
             }
             (Purpose::KeepAlive, _) if status.is_success() => self.keep_alive.answered(),
             (Purpose::KeepAlive, _) => self.fail(failed("Keep Alive")),
-            // A controller that has no events to tell of, or takes no requests, does without.
+            // A controller without events to report, or that takes no requests, is used without
+            // them.
             (Purpose::AsyncEvent, State::Ready) if status.is_success() => {
                 let event = AsyncEvent::decode(completion.dw0());
                 self.actions.push_back(ControllerAction::Event(event));
@@ -254,7 +256,7 @@ impl Controller {
         }
     }
 
-    /// Asks for log page 0Ah, unless it is asked for already. The answer is a
+    /// Requests log page 0Ah, unless the request is in flight already. The answer is a
     /// [`ControllerAction::Windows`].
     pub fn ask_windows(&mut self, now: Instant) {
         let Some(facts) = self.facts().copied() else { return };
@@ -265,8 +267,8 @@ impl Controller {
         }
     }
 
-    /// Says the magic word with these settings. Returns whether it could: one at a time. The answer
-    /// is a [`ControllerAction::Windows`].
+    /// Sets windows, with IODA's magic word. Returns false if other settings are in flight. The
+    /// answer is a [`ControllerAction::Windows`].
     pub fn set_windows(&mut self, now: Instant, enable: bool, settings: ArraySettings) -> bool {
         let Some(facts) = self.facts().copied() else { return false };
         if self.is_setting {
@@ -278,8 +280,8 @@ impl Controller {
         true
     }
 
-    /// Ends in order: nothing more is asked of the drive. [`ControllerAction::ShutDown`] or
-    /// [`ControllerAction::Over`] when that is done.
+    /// Shuts the controller down in order. [`ControllerAction::ShutDown`] or
+    /// [`ControllerAction::Over`] follows.
     pub fn shut_down(&mut self, now: Instant) {
         match self.state {
             State::Ready => {
@@ -295,13 +297,13 @@ impl Controller {
         }
     }
 
-    /// Checks what has to hold between any two steps.
+    /// Checks invariants that hold between any two steps.
     ///
     /// # Panics
     ///
-    /// If it does not.
+    /// If one does not hold.
     pub fn check_invariants(&self) {
-        // Every action is an answer to one input, but for events, of which one is out.
+        // Every action answers one input, except events, of which one request is in flight.
         assert!(self.actions.len() <= 16, "actions are taken as they come");
         assert_eq!(self.facts().is_some(), self.is_ready());
         if self.state == State::Ready {
@@ -337,7 +339,7 @@ impl Controller {
         }
     }
 
-    /// Goes on with the answer to a question of the set-up.
+    /// Continues the set-up with the answer to a question.
     fn answered(
         &mut self,
         now: Instant,
@@ -423,13 +425,13 @@ impl Controller {
         Ok(())
     }
 
-    /// Opens the I/O queue after the first so many.
+    /// Opens the I/O queue after the first `connected` ones.
     fn open_queue(&mut self, now: Instant, connected: u16) {
         let identity = self.identity.as_ref();
         let capsule_bytes = identity.map_or(0, |identity| match identity.fabrics.data_offset_16b {
             0 => identity.fabrics.capsule_data_bytes(),
-            // Where data begin is the entry's end with TCP; a controller that says otherwise gets
-            // none there.
+            // With TCP, data begin at the end of the entry; a controller with another offset gets
+            // no data in capsules.
             _ => 0,
         });
         self.state = State::Queues(connected);
@@ -482,14 +484,14 @@ impl Controller {
         self.actions.push_back(ControllerAction::Windows(answer));
     }
 
-    /// Something about windows was asked or answered: how long the drive has for the rest.
+    /// Sets the deadline for outstanding questions about windows.
     fn await_windows(&mut self, now: Instant) {
         let waits = self.is_setting || self.log_asked.is_some();
         self.deadline = if waits { now + self.config.timeout } else { Instant::NEVER };
     }
 }
 
-/// Why a Connect failed.
+/// Reason why a Connect failed.
 fn refusal(completion: &CompletionEntry) -> ControllerError {
     let status = completion.status;
     match ConnectRefusal::decode(status, completion.dw0()) {

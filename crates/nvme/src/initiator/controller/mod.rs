@@ -1,4 +1,4 @@
-//! A controller as its host sees it: from Connect to ready, and what keeps it so.
+//! A controller as its host sees it: from Connect to ready, and keeping it alive.
 
 mod config;
 mod error;

@@ -1,4 +1,4 @@
-//! The commands that a controller is sent.
+//! Commands for a controller.
 
 use super::config::ControllerConfig;
 use crate::wire::ioda::ArraySettings;
@@ -10,7 +10,7 @@ use crate::wire::{
 };
 use alloc::vec::Vec;
 
-/// What a command is for. The driver brings it back with the answer.
+/// Purpose of a command. The driver returns it with the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// A step of the set-up.
@@ -20,38 +20,38 @@ pub enum Purpose {
         /// The queue.
         queue: u16,
     },
-    /// The host is alive.
+    /// Keep Alive.
     KeepAlive,
-    /// To be answered when something happens.
+    /// Asynchronous Event Request, which is answered when an event happens.
     AsyncEvent,
-    /// Which events are wanted.
+    /// Set Features 0Bh: the events that are wanted.
     WantedEvents,
-    /// Log page 0Bh: reading it lets the drive tell of the next event.
+    /// Log page 0Bh: reading it enables the drive to report the next event.
     WindowEvents,
     /// Log page 0Ah.
     WindowLog,
     /// Feature 13h.
     WindowConfig,
-    /// The end in order.
+    /// Orderly shutdown.
     ShutDown,
     /// A reservation command, of a [`Reserving`](crate::initiator::Reserving).
     Reservation,
-    /// Something of the driver, over an I/O queue.
+    /// A command of the driver, over an I/O queue.
     Driver,
     /// Log page C0h, of a [`Coordinating`](crate::initiator::Coordinating).
     Traffic,
-    /// Feature C0h, of the same.
+    /// Feature C0h, also of a [`Coordinating`](crate::initiator::Coordinating).
     WindowCounts,
 }
 
-/// The data of a command, as its driver needs them.
+/// Data of a command, for its driver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outgoing {
-    /// None.
+    /// No data.
     None,
-    /// These go to the controller.
+    /// Data to the controller.
     Data(Vec<u8>),
-    /// There is to be room for so many.
+    /// Data from the controller, at most this many bytes.
     Room(u32),
 }
 
@@ -60,7 +60,7 @@ pub enum Outgoing {
 pub struct Submission {
     /// QID.
     pub queue: u16,
-    /// What it is for.
+    /// Purpose of the command.
     pub purpose: Purpose,
     /// The entry, without CID and data pointer.
     pub entry: SubmissionEntry,
@@ -68,7 +68,7 @@ pub struct Submission {
     pub data: Outgoing,
 }
 
-/// What the set-up asks on the admin queue, with the name that errors give it.
+/// Steps of the set-up on the admin queue, with their names in errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Question {
     Connect,
@@ -125,7 +125,7 @@ impl Question {
     }
 }
 
-/// How the controller is wanted: the NVM command set, entries of 64 and 16 bytes.
+/// Configuration of the controller: the NVM command set, entries of 64 and 16 bytes.
 pub(super) const CONFIGURATION: Configuration = Configuration {
     enable: false,
     command_set: 0,
@@ -160,12 +160,12 @@ pub(in crate::initiator) fn admin(
     command: AdminCommand,
     data: Outgoing,
 ) -> Submission {
-    // The connection fills in the rest.
+    // The connection fills in the other fields.
     let entry = command.encode(CommonFields { cid: 0, nsid, data: SglDescriptor::NO_DATA });
     Submission { queue: 0, purpose, entry, data }
 }
 
-/// Connect of a queue with so many entries, of this controller.
+/// Connect of a queue of this controller with `entries` entries.
 pub(super) fn connect(
     config: &ControllerConfig,
     queue: u16,
@@ -177,7 +177,7 @@ pub(super) fn connect(
         _ => 0,
     };
     let size = entries.saturating_sub(1);
-    // The host keeps count itself, but not every controller lets it do without SQHD.
+    // The host counts entries itself, but not every controller allows it to do without SQHD.
     let command = Connect { format: 0, queue, size, attributes: 0, keep_alive_ms };
     let data = ConnectData {
         host_id: config.host_id,
@@ -190,7 +190,7 @@ pub(super) fn connect(
     Submission { queue, purpose, entry, data: Outgoing::Data(data.encode().to_vec()) }
 }
 
-/// The beginning of log page 0Bh, of which the reading matters.
+/// Reads the first bytes of log page 0Bh; only the read itself matters.
 pub(super) fn window_events() -> Submission {
     let bytes = 64;
     let command = AdminCommand::GetLogPage(GetLogPage::new(LogPage::WindowAggregate, bytes));
@@ -204,8 +204,7 @@ pub(super) fn window_log(nvm_set: u16) -> Submission {
     admin(Purpose::WindowLog, u32::MAX, command, Outgoing::Room(WINDOW_LOG_BYTES as u32))
 }
 
-/// Set Features 13h of an NVM Set. Of events only those are wanted that tell of a contract that was
-/// broken.
+/// Set Features 13h of an NVM Set. Only events of a broken contract are wanted.
 pub(super) fn window_config(nvm_set: u16, enable: bool, ioda: ArraySettings) -> Submission {
     let events = window_event::LEFT_EXCEEDED | window_event::LEFT_EXCURSION;
     let config = WindowConfig { events, ioda: Some(ioda), ..WindowConfig::default() };

@@ -1,15 +1,15 @@
-//! The commands in flight of a connection, and their names on the wire.
+//! Commands in flight of a connection, and their identifiers on the wire.
 
 use super::terms::{ENTRIES_MAX, SLOT_BITS};
 use crate::wire::SubmissionEntry;
 use alloc::vec::Vec;
 
-/// The place of a command in flight. The driver knows a command and its buffer by it.
+/// Slot of a command in flight, by which the driver identifies a command and its buffer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Slot(u16);
 
 impl Slot {
-    /// Its number: less than the commands that may be in flight.
+    /// Its number, below the most commands in flight.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -19,16 +19,16 @@ impl Slot {
 /// The data of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CommandData {
-    /// It has none.
+    /// No data.
     None,
-    /// The controller takes them from the command's buffer.
+    /// Data that the controller takes from the command's buffer.
     ToController {
-        /// How many, at least one.
+        /// Number of bytes, at least one.
         bytes: u32,
     },
-    /// They come into the command's buffer: all of them, if the command succeeds.
+    /// Data that come into the command's buffer: all of them, if the command succeeds.
     ToHost {
-        /// How many, at least one.
+        /// Number of bytes, at least one.
         bytes: u32,
     },
 }
@@ -43,36 +43,36 @@ impl CommandData {
     }
 }
 
-/// Data that the controller has asked for, and that are not all sent.
+/// Data that the controller has requested and that are not all sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     /// TTAG of the R2T.
     pub(super) transfer_tag: u16,
-    /// Where they end in the buffer of the command.
+    /// End of these data in the buffer of the command.
     pub(super) end: u32,
 }
 
-/// A command.
+/// A command in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InFlight {
     pub(super) entry: SubmissionEntry,
     pub(super) data: CommandData,
     pub(super) is_in_capsule: bool,
     pub(super) is_sent: bool,
-    /// Bytes of its data that were sent, or have come.
+    /// Bytes of its data that were sent or received.
     pub(super) moved: u32,
     pub(super) asked: Option<Asked>,
-    /// Whether every digest of its data was right so far.
+    /// Whether all digests of its data were right so far.
     pub(super) is_sound: bool,
 }
 
 impl InFlight {
-    /// Whether something of it is to be sent.
+    /// Whether the command has something to send.
     pub(super) const fn is_ready(&self) -> bool {
         !self.is_sent || self.asked.is_some()
     }
 
-    /// Whether all of its data were sent or have come.
+    /// Whether all of its data were sent or received.
     pub(super) const fn is_moved(&self) -> bool {
         match self.data {
             CommandData::None => true,
@@ -86,16 +86,16 @@ impl InFlight {
 #[derive(Debug)]
 struct Place {
     command: Option<InFlight>,
-    /// Differs from command to command, so that an answer to an earlier one is not taken for one to
-    /// this.
+    /// Differs from command to command, so that an answer to an earlier command in this slot is not
+    /// taken for an answer to this one.
     generation: u16,
 }
 
-/// All of them.
+/// Table of commands in flight.
 #[derive(Debug)]
 pub(super) struct Commands {
     places: Vec<Place>,
-    /// Slots that are free; the last is taken first.
+    /// Free slots; the last is taken first.
     free: Vec<Slot>,
 }
 
@@ -108,17 +108,17 @@ impl Commands {
         Self { places, free: (0..commands).rev().map(Slot).collect() }
     }
 
-    /// Most memory of a table for so many.
+    /// Most memory of a table for `commands` commands, in bytes.
     pub(super) const fn held_bytes_max(commands: usize) -> usize {
         commands * (size_of::<Place>() + size_of::<Slot>())
     }
 
-    /// Memory of the table.
+    /// Memory of the table in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.places.capacity() * size_of::<Place>() + self.free.capacity() * size_of::<Slot>()
     }
 
-    /// Takes a command in, which gets its CID; none if no slot is free.
+    /// Inserts a command and sets its CID; `None` if no slot is free.
     pub(super) fn insert(&mut self, mut command: InFlight) -> Option<Slot> {
         let slot = self.free.pop()?;
         let place = &mut self.places[slot.index()];
@@ -129,7 +129,7 @@ impl Commands {
         Some(slot)
     }
 
-    /// The command that a CID names, if it is in flight and was sent.
+    /// Command with this CID, if it is in flight and was sent.
     pub(super) fn named(&self, cid: u16) -> Option<(Slot, &InFlight)> {
         let slot = Slot(cid & (ENTRIES_MAX - 1));
         let command = self.get(slot)?;
@@ -156,7 +156,7 @@ impl Commands {
         self.places.len() - self.free.len()
     }
 
-    /// Commands that there is room for.
+    /// Most commands in flight.
     pub(super) fn capacity(&self) -> usize {
         self.places.len()
     }

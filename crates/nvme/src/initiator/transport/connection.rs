@@ -1,4 +1,4 @@
-//! The machine of one connection.
+//! State machine of one connection.
 
 use super::commands::{Asked, CommandData, Commands, InFlight, Slot};
 use super::end::End;
@@ -12,7 +12,7 @@ use crate::wire::pdu::{
 use crate::wire::{CompletionEntry, FABRICS, SglDescriptor, StatusCode, SubmissionEntry};
 use alloc::collections::VecDeque;
 
-// Places in headers, for termination requests.
+// Offsets of header fields, for termination requests.
 const DGST: usize = 11;
 const CCCID: usize = 8;
 const TTAG: usize = 10;
@@ -20,42 +20,42 @@ const R2TL: usize = 16;
 /// CID in the completion that a response has behind its eight bytes.
 const RESPONSE_CID: usize = 8 + 12;
 
-/// What came of some bytes.
+/// Result of received bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TransportEvent<'a> {
-    /// All bytes were taken; the next step needs so many more at least.
+    /// All bytes were taken; the next step needs at least this many more.
     NeedMore(usize),
-    /// A piece of the data of a command. They are worth something only once it has succeeded.
+    /// A piece of the data of a command, valid only when the command has succeeded.
     Data {
         /// The command.
         slot: Slot,
-        /// Where they belong in its buffer.
+        /// Offset in the buffer of the command.
         offset_bytes: u32,
-        /// They themselves.
+        /// The data.
         bytes: &'a [u8],
     },
-    /// A command is over: its slot may be another command's from now on. If it succeeded, all of
-    /// its data have come, or were sent.
+    /// A command is over: its slot may be used again. If it succeeded, all of its data have been
+    /// received or sent.
     Completed {
         /// The command.
         slot: Slot,
-        /// What became of it.
+        /// Its completion.
         completion: CompletionEntry,
     },
-    /// The connection is over, and why is in [`Connection::end`]: what comes is dropped, what is to
-    /// be sent before it closes is in [`Connection::poll_output`]. Commands in flight have no
+    /// The connection is over, for the reason in [`Connection::end`]. Received bytes are dropped;
+    /// [`Connection::poll_output`] has what is sent before the close. Commands in flight get no
     /// answer.
     Over,
 }
 
-/// How far a connection is.
+/// Phase of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// ICResp has to come.
+    /// ICResp is awaited.
     Greeting,
     /// Commands and data.
     Open,
-    /// [`Output::Close`] is to be told.
+    /// [`Output::Close`] is still to be returned.
     Closing,
     Closed,
 }
@@ -63,37 +63,37 @@ enum Phase {
 /// One TCP connection as the host sees it.
 ///
 /// Commands go to [`Self::submit`], also before the controller has answered ICReq; bytes go to
-/// [`Self::handle_bytes`]. After each of them [`Self::poll_output`] is to be called until it is
-/// empty. The machine holds no data. Of what a controller says everything is checked against what
-/// it was asked: an answer to a command that is not in flight, data out of order or beyond what
-/// there is room for, a transfer that was not agreed, or a success without all of the data end the
-/// connection.
+/// [`Self::handle_bytes`]. After each call, [`Self::poll_output`] has to be called until it is
+/// empty. The machine holds no data. It checks everything that a controller sends against the
+/// commands in flight. The connection ends at an answer to a command that is not in flight, data
+/// out of order or beyond their room, a transfer that was not agreed, or a success without all of
+/// the data.
 ///
-/// A write whose data fit the capsule has them there; of others the controller has to ask, and may
-/// do so for one part at a time (MAXR2T 0), in order. Data of several writes take turns.
+/// The data of a write go into its capsule if they fit. Otherwise the controller has to request
+/// them, in order and one part at a time (MAXR2T 0). Data of several writes take turns.
 #[derive(Debug)]
 pub struct Connection {
     terms: Terms,
     reader: PduReader,
-    /// Of what is sent.
+    /// Framing of sent PDUs.
     framing: Framing,
-    /// Of what is received.
+    /// Framing of received PDUs.
     own_framing: Framing,
     /// MAXH2CDATA.
     host_data_max_bytes: u32,
     commands: Commands,
-    /// Commands with something to send. Each is in it at most once.
+    /// Commands with something to send, each at most once.
     ready: VecDeque<Slot>,
-    /// Whose data the current PDU has, and whether it ends the command.
+    /// Command whose data the current PDU carries, and whether the PDU ends the command.
     receiving: Option<(Slot, bool)>,
-    /// ICReq or H2CTermReq, which go before all others.
+    /// ICReq or H2CTermReq, which are sent before all others.
     first: Option<Header>,
     phase: Phase,
     end: Option<End>,
 }
 
 impl Connection {
-    /// A connection over which nothing has gone yet. ICReq is the first output.
+    /// A new connection. ICReq is the first output.
     #[must_use]
     pub fn new(terms: Terms) -> Self {
         let commands = Commands::new(terms.commands);
@@ -114,15 +114,15 @@ impl Connection {
         }
     }
 
-    /// Memory that it holds.
+    /// Memory of the connection in bytes.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         let ready = self.ready.capacity() * size_of::<Slot>();
         size_of::<Self>() + self.commands.held_bytes() + ready
     }
 
-    /// Most memory that a connection for so many commands ever holds, whatever the controller
-    /// sends.
+    /// Most memory of a connection with `commands` commands in flight, in bytes, whatever the
+    /// controller sends.
     #[must_use]
     pub const fn held_bytes_max(commands: u16) -> usize {
         let commands = if commands == 0 { 1 } else { commands as usize };
@@ -130,7 +130,7 @@ impl Connection {
         size_of::<Self>() + Commands::held_bytes_max(commands) + ready
     }
 
-    /// Commands that are not answered.
+    /// Commands without an answer.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.commands.len()
@@ -142,14 +142,14 @@ impl Connection {
         self.is_alive() && self.commands.len() < self.commands.capacity()
     }
 
-    /// Why it is over; none if it is not.
+    /// Reason why the connection is over; `None` if it is not.
     #[must_use]
     pub const fn end(&self) -> Option<End> {
         self.end
     }
 
-    /// Takes a command. CID and data pointer of the entry are filled in. None if as many are in
-    /// flight as may be, or if the connection is over.
+    /// Submits a command. CID and data pointer of the entry are filled in. `None` if the most
+    /// commands are in flight, or if the connection is over.
     pub fn submit(&mut self, mut entry: SubmissionEntry, data: CommandData) -> Option<Slot> {
         if !self.is_alive() {
             return None;
@@ -176,15 +176,15 @@ impl Connection {
         Some(slot)
     }
 
-    /// A command has something to send, and had nothing before.
+    /// Adds a command that had nothing to send before to those with something to send.
     fn note_ready(&mut self, slot: Slot) {
         let (ready, commands) = (self.ready.len(), self.commands.len());
         assert!(ready < commands, "{ready} of {commands} commands have something to send already");
         self.ready.push_back(slot);
     }
 
-    /// The next step with `bytes`, and how many of them it took. To be called again with the rest
-    /// until it says [`TransportEvent::NeedMore`] or [`TransportEvent::Over`].
+    /// Takes `bytes`. Returns the number of bytes taken, and the event. To be called again with the
+    /// rest until the event is [`TransportEvent::NeedMore`] or [`TransportEvent::Over`].
     pub fn handle_bytes<'a>(&mut self, bytes: &'a [u8]) -> (usize, TransportEvent<'a>) {
         let mut taken = 0;
         while self.is_alive() {
@@ -214,14 +214,14 @@ impl Connection {
         (bytes.len(), TransportEvent::Over)
     }
 
-    /// Ends the connection: nothing more is read, and what is not sent is not.
+    /// Ends the connection: nothing more is read, and unsent output is dropped.
     pub fn close(&mut self) {
         if self.is_alive() {
             self.over(End::Closed);
         }
     }
 
-    /// The next thing to do.
+    /// The next output.
     #[must_use]
     pub fn poll_output(&mut self) -> Option<Output> {
         if let Some(header) = self.first.take() {
@@ -256,11 +256,11 @@ impl Connection {
         Some(Output::Send(pdu))
     }
 
-    /// Checks what has to hold between any two steps.
+    /// Checks invariants that hold between any two steps.
     ///
     /// # Panics
     ///
-    /// If it does not.
+    /// If one does not hold.
     pub fn check_invariants(&self) {
         assert!(self.held_bytes() <= Self::held_bytes_max(self.commands.capacity() as u16));
         assert_eq!(self.end.is_none(), self.is_alive());
@@ -300,7 +300,7 @@ impl Connection {
                 self.over(End::Terminated(termination.fault));
                 Ok(None)
             }
-            // The reader lets none of those of a host through.
+            // The reader lets no PDU of a host through.
             Header::InitRequest(_)
             | Header::HostTermination(_)
             | Header::Command(_)
@@ -329,7 +329,7 @@ impl Connection {
         let unknown = Fault::field(RESPONSE_CID);
         let (slot, command) = self.commands.named(completion.cid).ok_or(unknown)?;
         if completion.status.is_success() {
-            // A controller that has not all data of a write cannot have done it.
+            // A controller without all data of a write cannot have done it.
             if !command.is_moved() {
                 return Err(Fault::of(FatalStatus::Sequence));
             }
@@ -341,7 +341,7 @@ impl Connection {
     }
 
     fn complete(&mut self, slot: Slot, completion: CompletionEntry) -> TransportEvent<'static> {
-        // Of a write that failed the rest of the data is not wanted any more.
+        // The rest of the data of a failed write is not sent.
         if self.commands.get(slot).is_some_and(InFlight::is_ready) {
             self.ready.retain(|&ready| ready != slot);
         }
@@ -354,8 +354,7 @@ impl Connection {
         let CommandData::ToHost { bytes } = command.data else { return Err(Fault::field(CCCID)) };
         let left = bytes - command.moved;
         let is_all = data.data_bytes == left;
-        // What is left may be less than the last data promise, which is a success without all of
-        // them.
+        // The last data promise all that is left. Less would be a success without all of the data.
         if data.offset_bytes != command.moved
             || data.data_bytes > left
             || (data.last || data.success) && !is_all
@@ -394,7 +393,7 @@ impl Connection {
         let (slot, _) = self.receiving?;
         let command = self.commands.get_mut(slot).expect("what data come for is in flight");
         let offset_bytes = command.moved;
-        // It is at most what the header said, which was checked.
+        // The bytes are at most as many as in the header, which was checked.
         let left = command.data.to_host_bytes() - offset_bytes;
         assert!(bytes.len() <= left as usize, "more data for {slot:?} than its header promised");
         command.moved += bytes.len() as u32;
@@ -413,7 +412,7 @@ impl Connection {
         is_success.then(|| self.complete(slot, completion))
     }
 
-    /// Ends the connection because of a PDU that is sound in itself and not in its place.
+    /// Ends the connection because of a PDU that is valid in itself but may not come now.
     fn terminate(&mut self, fault: Fault, header: &Header) {
         let mut prefix = [0; PREFIX_BYTES_MAX];
         self.own_framing.write(header, &mut prefix);
@@ -424,7 +423,7 @@ impl Connection {
     }
 }
 
-/// The capsule of a command, and the data in it.
+/// Capsule of a command, with the data in it.
 fn capsule(slot: Slot, command: &mut InFlight) -> (Header, Option<DataPiece>) {
     assert!(!command.is_sent, "the capsule of {slot:?} is sent twice");
     command.is_sent = true;
@@ -437,7 +436,7 @@ fn capsule(slot: Slot, command: &mut InFlight) -> (Header, Option<DataPiece>) {
     (header, Some(DataPiece { slot, offset_bytes: 0, bytes }))
 }
 
-/// The next data that were asked for, at most so many.
+/// Next part of the requested data, at most `most` bytes.
 fn next_data(slot: Slot, command: &mut InFlight, asked: Asked, most: u32) -> (Header, DataPiece) {
     let offset_bytes = command.moved;
     let end = asked.end;

@@ -1,16 +1,16 @@
-//! Why a connection is over.
+//! Reasons why a connection is over.
 
 use crate::wire::pdu::{FatalStatus, Fault};
 use core::fmt;
 
-/// Why a connection is over.
+/// Reason why a connection is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// The host closed it.
+    /// The host closed the connection.
     Closed,
-    /// The controller broke the protocol, and is told so.
+    /// The controller broke the protocol; it gets a termination request.
     Broken(Fault),
-    /// The controller ended it, and says why.
+    /// The controller ended the connection with this reason.
     Terminated(Fault),
 }
 

@@ -1,4 +1,4 @@
-//! What a connection wants done.
+//! Outputs of a connection.
 
 use super::commands::Slot;
 use crate::wire::pdu;
@@ -9,11 +9,11 @@ pub type DataPiece = pdu::DataPiece<Slot>;
 /// A PDU to send.
 pub type OutputPdu = pdu::OutputPdu<Slot>;
 
-/// What to do next.
+/// Next output of a connection.
 #[derive(Clone, Debug)]
 pub enum Output {
     /// Send this PDU.
     Send(OutputPdu),
-    /// Send what is to be sent, then close. Nothing comes after it.
+    /// Send everything that is queued, then close. No output follows.
     Close,
 }

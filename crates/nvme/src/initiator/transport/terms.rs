@@ -1,23 +1,23 @@
-//! What a host asks of a connection.
+//! Terms of a host for a connection.
 
 use crate::wire::pdu::{ADMIN_CAPSULE_DATA_BYTES, Digests, Limits};
 
-/// Most commands in flight of one connection: what is left of a CID is its generation.
+/// Most commands in flight of one connection: the other bits of a CID are its generation.
 pub const ENTRIES_MAX: u16 = 1 << SLOT_BITS;
 
-/// Bits of a CID that are the slot.
+/// Bits of a CID that hold the slot.
 pub(super) const SLOT_BITS: u32 = 10;
 
-/// What a host asks of a connection.
+/// Terms of a host for a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// Which digests it wants. A controller that answers with others is refused, as Linux does.
+    /// Requested digests. A controller that answers with others is refused, as in Linux.
     pub digests: Digests,
     /// Commands in flight, 1 to [`ENTRIES_MAX`]: one less than the queue has entries.
     pub commands: u16,
     /// Data in the capsule of a command that is not a fabrics command.
     pub capsule_bytes: u32,
-    /// Most data that one command asks for; a C2HData that promises more is refused before it is
+    /// Most data of one command; a C2HData that announces more is refused before its data are
     /// taken.
     pub transfer_max_bytes: u32,
     /// Continues a CRC-32C, as in [`Framing`](crate::wire::pdu::Framing).
@@ -25,7 +25,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Those of an admin queue with so many commands in flight.
+    /// Terms of an admin queue with `commands` commands in flight.
     #[must_use]
     pub const fn admin(
         digests: Digests,

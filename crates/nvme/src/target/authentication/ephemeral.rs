@@ -1,18 +1,18 @@
-//! The controller's own exponents, which a few exchanges share: whoever only negotiates makes it
-//! compute next to nothing.
+//! The controller's own exponents, which a few exchanges share: a host that only negotiates costs
+//! almost no computation.
 //!
 //! An exponent that is shared does not weaken an exchange: its challenge is new, and values of the
-//! host are checked before they are raised to it. It is renewed so that one that leaks tells of few
-//! exchanges.
+//! host are checked before they are raised to it. It is renewed so that a leaked exponent reveals
+//! few exchanges.
 
 use super::cryptography::EXPONENT_BYTES;
 use crate::wire::DhGroup;
 use alloc::vec::Vec;
 
-/// Exchanges that share an exponent.
+/// Number of exchanges that share an exponent.
 const EXCHANGES_MAX: u32 = 64;
 
-/// An exponent, and what it gives.
+/// An exponent with its public value.
 struct Pair {
     group: DhGroup,
     exponent: [u8; EXPONENT_BYTES],
@@ -25,15 +25,15 @@ struct Pair {
 pub(super) struct Ephemeral(Vec<Pair>);
 
 impl core::fmt::Debug for Ephemeral {
-    /// Nothing of what is secret.
+    /// Shows no secrets.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("Ephemeral")
     }
 }
 
 impl Ephemeral {
-    /// The exponent of a group and its value for one more exchange; `None` when a new one is to be
-    /// made. Until that is there others go on with the old one.
+    /// Exponent of a group and its public value for one more exchange; `None` when a new one has to
+    /// be made. Until it is there, other exchanges use the old one.
     pub(super) fn take(&mut self, group: DhGroup) -> Option<([u8; EXPONENT_BYTES], Vec<u8>)> {
         let pair = self.0.iter_mut().find(|pair| pair.group == group)?;
         pair.exchanges += 1;
@@ -43,7 +43,7 @@ impl Ephemeral {
         Some((pair.exponent, pair.public_value.clone()))
     }
 
-    /// Keeps an exponent for the exchanges to come.
+    /// Keeps an exponent for later exchanges.
     pub(super) fn keep(
         &mut self,
         group: DhGroup,

@@ -1,4 +1,4 @@
-//! One queue, from Negotiate to Success.
+//! Exchange of one queue, from Negotiate to Success.
 
 use super::cryptography::{Cryptography, Digest, EXPONENT_BYTES, Power};
 use super::ephemeral::Ephemeral;
@@ -8,7 +8,7 @@ use crate::wire::{
 };
 use alloc::vec::Vec;
 
-/// What of an exchange both messages of the controller need.
+/// Terms of an exchange that both messages of the controller need.
 #[derive(Clone, PartialEq, Eq)]
 struct Terms {
     transaction: u16,
@@ -19,40 +19,40 @@ struct Terms {
     exponent: [u8; EXPONENT_BYTES],
 }
 
-/// Whose turn it is.
+/// Next step of an exchange, and the side that takes it.
 #[derive(Clone, PartialEq, Eq)]
 enum Step {
-    /// The host's: Negotiate.
+    /// The host sends Negotiate.
     Negotiate,
-    /// The driver's: the controller's value in a group, and then the challenge is complete.
+    /// The driver computes the controller's value in a group, which completes the challenge.
     ChallengePower(Terms),
-    /// The driver's: the value that both sides share, and then this reply of the host can be
-    /// judged.
+    /// The driver computes the shared value, with which this reply of the host is checked.
     ReplyPower(Terms, Reply),
-    /// The controller's: this message, and then it is the host's turn with a reply.
+    /// The controller sends this message; then the host replies.
     Challenge(Vec<u8>, Terms),
-    /// The host's: Reply.
+    /// The host sends Reply.
     Reply(Terms),
-    /// The controller's: this message. If the host asked back, Success2 has to follow.
+    /// The controller sends this message. If the host challenged the controller, Success2 has to
+    /// follow.
     Success1(Vec<u8>, Option<u16>),
-    /// The host's: Success2 of this transaction.
+    /// The host sends Success2 of this transaction.
     Success2(u16),
-    /// The controller's: this message, the last one.
+    /// The controller sends this message, the last one.
     Failure(Vec<u8>),
-    /// Nobody's: the queue is of no use any more.
+    /// None: the queue can no longer be used.
     Over,
 }
 
-/// How far a queue is.
+/// State of a queue's authentication.
 pub(super) struct Exchange {
     host: Nqn,
-    /// An exchange succeeded, and none failed since: a host may repeat it on a queue in use.
+    /// An exchange succeeded, and none has failed since: a host may repeat it on a queue in use.
     is_done: bool,
     step: Step,
 }
 
 impl core::fmt::Debug for Exchange {
-    /// Nothing of what is secret.
+    /// Shows no secrets.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Exchange")
             .field("host", &self.host)
@@ -70,7 +70,7 @@ impl Exchange {
         self.is_done
     }
 
-    /// Steps on the way to success that are done; zero before the first and after a failure.
+    /// Completed steps towards success; zero before the first and after a failure.
     pub(super) const fn progress(&self) -> u8 {
         match self.step {
             Step::Negotiate | Step::Failure(_) | Step::Over => 0,
@@ -83,7 +83,7 @@ impl Exchange {
         }
     }
 
-    /// Whether it has failed: the connection is of no use any more.
+    /// Whether it has failed, so that the connection can no longer be used.
     pub(super) const fn is_over(&self) -> bool {
         matches!(self.step, Step::Over)
     }
@@ -93,7 +93,7 @@ impl Exchange {
         matches!(self.step, Step::Failure(_) | Step::Over)
     }
 
-    /// Takes a message of the host. Returns the power that is needed to go on, if one is.
+    /// Handles a message of the host. Returns the power that is needed to continue, if any.
     pub(super) fn handle_send(
         &mut self,
         message: &[u8],
@@ -110,7 +110,7 @@ impl Exchange {
         }
     }
 
-    /// The driver has computed the power that the last message needed.
+    /// Handles the power that the last message needed.
     pub(super) fn handle_power(
         &mut self,
         value: Option<Vec<u8>>,
@@ -128,7 +128,7 @@ impl Exchange {
             (Step::ChallengePower(terms) | Step::ReplyPower(terms, _), None) => {
                 (terms.transaction, Err(AuthFailure::IncorrectPayload))
             }
-            // It failed while the power was computed.
+            // The exchange failed while the power was computed.
             _ => return,
         };
         match result {
@@ -163,8 +163,8 @@ impl Exchange {
         Some(message)
     }
 
-    /// Takes a message of this kind and transaction. Returns the power that is needed to go on, if
-    /// one is.
+    /// Handles a message of this kind and transaction. Returns the power that is needed to
+    /// continue, if any.
     fn take(
         &mut self,
         message: &[u8],
@@ -173,11 +173,12 @@ impl Exchange {
         ephemeral: &mut Ephemeral,
     ) -> Result<Option<Power>, AuthFailure> {
         let (step, power) = match (&self.step, decoded) {
-            // One failure ends it: a host that guesses needs a new connection for each guess.
+            // One failure ends the exchange: a host that guesses needs a new connection for each
+            // guess.
             (Step::Failure(_) | Step::Over, _) | (_, Some((AuthMessage::Failure2, _))) => {
                 return Err(AuthFailure::Failed);
             }
-            // Negotiate in the middle of an exchange is none: each may cost a power.
+            // Negotiate is refused in the middle of an exchange, because each may cost a power.
             (Step::Negotiate, Some((AuthMessage::Negotiate, _))) => {
                 choose(message, side, ephemeral)?
             }
@@ -213,7 +214,7 @@ impl Exchange {
     }
 }
 
-/// Chooses of what the host offers.
+/// Chooses hash function and group from the offers of the host.
 fn choose(
     message: &[u8],
     side: &Side<'_>,
@@ -266,8 +267,8 @@ fn challenge(terms: Terms, public_value: Vec<u8>) -> Step {
     Step::Challenge(message.encode(), terms)
 }
 
-/// Compares the answer of the host, and answers what it asks. The next step, and whether nothing
-/// else is needed.
+/// Compares the answer of the host, and answers its challenge. Returns the next step, and whether
+/// the exchange is complete.
 fn answer(
     host: &Nqn,
     terms: &Terms,
@@ -307,12 +308,12 @@ fn answer(
     Ok((Step::Success1(success.encode(), then), !asks_back))
 }
 
-/// What one side asks the other.
+/// Challenge of one side to the other.
 struct Question<'a> {
     challenge: &'a [u8],
     sequence: u32,
     who: &'a str,
-    /// Of the side that answers, and of the side that asks.
+    /// Names of the side that answers and of the side that challenges.
     names: [&'a Nqn; 2],
 }
 
@@ -324,8 +325,8 @@ struct Responder<'a> {
 }
 
 impl Responder<'_> {
-    /// R1 or R2: HMAC with the secret of the challenge and of who talks to whom. With a group the
-    /// challenge is first bound to what both have computed there.
+    /// R1 or R2: HMAC, with the secret, over the challenge and the names of both sides. With a
+    /// group, the challenge is first bound to the shared value.
     fn response(&self, secret: &Secret, asked: &Question<'_>) -> Digest {
         let Cryptography { hash, hmac, .. } = self.functions;
         let function = self.terms.hash;

@@ -1,7 +1,8 @@
-//! Which queues have shown that their host knows its secret (DH-HMAC-CHAP, TP 8006).
+//! Authentication of queues: hosts prove that they know their secret (DH-HMAC-CHAP, TP 8006).
 //!
-//! Knows: which queues have to, how far each is, what to compute of what. Does not know: how hash
-//! functions and powers are computed, where random bytes come from; the driver brings both.
+//! Knows: the queues that have to authenticate, the progress of each, and the inputs of each
+//! computation. Does not know: the implementation of hash functions and powers, or the source of
+//! random bytes; the driver provides both.
 
 mod cryptography;
 mod ephemeral;
@@ -18,13 +19,13 @@ use cryptography::EXPONENT_BYTES;
 use ephemeral::Ephemeral;
 use exchange::Exchange;
 
-/// A secret, as it is used: where the text of a key names a hash function, the driver has
-/// transformed it with that.
+/// A secret in its final form: if the text of a key names a hash function, the driver has
+/// transformed the key with it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub Vec<u8>);
 
 impl core::fmt::Debug for Secret {
-    /// Nothing of it.
+    /// Shows nothing of the secret.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("Secret")
     }
@@ -35,46 +36,47 @@ impl core::fmt::Debug for Secret {
 pub struct HostSecret {
     /// The host.
     pub host: Nqn,
-    /// What it has to know.
+    /// Secret of the host.
     pub secret: Secret,
-    /// What the controller shows it, if the host asks.
+    /// Secret that the controller proves to know, if the host challenges it.
     pub of_controller: Option<Secret>,
 }
 
-/// How hosts authenticate.
+/// Settings of authentication.
 #[derive(Clone, Debug)]
 pub struct AuthenticationConfig {
-    /// The hosts that can. Others cannot.
+    /// Hosts that can authenticate; others cannot.
     pub hosts: Vec<HostSecret>,
-    /// Which groups may be used, the best first.
+    /// Groups that may be used, the best first.
     pub groups: Vec<DhGroup>,
-    /// How to compute.
+    /// Cryptographic functions.
     pub cryptography: Cryptography,
 }
 
-/// Which hash functions may be used, the best first: one that processors have instructions for.
+/// Hash functions that may be used, the best first: SHA-256, for which processors have
+/// instructions.
 const HASHES: [HashFunction; 3] =
     [HashFunction::Sha256, HashFunction::Sha384, HashFunction::Sha512];
 
-/// What a driver does with a command of authentication.
+/// Action of a driver for a command of authentication.
 #[derive(Debug)]
 pub enum AuthenticationAnswer {
-    /// It answers the command.
+    /// Answer the command.
     Now(Answer),
-    /// It computes this, passes it to [`Subsystem::handle_power`](super::Subsystem::handle_power),
-    /// and then answers the command with success.
+    /// Compute this, pass it to [`Subsystem::handle_power`](super::Subsystem::handle_power), and
+    /// then answer the command with success.
     Held(Power),
-    /// It answers the command and ends the connection: its host has failed, and gets no other
-    /// attempt there.
+    /// Answer the command and end the connection: its host has failed, and gets no other attempt
+    /// there.
     Last(Answer),
 }
 
-/// All queues that have to authenticate.
+/// Authentication of all queues that need it.
 #[derive(Debug)]
 pub(super) struct Authentication {
     config: AuthenticationConfig,
     subsystem: Nqn,
-    /// By controller and number.
+    /// Exchanges by controller and queue number.
     queues: BTreeMap<(u16, u16), Exchange>,
     /// S1 of the last exchange.
     sequence: u32,
@@ -87,46 +89,46 @@ impl Authentication {
         Self { config, subsystem, queues: BTreeMap::new(), sequence: 0, ephemeral }
     }
 
-    /// A host got a queue.
+    /// Adds a queue that a host got.
     pub(super) fn add(&mut self, queue: &Queue, host: Nqn) {
         self.queues.insert((queue.controller(), queue.number()), Exchange::new(host));
     }
 
-    /// A queue is no more.
+    /// Removes a queue that has ended.
     pub(super) fn remove(&mut self, queue: &Queue) {
         self.queues.remove(&(queue.controller(), queue.number()));
     }
 
-    /// A controller is no more.
+    /// Removes the queues of a controller that has ended.
     pub(super) fn remove_controller(&mut self, controller: u16) {
         self.queues.retain(|&(of, _), _| of != controller);
     }
 
-    /// Whether its host has shown that it knows the secret.
+    /// Whether the host of a queue has authenticated.
     pub(super) fn is_done(&self, queue: &Queue) -> bool {
         let exchange = self.queues.get(&(queue.controller(), queue.number()));
         exchange.is_some_and(Exchange::is_done)
     }
 
-    /// Steps of its exchange that are done.
+    /// Completed steps of a queue's exchange.
     pub(super) fn progress(&self, queue: &Queue) -> u8 {
         let exchange = self.queues.get(&(queue.controller(), queue.number()));
         exchange.map_or(0, Exchange::progress)
     }
 
-    /// Whether an attempt of its host has failed, and no message is left that says why.
+    /// Whether an attempt of the host has failed, and no message with the reason is left to send.
     pub(super) fn is_over(&self, queue: &Queue) -> bool {
         let exchange = self.queues.get(&(queue.controller(), queue.number()));
         exchange.is_none_or(Exchange::is_over)
     }
 
-    /// Whether an attempt of its host has failed.
+    /// Whether an attempt of the host has failed.
     pub(super) fn has_failed(&self, queue: &Queue) -> bool {
         let exchange = self.queues.get(&(queue.controller(), queue.number()));
         exchange.is_none_or(Exchange::has_failed)
     }
 
-    /// The host sends a message. Returns the power that is needed to go on, if one is.
+    /// Handles a message of the host. Returns the power that is needed to continue, if any.
     pub(super) fn handle_send(
         &mut self,
         queue: &Queue,
@@ -140,7 +142,7 @@ impl Authentication {
         exchange.handle_send(message, &side, &mut self.ephemeral)
     }
 
-    /// The driver has computed a power for the queue.
+    /// Handles a power that the driver has computed for the queue.
     pub(super) fn handle_power(&mut self, queue: &Queue, value: Option<Vec<u8>>) {
         let Some(exchange) = self.queues.get_mut(&(queue.controller(), queue.number())) else {
             return;
@@ -150,13 +152,13 @@ impl Authentication {
         exchange.handle_power(value, &side, &mut self.ephemeral);
     }
 
-    /// The message that the host asks for; none if it is the host's turn.
+    /// Message that the host requests; `None` if the host has to send the next one.
     pub(super) fn handle_receive(&mut self, queue: &Queue) -> Option<Vec<u8>> {
         self.queues.get_mut(&(queue.controller(), queue.number()))?.handle_receive()
     }
 }
 
-/// What an exchange needs to know of the controller's side.
+/// The controller's side, for an exchange.
 struct Side<'a> {
     config: &'a AuthenticationConfig,
     subsystem: &'a Nqn,
@@ -165,7 +167,7 @@ struct Side<'a> {
 }
 
 impl Side<'_> {
-    /// A power that the driver is to compute.
+    /// A power that the driver has to compute.
     const fn power(
         &self,
         group: DhGroup,
@@ -175,7 +177,7 @@ impl Side<'_> {
         Power { group, exponent, base, cryptography: self.config.cryptography }
     }
 
-    /// What is known of a host.
+    /// Secrets of a host.
     fn host(&self, host: &Nqn) -> Result<&HostSecret, AuthFailure> {
         self.config.hosts.iter().find(|known| known.host == *host).ok_or(AuthFailure::Failed)
     }

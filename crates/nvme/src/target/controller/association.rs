@@ -1,4 +1,4 @@
-//! What a host and a controller have between them.
+//! State shared by a host and a controller.
 
 use super::drive::{Action, AdminAnswer};
 use super::events::Events;
@@ -20,7 +20,7 @@ use units::Instant;
 /// specification allows.
 const NOT_ABORTED: u64 = 1;
 
-/// A controller, as far as all kinds of controllers are alike.
+/// The part of a controller that all kinds of controllers have in common.
 #[derive(Debug)]
 pub(in crate::target) struct Association {
     pub(super) id: u16,
@@ -28,14 +28,14 @@ pub(in crate::target) struct Association {
     registers: Registers,
     keep_alive: KeepAlive,
     events: Events,
-    /// Of reservations.
+    /// Notices of reservations.
     pub(super) notices: Notices,
     time_of_day: TimeOfDay,
-    /// Which I/O queues are connected, from 1 on.
+    /// Whether each I/O queue is connected, from queue 1 on.
     connected: Vec<bool>,
     /// I/O queues that the host may connect.
     granted: u16,
-    /// The host has said the magic word.
+    /// The host has sent IODA's magic word.
     pub(super) knows_ioda: bool,
 }
 
@@ -77,8 +77,7 @@ impl Association {
         self.keep_alive.deadline()
     }
 
-    /// The place of an I/O queue in the list of those that are connected, if the host may have it
-    /// and has not.
+    /// Connects an I/O queue. Returns false if it is not granted, or connected already.
     pub(super) fn connect(&mut self, queue: u16) -> bool {
         let number = usize::from(queue).wrapping_sub(1);
         let is_granted = queue <= self.granted;
@@ -101,18 +100,18 @@ impl Association {
         self.registers.set_shut_down();
     }
 
-    /// Something happened of which this controller tells.
+    /// Handles an event of the kind that this controller reports.
     pub(in crate::target) fn notify(&mut self, actions: &mut VecDeque<Action>) {
         self.events.happen();
         self.tell(actions);
     }
 
-    /// The host has read the log page of its events.
+    /// Records that the host has read the log page of its events.
     pub(in crate::target) fn acknowledge(&mut self) {
         self.events.acknowledge();
     }
 
-    /// Something happened to the reservation of its host.
+    /// Handles an event of the reservation of its host.
     pub(super) fn notify_of_reservation(
         &mut self,
         notice: ReservationNotice,
@@ -124,19 +123,19 @@ impl Association {
         }
     }
 
-    /// The host has read log page 80h.
+    /// Records that the host has read log page 80h.
     pub(super) fn acknowledge_reservation(&mut self, actions: &mut VecDeque<Action>) {
         self.events.acknowledge_reservation(self.notices.has_waiting());
         self.tell(actions);
     }
 
-    /// Log page C0h has another window.
+    /// Handles another window in log page C0h.
     pub(super) fn notify_of_traffic(&mut self, actions: &mut VecDeque<Action>) {
         self.events.happen_to_traffic();
         self.tell(actions);
     }
 
-    /// The host has read log page C0h.
+    /// Records that the host has read log page C0h.
     pub(super) fn acknowledge_traffic(&mut self) {
         self.events.acknowledge_traffic();
     }
@@ -151,8 +150,8 @@ impl Association {
         }
     }
 
-    /// Answers what all kinds of controllers answer alike; none if the command is of another kind.
-    /// Also what becomes of the controller.
+    /// Answers commands that all kinds of controllers answer alike; `None` for another command.
+    /// Also returns the change of the controller's state.
     pub(in crate::target) fn handle(
         &mut self,
         now: Instant,
@@ -196,7 +195,7 @@ impl Association {
             Change::Enabled => self.time_of_day = TimeOfDay::reset(now),
             Change::Nothing | Change::ShutDown { .. } => {}
         }
-        // A request or a feature may be what an event waited for.
+        // A waiting event may have needed this request or feature.
         self.tell(actions);
         (answer, change)
     }
@@ -213,7 +212,7 @@ impl Association {
         self.time_of_day = TimeOfDay::reset(now);
     }
 
-    /// None if the feature is not one of these.
+    /// Sets a common feature; `None` for another feature.
     fn set_feature(&mut self, now: Instant, set: &SetFeatures) -> Option<Result<u64, StatusField>> {
         let result = match set.feature {
             Feature::NumberOfQueues(_) | Feature::AsyncEvents(_) | Feature::KeepAlive { .. }
@@ -235,7 +234,7 @@ impl Association {
         Some(result)
     }
 
-    /// Feature 07h: as many as are asked for, and no more than there are.
+    /// Feature 07h: grants the queues that are requested, up to the most.
     fn grant(&mut self, asked: QueueCounts) -> Result<u64, StatusField> {
         if asked.submission == u16::MAX || asked.completion == u16::MAX {
             return Err(StatusCode::InvalidField.for_good());
@@ -246,13 +245,14 @@ impl Association {
         let Some(most) = (self.connected.len() as u16).checked_sub(1) else {
             return Err(StatusCode::InvalidField.for_good());
         };
-        // Over a fabric a queue is both, so there are as many of either.
+        // Over a fabric each queue is both a submission and a completion queue, so the numbers are
+        // equal.
         let count = asked.submission.min(asked.completion).min(most);
         self.granted = count + 1;
         Ok(QueueCounts { submission: count, completion: count }.encode().into())
     }
 
-    /// None if the feature is not one of these.
+    /// Value of a common feature; `None` for another feature.
     fn get_feature(&self, get: &GetFeatures) -> Option<Result<u64, StatusField>> {
         if get.value != FeatureValue::Current {
             return Some(Err(StatusCode::InvalidField.for_good()));

@@ -1,4 +1,4 @@
-//! What a subsystem is: set once, the same for all its hosts.
+//! Configuration of a subsystem: set once, the same for all its hosts.
 
 use super::hosts::HostList;
 use crate::target::authentication::AuthenticationConfig;
@@ -13,14 +13,14 @@ pub struct Namespace {
     pub blocks: u64,
     /// A block has `2^n` bytes, n 9 to 16.
     pub block_shift: u8,
-    /// NGUID and UUID, whose bytes are the same: differs from that of every other drive, or Linux
+    /// NGUID and UUID, with the same bytes. It must differ from that of every other drive, or Linux
     /// takes both for one.
     pub nguid: [u8; 16],
-    /// Bytes of the best write, a page of the drive: the log of windows counts in it.
+    /// Bytes of the optimal write, a page of the drive: the log of windows counts in this unit.
     pub write_bytes: u32,
-    /// Time of a random read of 4 KiB alone, in units of 100 ns.
+    /// Time of a single random read of 4 KiB, in units of 100 ns.
     pub random_read_100ns: u32,
-    /// There is a volatile write cache, so that flushes matter.
+    /// The drive has a volatile write cache, so that flushes matter.
     pub write_cache: bool,
 }
 
@@ -29,7 +29,7 @@ impl Namespace {
     pub(super) const NVM_SET: u16 = 1;
     pub(super) const ENDURANCE_GROUP: u16 = 1;
 
-    /// Whether an NSID is of it; that of all namespaces is, where `all` says so.
+    /// Whether an NSID names the namespace. With `all`, the identifier of all namespaces does too.
     pub(in crate::target) const fn is_named(&self, nsid: u32, all: bool) -> bool {
         nsid == Self::ID || all && nsid == u32::MAX
     }
@@ -38,18 +38,18 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// If it goes past the end.
+    /// If the range goes past the end.
     pub(in crate::target) fn check_range(&self, range: &BlockRange) -> Result<u64, StatusField> {
         let fits = range.end().is_some_and(|end| end <= self.blocks);
         let bytes = u64::from(range.blocks.get()) << self.block_shift;
         if fits { Ok(bytes) } else { Err(StatusCode::LbaOutOfRange.for_good()) }
     }
 
-    /// The first so many ranges in the data of a Dataset Management.
+    /// The first `ranges` ranges in the data of a Dataset Management.
     ///
     /// # Errors
     ///
-    /// If one goes past the end: what to answer, and nothing is to be done.
+    /// If a range goes past the end, with the status of the answer; no range is deallocated then.
     pub fn dataset<'a>(
         &self,
         ranges: u16,
@@ -61,14 +61,14 @@ impl Namespace {
     }
 }
 
-/// What a subsystem is.
+/// Configuration of a subsystem.
 #[derive(Clone, Debug)]
 pub struct SubsystemConfig {
-    /// Its name: differs from that of every other.
+    /// Name of the subsystem, which differs from all others.
     pub nqn: Nqn,
-    /// Who may use it.
+    /// Hosts that may use it.
     pub hosts: HostList,
-    /// How hosts show that they are who they say; none if nobody has to.
+    /// Authentication of hosts; `None` if it is not demanded.
     pub authentication: Option<AuthenticationConfig>,
     /// Serial number.
     pub serial: Ascii<20>,
@@ -78,11 +78,11 @@ pub struct SubsystemConfig {
     pub firmware: Ascii<8>,
     /// The drive.
     pub namespace: Namespace,
-    /// What it knows of IODA; none is a drive without predictable latency mode.
+    /// IODA capability; `None` for a drive without predictable latency mode.
     pub ioda: Option<IodaCapability>,
-    /// Whether hosts can reserve it, and for how long.
+    /// Whether the namespace has reservations, and whether they can outlive a loss of power.
     pub reservations: Persistence,
-    /// Controllers, one for each host that is connected, at least one.
+    /// Most controllers, at least one. Each host that is connected has one.
     pub controllers_max: u16,
     /// I/O queues of a controller, at least one.
     pub io_queues_max: u16,

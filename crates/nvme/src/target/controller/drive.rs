@@ -1,4 +1,4 @@
-//! What a drive is told and tells.
+//! Reports of a drive, and orders to it.
 
 use crate::target::reservation::HostId;
 use crate::target::transport::{Answer, Slot};
@@ -8,42 +8,42 @@ use crate::{Advertised, WindowCounts};
 use alloc::vec::Vec;
 use units::{Duration, Instant};
 
-/// What a drive says about itself when it is asked.
+/// Report of a drive on its state, when it is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DriveReport {
-    /// Its clock (`docs/ioda-on-the-wire.md`, "Which clock").
+    /// Clock of the drive (`docs/ioda-on-the-wire.md`, "Which clock").
     pub clock: Instant,
-    /// In which window it is.
+    /// Window that the drive is in.
     pub state: WindowState,
-    /// What a window typically holds.
+    /// Typical values of a window.
     pub typicals: WindowTypicals,
-    /// What is left of this one.
+    /// Estimates of the rest of the current window.
     pub estimates: Estimates,
-    /// The windows with which it keeps the contract in the array that it was told about.
+    /// Windows with which the drive keeps the contract in the array that was described to it.
     pub advertised: Advertised,
-    /// TW: that of the host, or what the drive chose for this array; zero before it was told about
-    /// one.
+    /// TW: set by the host, or chosen by the drive for this array; zero before an array was
+    /// described.
     pub busy_time_window: Duration,
-    /// Whether and how it collects.
+    /// Activity of collections.
     pub activity: CollectionActivity,
     /// Log page 02h.
     pub health: HealthLog,
 }
 
-/// What of windows a drive is to do from now on, in the place of all that it was told before.
+/// Windows that a drive has to keep from now on. Replaces all earlier orders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowOrder {
-    /// Which events are wanted at which thresholds, and the array, if a host said so.
+    /// Wanted events and their thresholds, and the array, if a host described one.
     pub config: WindowConfig,
     /// Whether windows are in force. Without an array the host opens and closes them by hand
     /// ([`Action::SelectWindow`]).
     pub enabled: bool,
 }
 
-/// What a subsystem wants done.
+/// Action that a subsystem requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Answer a command of the admin queue of this controller that was held.
+    /// Answer an admin command of this controller that was held.
     Answer {
         /// The controller.
         controller: u16,
@@ -52,18 +52,17 @@ pub enum Action {
         /// The answer.
         answer: Answer,
     },
-    /// Close the I/O queues of this controller: it was reset, or its host is gone.
+    /// Close the I/O queues of this controller: it was reset, or its host has disconnected.
     CloseIoQueues {
         /// The controller.
         controller: u16,
     },
-    /// Close all queues of this controller, which is no more: nothing was heard of its host for too
-    /// long.
+    /// Close all queues of this controller, which has ended: its host was silent for too long.
     CloseController {
         /// The controller.
         controller: u16,
     },
-    /// Put what was written on stable storage, then call
+    /// Put all written data on stable storage, then call
     /// [`Subsystem::handle_shut_down`](super::Subsystem::handle_shut_down).
     ShutDown {
         /// The controller.
@@ -71,32 +70,32 @@ pub enum Action {
         /// Power is about to fail.
         abrupt: bool,
     },
-    /// Windows as the host wants them.
+    /// Set the windows that the host wants.
     SetWindows(WindowOrder),
-    /// Go into this window, deterministic or not.
+    /// Enter this window, deterministic or not.
     SelectWindow(WindowState),
-    /// Take these counts for the windows to come.
+    /// Use these counts for the windows to come.
     SetCounts(WindowCounts),
     /// Put the state of the reservations
     /// ([`Subsystem::reservations`](super::Subsystem::reservations)) on stable storage.
     KeepReservations,
 }
 
-/// What became of an admin command.
+/// Result of an admin command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AdminAnswer {
-    /// It is answered.
+    /// Answer the command now.
     Now(Answer),
-    /// It waits for an event; [`Action::Answer`] will tell.
+    /// The command waits for an event; [`Action::Answer`] will answer it.
     Held,
-    /// It is answered so when [`Action::KeepReservations`] is over.
+    /// Answer the command when [`Action::KeepReservations`] is over.
     WhenKept(Answer),
 }
 
-/// What became of a reservation command.
+/// Result of a reservation command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReservationAnswer {
-    /// The answer, as soon as the rest is so.
+    /// The answer, to be sent when the conditions below are met.
     pub answer: Answer,
     /// Hosts whose commands in progress have to end first.
     pub ends_first: Vec<HostId>,

@@ -1,25 +1,25 @@
-//! Asynchronous Event Requests that wait, and events that wait for one.
+//! Asynchronous Event Requests that wait, and events that wait for a request.
 
 use crate::target::transport::{Answer, Slot};
 use crate::wire::{AsyncEvent, StatusCode, StatusField, notice};
 
-/// AERL and one: requests that a host may have waiting.
+/// AERL plus one: requests of a host that may wait.
 pub(super) const REQUESTS_MAX: usize = 4;
 
-/// How far the one kind of event of a controller is.
+/// State of one kind of event of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Nothing happened since the host read its log page.
+    /// No event since the host read the log page.
     Quiet,
-    /// The host is to hear of it.
+    /// An event is to be reported to the host.
     Pending,
-    /// It has heard of it, and not read the log page. More of the same says nothing new.
+    /// An event was reported, and the host has not read the log page. Further events add nothing.
     Told,
 }
 
-/// The events of a controller: those of one kind, whose notice it offers in OAES (windows or the
-/// discovery log), those of reservations, which feature 82h is for, and those of traffic, which no
-/// feature is for: a host that has not read log page C0h counts as told.
+/// Events of a controller, of three kinds. The first is the kind whose notice OAES offers (windows
+/// or the discovery log). The second is reservations, which feature 82h masks. The third is
+/// traffic, which has no feature: a host that has not read log page C0h gets no such event.
 #[derive(Debug)]
 pub(super) struct Events {
     kind: AsyncEvent,
@@ -28,7 +28,7 @@ pub(super) struct Events {
     state: State,
     reservations: State,
     traffic: State,
-    /// Requests that wait; the first is answered first.
+    /// Waiting requests; the first is answered first.
     requests: [Option<Slot>; REQUESTS_MAX],
 }
 
@@ -38,7 +38,7 @@ impl Events {
         Self { kind, wanted: 0, state, reservations, traffic, requests: [None; REQUESTS_MAX] }
     }
 
-    /// OAES.
+    /// OAES: notices that are offered.
     pub(super) const fn offered(&self) -> u32 {
         match self.kind {
             AsyncEvent::WindowAggregate => notice::WINDOW_AGGREGATE,
@@ -52,60 +52,61 @@ impl Events {
         self.wanted
     }
 
-    /// Sets feature 0Bh. Bits that are not offered are not kept; those of health warnings (7:0)
-    /// are, for there are none.
+    /// Sets feature 0Bh. Bits that are not offered are cleared; bits of health warnings (7:0) are
+    /// kept, because there are no such warnings.
     pub(super) const fn set_wanted(&mut self, wanted: u32) {
         self.wanted = wanted & (self.offered() | 0xff);
     }
 
-    /// Takes a request in.
+    /// Adds a request.
     ///
     /// # Errors
     ///
-    /// If too many wait already.
+    /// If the most requests wait already.
     pub(super) fn request(&mut self, slot: Slot) -> Result<(), StatusField> {
         let free = self.requests.iter_mut().find(|request| request.is_none());
         *free.ok_or(StatusCode::AsyncEventLimitExceeded.for_good())? = Some(slot);
         Ok(())
     }
 
-    /// Something happened.
+    /// Records an event.
     pub(super) fn happen(&mut self) {
         if self.state == State::Quiet {
             self.state = State::Pending;
         }
     }
 
-    /// The host has read the log page.
+    /// Records that the host has read the log page.
     pub(super) const fn acknowledge(&mut self) {
         self.state = State::Quiet;
     }
 
-    /// A reservation notice waits in log page 80h.
+    /// Records a reservation notice that waits in log page 80h.
     pub(super) fn happen_to_reservation(&mut self) {
         if self.reservations == State::Quiet {
             self.reservations = State::Pending;
         }
     }
 
-    /// The host has read log page 80h. If it holds another notice, the host is told again.
+    /// Records that the host has read log page 80h. If the page holds another notice, there is
+    /// another event.
     pub(super) const fn acknowledge_reservation(&mut self, has_more: bool) {
         self.reservations = if has_more { State::Pending } else { State::Quiet };
     }
 
-    /// Log page C0h has another window.
+    /// Records another window in log page C0h.
     pub(super) fn happen_to_traffic(&mut self) {
         if self.traffic == State::Quiet {
             self.traffic = State::Pending;
         }
     }
 
-    /// The host has read log page C0h.
+    /// Records that the host has read log page C0h.
     pub(super) const fn acknowledge_traffic(&mut self) {
         self.traffic = State::Quiet;
     }
 
-    /// The next request to answer, if there is something to say that the host wants to hear.
+    /// Takes the next request to answer, with the event, if a wanted event is pending.
     pub(super) fn poll(&mut self) -> Option<(Slot, Answer)> {
         let is_wanted = self.wanted & self.offered() != 0;
         let (event, state) = match (self.state, self.reservations, self.traffic) {
@@ -120,7 +121,8 @@ impl Events {
         Some((first, Answer::with_result(event.encode().into())))
     }
 
-    /// Forgets everything, and returns a request that waits until there is none: to be aborted.
+    /// Forgets all events, and takes one waiting request, which has to be aborted. To be called
+    /// until it returns `None`.
     pub(super) fn reset(&mut self) -> Option<Slot> {
         (self.wanted, self.state, self.reservations) = (0, State::Quiet, State::Quiet);
         self.traffic = State::Told;

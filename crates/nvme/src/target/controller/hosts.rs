@@ -1,20 +1,20 @@
-//! Which hosts may use a subsystem.
+//! Hosts that may use a subsystem.
 
 use crate::wire::Nqn;
 use alloc::vec::Vec;
 
-/// Which hosts may use a subsystem. A host names itself, so a list is a guard against mistakes, and
-/// against others only on a network that nobody else is on.
+/// Hosts that may use a subsystem. A host names itself, so the list protects against mistakes, and
+/// against other hosts only on a private network.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum HostList {
-    /// All.
+    /// All hosts.
     Any,
-    /// These.
+    /// These hosts.
     Only(Vec<Nqn>),
 }
 
 impl HostList {
-    /// Whether a host may.
+    /// Whether a host may use the subsystem.
     #[must_use]
     pub fn allows(&self, host: &Nqn) -> bool {
         match self {
@@ -23,7 +23,8 @@ impl HostList {
         }
     }
 
-    /// Its place in the list; 0 where all may, and the number of all where it may not.
+    /// Position of a host in the list; 0 if all hosts are allowed, and the length of the list if
+    /// this one is not.
     pub(super) fn place(&self, host: &Nqn) -> usize {
         match self {
             Self::Any => 0,

@@ -1,4 +1,4 @@
-//! What Identify returns.
+//! Data that Identify returns.
 
 use super::config::{Namespace, SubsystemConfig};
 use super::events::REQUESTS_MAX;
@@ -15,7 +15,7 @@ use crate::wire::{
 /// AERL is 0's based.
 const ASYNC_EVENTS: u8 = REQUESTS_MAX as u8 - 1;
 
-/// SQES and CQES: entries of 64 and 16 bytes, no others.
+/// SQES and CQES: only entries of 64 and 16 bytes.
 const SUBMISSION_SIZES: u8 = 0x66;
 const COMPLETION_SIZES: u8 = 0x44;
 
@@ -25,7 +25,7 @@ const CAPSULE_UNIT_BYTES: u32 = 16;
 /// IOCCSZ of a capsule that has an entry and no data.
 const CAPSULE_WITHOUT_DATA_16B: u32 = SUBMISSION_BYTES as u32 / CAPSULE_UNIT_BYTES;
 
-/// What the software of a controller is called.
+/// Names of a controller's software.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::target) struct Firmware {
     pub(in crate::target) serial: Ascii<20>,
@@ -33,7 +33,7 @@ pub(in crate::target) struct Firmware {
     pub(in crate::target) revision: Ascii<8>,
 }
 
-/// What all controllers over this fabric say of themselves.
+/// Identify data that all controllers over this fabric have in common.
 pub(in crate::target) fn fabrics_controller(
     id: u16,
     kind: ControllerKind,
@@ -78,12 +78,12 @@ pub(in crate::target) fn fabrics_controller(
     }
 }
 
-/// CMIC bit 1: the subsystem has several controllers, one for each host and path. With it Linux
-/// keeps what was in flight when a connection breaks, and sends it again over the next one; without
-/// it gives up after five tries, which take no time on a socket that is gone.
+/// CMIC bit 1: the subsystem has several controllers, one for each host and path. With it, Linux
+/// keeps commands in flight when a connection breaks, and sends them again over the next one.
+/// Without it, Linux gives up after five tries, which take no time on a closed socket.
 const MANY_CONTROLLERS: u8 = 1 << 1;
 
-/// DLFEAT: what is deallocated reads as zeroes, and Write Zeroes deallocates where it is asked to.
+/// DLFEAT: deallocated blocks read as zeroes, and Write Zeroes deallocates if requested.
 const DEALLOCATED_READS_ZEROES: u8 = 1 | 1 << 3;
 
 /// NMIC bit 0: all controllers have the namespace.
@@ -120,11 +120,11 @@ impl SubsystemConfig {
         identity
     }
 
-    /// Identify; `rescap` is what there is of reservations.
+    /// Data of Identify; `rescap` are the types of reservations that are supported.
     ///
     /// # Errors
     ///
-    /// If there is nothing of the kind.
+    /// If the requested structure does not exist.
     pub(super) fn identify(
         &self,
         controller: u16,
@@ -142,15 +142,15 @@ impl SubsystemConfig {
                 Ok(self.namespace.identity(self.ioda.is_some(), rescap).encode())
             }
             Cns::NamespaceIds if is_named => {
-                // Hosts name it by its UUID where there is one, as they do with other targets
-                // (blktests nvme/004).
+                // Hosts use the UUID as its name if there is one, as with other targets (blktests
+                // nvme/004).
                 let name = Some(self.namespace.nguid);
                 let ids =
                     NamespaceIds { eui64: None, nguid: name, uuid: name, command_set: Some(0) };
                 Ok(ids.encode())
             }
             Cns::Namespace | Cns::NamespaceIds => Err(invalid_namespace),
-            // There is none behind the last.
+            // No namespace follows the last.
             Cns::ActiveNamespaces if nsid >= u32::MAX - 1 => Err(invalid_namespace),
             Cns::ActiveNamespaces => Ok(NamespaceList::new(nsid, [Namespace::ID]).encode()),
             Cns::NvmSets if self.ioda.is_some() => {
@@ -198,7 +198,7 @@ impl Namespace {
     }
 }
 
-/// Puts what Identify returns where the host has room for it.
+/// Copies Identify data into the room of the host.
 pub(in crate::target) fn copy_identity(data: &[u8; IDENTIFY_BYTES], into: &mut [u8]) -> Answer {
     let bytes = into.len().min(IDENTIFY_BYTES);
     into[..bytes].copy_from_slice(&data[..bytes]);

@@ -14,18 +14,17 @@ use crate::wire::{
     put_aggregate,
 };
 
-/// Opcodes that there are; the last is that of fabrics commands.
+/// Opcodes that are supported; the last is that of fabrics commands.
 const ADMIN: [u8; 8] = [0x02, 0x06, 0x08, 0x09, 0x0a, 0x0c, 0x18, FABRICS];
 const READS: [u8; 2] = [0x00, 0x02];
 const RESERVATIONS: [u8; 4] = [0x0d, 0x0e, 0x11, 0x15];
 const WRITES: [u8; 3] = [0x01, 0x08, 0x09];
 
-/// Puts a part of a page where the host has room for it: what it asked for, and no more than the
-/// room.
+/// Copies the requested part of a page into the room of the host, and no more than the room.
 ///
 /// # Errors
 ///
-/// If the part is not one: it begins behind the end of the page, or not at a dword.
+/// If the part begins behind the end of the page, or not at a dword.
 pub(in crate::target) fn put_page(
     get: &GetLogPage,
     page_bytes: usize,
@@ -41,7 +40,7 @@ pub(in crate::target) fn put_page(
     Ok(Answer::with_data(bytes as u32))
 }
 
-/// What a log page is made of.
+/// Sources of log pages.
 pub(super) struct Logs<'a> {
     pub(super) config: &'a SubsystemConfig,
     pub(super) windows: &'a mut SetWindows,
@@ -56,11 +55,11 @@ impl Logs<'_> {
     ///
     /// # Errors
     ///
-    /// If there is no such page: what to answer.
+    /// If there is no such page, with the status of the answer.
     pub(super) fn get(&mut self, get: &GetLogPage, into: &mut [u8]) -> Result<Answer, StatusField> {
         let has_windows = self.config.ioda.is_some();
         match get.page {
-            // Statuses say what went wrong; there is one entry, which is never used.
+            // Statuses report errors; the one entry is never used.
             LogPage::Errors => put_page(get, ERROR_ENTRY_BYTES, into, |_| {}),
             LogPage::Health => {
                 let page = self.drive.health.encode();

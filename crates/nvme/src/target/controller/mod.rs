@@ -1,9 +1,9 @@
-//! What belongs to an admin queue and its I/O queues.
+//! Controllers: an admin queue with its I/O queues.
 //!
-//! An [`Association`] is what a host and a controller have between them, whatever the controller is
-//! for: registers, keep alive, events, which queues are connected. A [`Registry`] has those of a
-//! subsystem and gives out new ones. A [`Subsystem`] is a drive: identity, logs, features, windows.
-//! Of an array it also is what a coordinator of PLM-light talks to.
+//! An [`Association`] is the common state of a host and a controller of any kind: registers, keep
+//! alive, events, connected queues. A [`Registry`] holds the associations of a subsystem and
+//! creates new ones. A [`Subsystem`] is a drive: identity, logs, features, windows. For an array it
+//! is also the peer of PLM-light's coordinator.
 
 mod association;
 mod config;

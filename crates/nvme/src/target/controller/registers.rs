@@ -1,20 +1,20 @@
-//! CC and CSTS: whether a controller is enabled, and how it shuts down.
+//! CC and CSTS: enabling a controller, and shutting it down.
 
 use crate::wire::{
     Capabilities, Configuration, ControllerStatus, Property, PropertyGet, PropertySet,
     PropertySize, ShutdownNotice, ShutdownState, StatusCode, StatusField, Version,
 };
 
-/// What a write to CC means.
+/// Meaning of a write to CC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::target) enum Change {
-    /// Nothing that matters to anybody else.
+    /// No change outside of the registers.
     Nothing,
     /// EN went from 0 to 1.
     Enabled,
     /// EN went from 1 to 0.
     Reset,
-    /// SHN asks for it.
+    /// SHN requests a shutdown.
     ShutDown { abrupt: bool },
 }
 
@@ -40,7 +40,7 @@ impl Registers {
         self.status.ready
     }
 
-    /// A shutdown that was asked for is over.
+    /// Records that a requested shutdown is over.
     pub(super) fn set_shut_down(&mut self) {
         if self.status.shutdown == ShutdownState::Running {
             self.status.shutdown = ShutdownState::Complete;
@@ -69,7 +69,7 @@ impl Registers {
         let old = self.configuration;
         let new = Configuration::decode(set.value as u32);
         self.configuration = new;
-        // A reset is over at once, and what was going on before with it.
+        // A reset is over at once, and ends everything that was in progress.
         if old.enable && !new.enable {
             self.status = ControllerStatus::default();
             return Ok(Change::Reset);

@@ -1,4 +1,4 @@
-//! The controllers of a subsystem, and who gets one.
+//! The controllers of a subsystem, and the rules for getting one.
 
 use super::association::Association;
 use super::hosts::HostList;
@@ -11,30 +11,30 @@ use crate::wire::{
 use alloc::collections::BTreeMap;
 use units::Instant;
 
-// Places of fields that a refusal names.
+// Offsets of fields that a refusal names.
 const QID: ConnectRefusal = ConnectRefusal::InvalidParameter { offset: 42, in_data: false };
 const SQSIZE: ConnectRefusal = ConnectRefusal::InvalidParameter { offset: 44, in_data: false };
 const CNTLID: ConnectRefusal = ConnectRefusal::InvalidParameter { offset: 16, in_data: true };
 
-/// Highest controller ID that may be given out.
+/// Highest controller ID that may be assigned.
 const CNTLID_MAX: u16 = 0xffef;
 
-/// How long enabling takes at most, in units of 500 ms. It is done at once.
+/// Longest time to enable a controller, in units of 500 ms. It is done at once.
 const TIMEOUT_500MS: u8 = 20;
 
-/// The queue that a connection has become. The driver keeps it beside the connection.
+/// Queue of a connection. The driver keeps it beside the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Queue {
     pub(in crate::target) controller: u16,
     pub(in crate::target) number: u16,
     terms: QueueTerms,
-    /// Its host has to authenticate before it says anything else.
+    /// The host has to authenticate before any other command.
     authenticate: bool,
 }
 
 impl Queue {
-    /// The same queue, whose host has to authenticate. The messages come in capsules, whatever
-    /// their length is limited to for others.
+    /// Returns the queue with a demand to authenticate. The messages come in capsules, whatever
+    /// limit the other commands have.
     pub(super) fn to_authenticate(mut self) -> Self {
         self.authenticate = true;
         self.terms.capsule_bytes = self.terms.capsule_bytes.max(ADMIN_CAPSULE_DATA_BYTES);
@@ -59,14 +59,14 @@ impl Queue {
         self.number == 0
     }
 
-    /// What its connection takes
+    /// Terms for its connection
     /// ([`Connection::start_queue`](crate::target::Connection::start_queue)).
     #[must_use]
     pub const fn terms(&self) -> QueueTerms {
         self.terms
     }
 
-    /// The answer to its Connect.
+    /// Answer to its Connect.
     #[must_use]
     pub const fn answer(&self) -> Answer {
         let controller = self.controller;
@@ -76,7 +76,7 @@ impl Queue {
     }
 }
 
-/// How many of what a subsystem has.
+/// Limits of a subsystem.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::target) struct RegistryLimits {
     pub(in crate::target) controllers_max: u16,
@@ -84,7 +84,7 @@ pub(in crate::target) struct RegistryLimits {
     pub(in crate::target) entries_max: u16,
     /// Data in a capsule of an I/O queue.
     pub(in crate::target) capsule_bytes: u32,
-    /// Of what its controllers tell.
+    /// Kind of event that its controllers report.
     pub(in crate::target) event: AsyncEvent,
 }
 
@@ -100,12 +100,12 @@ impl RegistryLimits {
     }
 }
 
-/// The controllers.
+/// Controllers of a subsystem.
 #[derive(Debug)]
 pub(in crate::target) struct Registry {
     limits: RegistryLimits,
     controllers: BTreeMap<u16, Association>,
-    /// The ID that was given out last. One that is given back is not used again until all were.
+    /// Controller ID that was assigned last. A released ID is not used again until all others were.
     last_id: u16,
 }
 
@@ -134,7 +134,7 @@ impl Registry {
         self.controllers.values().filter_map(Association::deadline).min()
     }
 
-    /// A controller whose keep alive timer has expired. It is one no more.
+    /// Removes a controller whose keep alive timer has expired, and returns it.
     pub(in crate::target) fn take_expired(&mut self, now: Instant) -> Option<Association> {
         let is_expired = |association: &&Association| {
             association.deadline().is_some_and(|deadline| deadline <= now)
@@ -143,8 +143,8 @@ impl Registry {
         self.controllers.remove(&id)
     }
 
-    /// A connection that had a queue is gone. With the admin queue its controller goes, which is
-    /// returned.
+    /// Removes a queue whose connection is closed. With the admin queue the controller is removed,
+    /// and returned.
     pub(in crate::target) fn disconnect(&mut self, queue: &Queue) -> Option<Association> {
         if queue.is_admin() {
             return self.controllers.remove(&queue.controller);

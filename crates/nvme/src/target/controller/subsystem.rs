@@ -1,4 +1,4 @@
-//! A drive with a name, and every admin command that a host sends it.
+//! A drive with a name, and the answers to all admin commands.
 
 use super::association::Association;
 use super::config::SubsystemConfig;
@@ -28,27 +28,28 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use units::{Duration, Instant};
 
-/// A command of an admin queue, with what belongs to it.
+/// A command of an admin queue, with its data.
 #[derive(Debug)]
 pub struct AdminRequest<'a> {
-    /// Its place in the connection.
+    /// Slot of the command in the connection.
     pub slot: Slot,
     /// NSID.
     pub nsid: u32,
-    /// What it says.
+    /// The command.
     pub command: AdminCommand,
-    /// Its data, if it brought some.
+    /// Data that came with it; empty without data.
     pub data: &'a [u8],
-    /// Room for what it returns, as much as the host has.
+    /// Room for the data that it returns.
     pub into: &'a mut [u8],
 }
 
-/// A drive with a name: its controllers, the windows of its NVM Set, and who may use its namespace.
+/// A drive with a name: its controllers, the windows of its NVM Set, and the reservations of its
+/// namespace.
 ///
 /// Inputs are [`Self::connect`], [`Self::handle_admin`] and everything else that begins with
-/// `handle`; after each, [`Self::poll_action`] is to be called until it is empty, before anything
-/// else. [`Self::next_deadline`] is when [`Self::handle_deadline`] wants to be called if nothing
-/// else happens. Admin commands are answered at once, but for requests of events.
+/// `handle`; after each, [`Self::poll_action`] has to be called until it is empty, before anything
+/// else. [`Self::next_deadline`] is the time at which to call [`Self::handle_deadline`] if nothing
+/// else happens. Admin commands are answered at once, except requests of events.
 #[derive(Debug)]
 pub struct Subsystem {
     config: SubsystemConfig,
@@ -61,13 +62,13 @@ pub struct Subsystem {
 }
 
 impl Subsystem {
-    /// A drive that no host has found yet.
+    /// A drive without controllers and reservations.
     #[must_use]
     pub fn new(config: SubsystemConfig) -> Self {
         Self::with_reservations(config, ReservationState::default())
     }
 
-    /// The same with reservations that were kept.
+    /// A drive without controllers, with saved reservations.
     #[must_use]
     pub fn with_reservations(config: SubsystemConfig, kept: ReservationState) -> Self {
         let registry = Registry::new(RegistryLimits {
@@ -85,24 +86,24 @@ impl Subsystem {
         Self { config, registry, authentication, windows, reservations, traffic, actions }
     }
 
-    /// What it is.
+    /// Configuration of the subsystem.
     #[must_use]
     pub const fn config(&self) -> &SubsystemConfig {
         &self.config
     }
 
-    /// How many controllers there are: one for each path of each host.
+    /// Number of controllers: one for each path of each host.
     #[must_use]
     pub fn controllers(&self) -> usize {
         self.registry.count()
     }
 
-    /// What a command asks that came over a connection with this queue, none before its Connect.
-    /// Whatever data it needs from the host are there in full length.
+    /// Decodes a command that came over a connection with this queue; `queue` is `None` before
+    /// Connect. All data that the command needs from the host must be there.
     ///
     /// # Errors
     ///
-    /// If it is refused without looking at its data: what to answer.
+    /// If the command is refused regardless of its data, with the status of the answer.
     pub fn decode(
         &self,
         queue: Option<&Queue>,
@@ -129,7 +130,7 @@ impl Subsystem {
     ///
     /// # Errors
     ///
-    /// If it may not have it: what to answer.
+    /// If the host may not have the queue, with the refusal.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -158,15 +159,15 @@ impl Subsystem {
         self.authentication.is_some()
     }
 
-    /// Steps towards success that the exchange of a queue has made; each new one is higher. Zero
-    /// when it has failed, or not begun.
+    /// Completed steps of a queue's exchange towards success, rising with each step. Zero after a
+    /// failure, or before the exchange.
     #[must_use]
     pub fn authentication_progress(&self, queue: &Queue) -> u8 {
         self.authentication.as_ref().map_or(0, |queues| queues.progress(queue))
     }
 
-    /// Takes a message of a host that authenticates, or gives it the next one. `random` is used
-    /// once.
+    /// Handles a message of a host that authenticates, or returns the next message to it. `random`
+    /// is used once.
     pub fn handle_authentication(
         &mut self,
         queue: &Queue,
@@ -201,8 +202,8 @@ impl Subsystem {
         }
     }
 
-    /// The power is computed that [`AuthenticationAnswer::Held`] asked for; `None` if the host's
-    /// value is none that it may have.
+    /// Handles the power that [`AuthenticationAnswer::Held`] requested; `None` if the host's value
+    /// is not valid.
     pub fn handle_power(&mut self, queue: &Queue, value: Option<Vec<u8>>) {
         if let Some(authentication) = &mut self.authentication {
             authentication.handle_power(queue, value);
@@ -218,7 +219,7 @@ impl Subsystem {
         drive: &DriveReport,
     ) -> AdminAnswer {
         let Some(association) = self.registry.get_mut(queue.controller) else {
-            // It expired while the command was on its way.
+            // The controller expired while the command was on its way.
             return AdminAnswer::Now(Answer::new(StatusCode::KeepAliveExpired.for_good()));
         };
         let AdminRequest { slot, command, .. } = request;
@@ -244,29 +245,28 @@ impl Subsystem {
         own.unwrap_or_else(|status| AdminAnswer::Now(Answer::new(status)))
     }
 
-    /// What is known of reservations.
+    /// State of the reservations.
     #[must_use]
     pub const fn reservations(&self) -> &ReservationState {
         self.reservations.state()
     }
 
-    /// The host of a queue; `None` if its controller is no more.
+    /// Host of a queue; `None` if its controller has ended.
     #[must_use]
     pub fn host_of(&self, queue: &Queue) -> Option<HostId> {
         Some(self.registry.get(queue.controller)?.host().host_id)
     }
 
-    /// Place of the host of a queue in the list of those that may use the subsystem; 0 where all
-    /// may.
+    /// Position of a queue's host in the list of allowed hosts; 0 if all hosts are allowed.
     #[must_use]
     pub fn place_of_host(&self, queue: &Queue) -> usize {
         let host = self.registry.get(queue.controller).map(|association| &association.host().host);
         host.map_or(0, |host| self.config.hosts.place(host))
     }
 
-    /// Whether reservations let the host of a queue do that now. A command is to be asked about
-    /// when all its data are there and nothing of it has begun; if not,
-    /// [`StatusCode::ReservationConflict`] is its answer.
+    /// Whether reservations allow the host of a queue this operation now. To be asked when all data
+    /// of the command are there and before it begins; if false, the answer is
+    /// [`StatusCode::ReservationConflict`].
     #[must_use]
     pub fn allows(&self, queue: &Queue, operation: &IoOperation) -> bool {
         if self.reservations.state().held.is_none() {
@@ -311,7 +311,7 @@ impl Subsystem {
         }
     }
 
-    /// Hosts hear of it, and the driver has to keep it.
+    /// Sends the notices of a change to hosts, and requests that the driver saves it.
     fn take_effect(&mut self, effect: Effect) -> Vec<HostId> {
         for (host, notice) in effect.notices {
             let own = |association: &&mut Association| association.host().host_id == host;
@@ -325,14 +325,14 @@ impl Subsystem {
         effect.preempted
     }
 
-    /// The flush that [`Action::ShutDown`] asked for is over.
+    /// Handles the end of the flush that [`Action::ShutDown`] requested.
     pub fn handle_shut_down(&mut self, controller: u16) {
         if let Some(association) = self.registry.get_mut(controller) {
             association.set_shut_down();
         }
     }
 
-    /// [`window_event`](crate::wire::window_event)s happened. Hosts hear of those they want.
+    /// Handles [`window_event`](crate::wire::window_event)s. Hosts that want them get an event.
     pub fn handle_window_events(&mut self, events: u16) {
         if self.windows.happen(events) {
             for association in self.registry.iter_mut() {
@@ -341,13 +341,13 @@ impl Subsystem {
         }
     }
 
-    /// A policy begins that wants a coordinator for deterministic windows of this length, or one
-    /// that wants none. Traffic and counts of the policy before are forgotten.
+    /// Begins a policy that wants a coordinator for deterministic windows of this length, or none
+    /// (`None`). Traffic and counts of the previous policy are forgotten.
     pub fn begin_traffic(&mut self, length: Option<Duration>) {
         self.traffic.begin(length);
     }
 
-    /// A deterministic window has ended. Hosts hear of it that have read log page C0h.
+    /// Handles the end of a deterministic window. Hosts that have read log page C0h get an event.
     pub fn handle_traffic(&mut self, window: WindowTraffic) {
         self.traffic.push(window);
         for association in self.registry.iter_mut() {
@@ -355,7 +355,7 @@ impl Subsystem {
         }
     }
 
-    /// The connection of a queue is closed.
+    /// Handles the close of a queue's connection.
     pub fn handle_closed(&mut self, queue: &Queue) {
         if let Some(authentication) = &mut self.authentication {
             authentication.remove(queue);
@@ -367,13 +367,13 @@ impl Subsystem {
         }
     }
 
-    /// When a controller expires if its host stays silent.
+    /// Time at which the next controller expires if its host stays silent.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
         self.registry.deadline()
     }
 
-    /// Time has come: controllers whose hosts were silent for too long are no more.
+    /// Removes the controllers whose hosts were silent for too long.
     pub fn handle_deadline(&mut self, now: Instant) {
         while let Some(association) = self.registry.take_expired(now) {
             let controller = association.id();
@@ -385,13 +385,13 @@ impl Subsystem {
         }
     }
 
-    /// The next thing to do.
+    /// The next action.
     #[must_use]
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// Forgets a controller that was reset or is gone.
+    /// Forgets a controller that was reset or has ended.
     fn forget(&mut self, controller: u16) {
         self.traffic.forget(controller);
         if let Some(order) = self.windows.forget(controller) {
@@ -399,7 +399,7 @@ impl Subsystem {
         }
     }
 
-    /// What only a drive answers.
+    /// Answers commands that only a drive supports.
     fn handle_own(
         &mut self,
         now: Instant,
@@ -435,7 +435,7 @@ impl Subsystem {
             AdminCommand::SetFeatures(set) => {
                 self.set_feature(now, controller, nsid, &set, data, drive)
             }
-            // Windows are features of drives that have some.
+            // Only drives with windows have these features.
             AdminCommand::GetFeatures(GetFeatures {
                 feature: FeatureId::WindowConfig | FeatureId::Window,
                 ..
@@ -529,8 +529,8 @@ impl Subsystem {
     }
 }
 
-/// Whether a command about reservations names the namespace; `all` admits the identifier of all
-/// namespaces.
+/// Checks that a command about reservations names the namespace; `all` also allows the identifier
+/// of all namespaces.
 fn check_reservations(config: &SubsystemConfig, nsid: u32, all: bool) -> Result<(), StatusField> {
     if config.reservations == Persistence::Absent {
         return Err(StatusCode::InvalidField.for_good());
@@ -565,7 +565,7 @@ fn get_feature(
     }
 }
 
-/// Data of a feature, as much of them as the host has room for.
+/// Copies the data of a feature into the room of the host.
 fn copy(data: &[u8], result: u64, into: &mut [u8]) -> Answer {
     let bytes = data.len().min(into.len());
     into[..bytes].copy_from_slice(&data[..bytes]);

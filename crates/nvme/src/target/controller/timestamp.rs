@@ -5,7 +5,7 @@ use units::Instant;
 
 const NANOS_PER_MS: u64 = 1_000_000;
 
-/// The clock.
+/// The clock of feature 0Eh.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeOfDay {
     at: Instant,
@@ -14,12 +14,12 @@ pub(super) struct TimeOfDay {
 }
 
 impl TimeOfDay {
-    /// It counts from a reset.
+    /// Counts from a reset.
     pub(super) const fn reset(now: Instant) -> Self {
         Self { at: now, milliseconds: 0, origin: TimestampOrigin::Reset }
     }
 
-    /// It counts from what the host said.
+    /// Counts from the time that the host set.
     pub(super) const fn set(now: Instant, timestamp: &Timestamp) -> Self {
         let milliseconds = timestamp.milliseconds;
         Self { at: now, milliseconds, origin: TimestampOrigin::Set }

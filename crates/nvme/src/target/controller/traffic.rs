@@ -1,6 +1,6 @@
 //! Traffic of windows for a coordinator, and the counts that it sets: log page C0h and feature C0h.
 //!
-//! The first controller that sets counts is the coordinator's until it is gone. Two coordinators
+//! The first controller that sets counts belongs to the coordinator until it ends. Two coordinators
 //! would each undo the counts of the other.
 
 use crate::wire::plm_light::{Answered, CountsData, TRAFFIC_MAX, TrafficLog};
@@ -12,12 +12,12 @@ use units::{Duration, Instant};
 /// Traffic and counts.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
-    /// Lives of policies that wanted a coordinator.
+    /// Number of policies so far that wanted a coordinator.
     generation: u32,
     /// Length of a window; `None` for a policy that wants no coordinator.
     length: Option<Duration>,
     windows: VecDeque<WindowTraffic>,
-    /// Over which controller counts come.
+    /// Controller over which counts are set.
     owner: Option<u16>,
     counts: Option<(WindowCounts, Answered)>,
 }
@@ -28,13 +28,13 @@ impl Traffic {
         self.length.is_some()
     }
 
-    /// A policy begins that wants counts for windows of this length, or one that wants none.
+    /// Begins a policy that wants counts for windows of this length, or none (`None`).
     pub(super) fn begin(&mut self, length: Option<Duration>) {
         let generation = self.generation.wrapping_add(length.is_some().into());
         *self = Self { generation, length, owner: self.owner, ..Self::default() };
     }
 
-    /// A window has ended.
+    /// Adds a window that has ended.
     pub(super) fn push(&mut self, window: WindowTraffic) {
         if self.windows.len() == TRAFFIC_MAX {
             self.windows.pop_front();
@@ -56,7 +56,7 @@ impl Traffic {
         })
     }
 
-    /// The counts that were set last.
+    /// Counts that were set last.
     ///
     /// # Errors
     ///
@@ -71,8 +71,9 @@ impl Traffic {
     ///
     /// # Errors
     ///
-    /// If they do not follow from a window of this life of the policy, or from one before that of
-    /// the last counts, or if they are another controller's to set. Nothing is changed then.
+    /// If the counts are not based on a window of this life of the policy, if they are based on an
+    /// earlier window than the last counts, or if another controller sets counts. Nothing is
+    /// changed then.
     pub(super) fn set(
         &mut self,
         now: Instant,
@@ -98,8 +99,8 @@ impl Traffic {
         Ok(counts)
     }
 
-    /// A controller was reset or is gone. The counts that came over it stay, until the policy gives
-    /// them up.
+    /// Forgets a controller that was reset or has ended. The counts that it set stay, until the
+    /// policy gives them up.
     pub(super) fn forget(&mut self, controller: u16) {
         self.owner = self.owner.filter(|owner| *owner != controller);
     }

@@ -1,4 +1,4 @@
-//! Predictable latency mode of the NVM Set: features 13h and 14h, and what happened in its windows.
+//! Predictable latency mode of the NVM Set: features 13h and 14h, and the events of its windows.
 
 use super::config::Namespace;
 use super::drive::{DriveReport, WindowOrder};
@@ -16,7 +16,7 @@ use units::{Duration, Instant};
 pub(super) struct SetWindows {
     enabled: bool,
     config: WindowConfig,
-    /// Over which controller the block of IODA came.
+    /// Controller over which the block of IODA was set.
     owner: Option<u16>,
     /// Events since a host read log page 0Ah.
     happened: u16,
@@ -27,7 +27,7 @@ impl SetWindows {
         self.enabled
     }
 
-    /// Whether log page 0Bh has the set.
+    /// Whether log page 0Bh lists the set.
     pub(super) const fn has_event(&self) -> bool {
         self.happened != 0
     }
@@ -36,7 +36,7 @@ impl SetWindows {
     ///
     /// # Errors
     ///
-    /// If it cannot be: what to answer. Nothing is changed then.
+    /// If the settings are refused, with the status of the answer. Nothing is changed then.
     pub(super) fn configure(
         &mut self,
         controller: u16,
@@ -65,8 +65,8 @@ impl SetWindows {
         Ok(WindowOrder { config, enabled: enable })
     }
 
-    /// A controller was reset or is gone: the block that came over it is forgotten. The order, if
-    /// that changes anything.
+    /// Forgets the block of IODA that was set over a controller that was reset or has ended.
+    /// Returns the new order if that changes anything.
     pub(super) fn forget(&mut self, controller: u16) -> Option<WindowOrder> {
         if self.owner != Some(controller) {
             return None;
@@ -79,7 +79,7 @@ impl SetWindows {
     ///
     /// # Errors
     ///
-    /// If there are no windows, if those of the array decide, or if it is no window.
+    /// If there are no windows, if the array sets the windows, or if `window` is not a window.
     pub(super) fn select(&self, window: WindowState) -> Result<WindowState, StatusField> {
         if !self.enabled || self.config.ioda.is_some() {
             return Err(StatusCode::CommandSequence.for_good());
@@ -90,14 +90,15 @@ impl SetWindows {
         }
     }
 
-    /// Something happened in a window. Whether hosts are to hear of it.
+    /// Records events of windows. Returns whether they are to be reported to hosts.
     pub(super) const fn happen(&mut self, events: u16) -> bool {
         let wanted = events & self.config.events;
         self.happened |= wanted;
         self.enabled && wanted != 0
     }
 
-    /// The data of feature 13h; the block of IODA only for a host that has said the word.
+    /// Data of feature 13h. The block of IODA is included only for a host that has sent the magic
+    /// word.
     pub(super) fn config(&self, knows_ioda: bool) -> WindowConfig {
         let ioda = self.config.ioda.filter(|_| knows_ioda);
         WindowConfig { ioda, ..self.config }
@@ -118,7 +119,7 @@ impl SetWindows {
         }
     }
 
-    /// In which window the set is.
+    /// Window that the set is in.
     pub(super) fn state(&self, drive: &DriveReport) -> WindowState {
         if self.enabled { drive.state } else { WindowState::Off }
     }
@@ -140,7 +141,7 @@ impl SetWindows {
     }
 }
 
-/// Whether a command names the one NVM Set.
+/// Checks that a command names the one NVM Set.
 pub(super) fn check_set(nvm_set: u16) -> Result<(), StatusField> {
     if nvm_set == Namespace::NVM_SET { Ok(()) } else { Err(StatusCode::InvalidField.for_good()) }
 }

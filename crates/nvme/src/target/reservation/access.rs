@@ -1,10 +1,10 @@
-//! Which commands a reservation keeps from a host (NVM Express 1.4, Figure "Command Behavior in the
+//! Commands that a reservation denies to a host (NVM Express 1.4, Figure "Command Behavior in the
 //! Presence of a Reservation").
 
 use super::state::{HostId, ReservationState};
 use crate::target::io::IoOperation;
 
-/// What a command does, as far as reservations look at it.
+/// Kind of a command, as reservations distinguish it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// The read group: Read, Compare.
@@ -27,7 +27,7 @@ impl Access {
 }
 
 impl ReservationState {
-    /// Whether a host may do that.
+    /// Whether a host has this access.
     #[must_use]
     pub fn allows(&self, host: &HostId, access: Access) -> bool {
         let Some(held) = self.held else { return true };

@@ -1,4 +1,4 @@
-//! The machine: what each command changes, and how it ends.
+//! State machine of reservations: the changes and the status of each command.
 
 use super::access::Access;
 use super::state::{Held, HostId, Persistence, REGISTRANTS_MAX, Registrant, ReservationState};
@@ -9,15 +9,15 @@ use crate::wire::{
 };
 use alloc::vec::Vec;
 
-/// What a command has changed beside its own answer.
+/// Changes by a command, besides its own answer.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Effect {
-    /// Hosts that were preempted: no command of theirs may be in progress when the command is
+    /// Hosts that were preempted: none of their commands may be in progress when the command is
     /// answered.
     pub preempted: Vec<HostId>,
-    /// Which hosts hear of what.
+    /// Notices, with their hosts.
     pub notices: Vec<(HostId, ReservationNotice)>,
-    /// The state has to be kept before the command is answered.
+    /// The state has to be saved before the command is answered.
     pub keep: bool,
 }
 
@@ -32,19 +32,19 @@ const CONFLICT: StatusField = StatusCode::ReservationConflict.for_good();
 const INVALID: StatusField = StatusCode::InvalidField.for_good();
 
 impl Reservations {
-    /// Reservations as they were kept; those of a drive that kept none are the default.
+    /// Reservations from their saved state; the default is that of a drive that has saved none.
     #[must_use]
     pub fn new(persistence: Persistence, kept: ReservationState) -> Self {
         Self { persistence, state: kept.after_power_loss() }
     }
 
-    /// What is known.
+    /// State of the reservations.
     #[must_use]
     pub const fn state(&self) -> &ReservationState {
         &self.state
     }
 
-    /// Whether there are reservations at all.
+    /// Whether reservations are supported.
     #[must_use]
     pub fn is_offered(&self) -> bool {
         self.persistence != Persistence::Absent
@@ -61,7 +61,7 @@ impl Reservations {
         }
     }
 
-    /// Whether a host may do that.
+    /// Whether a host has this access.
     #[must_use]
     pub fn allows(&self, host: &HostId, access: Access) -> bool {
         self.state.allows(host, access)
@@ -71,7 +71,7 @@ impl Reservations {
     ///
     /// # Errors
     ///
-    /// If nothing can persist, or there are no reservations: what to answer.
+    /// If reservations cannot persist, or are not supported, with the status of the answer.
     pub fn set_persistence(&mut self, persists: bool) -> Result<Effect, StatusField> {
         match (self.persistence, persists) {
             (Persistence::Absent, _) | (Persistence::Impossible, true) => Err(INVALID),
@@ -83,11 +83,11 @@ impl Reservations {
         }
     }
 
-    /// Carries a command out. `data` are what it brought, `into` is room for a report.
+    /// Carries a command out. `data` came with the command, `into` is room for a report.
     ///
     /// # Errors
     ///
-    /// If it changes nothing: what to answer.
+    /// If the command is refused and changes nothing, with the status of the answer.
     pub fn handle(
         &mut self,
         host: &HostId,
@@ -95,7 +95,7 @@ impl Reservations {
         data: &[u8],
         into: &mut [u8],
     ) -> Result<Effect, StatusField> {
-        // A host without an identifier is no other than any other such host (section 5.21.1.26).
+        // A host without an identifier cannot be told from another such host (section 5.21.1.26).
         if *host == [0; 16] {
             return Err(StatusCode::HostIdInconsistent.for_good());
         }
@@ -249,7 +249,7 @@ impl Reservations {
         Ok(effect)
     }
 
-    /// Unregisters all with a key.
+    /// Unregisters all registrants with a key.
     fn preempt_registrants(&mut self, host: &HostId, key: u64) -> Result<Effect, StatusField> {
         let is_meant = |registrant: &Registrant| registrant.key == key;
         if !self.state.registrants.iter().any(is_meant) {
@@ -288,7 +288,7 @@ impl Reservations {
                 let removed = self.remove(|_| true);
                 self.state.held = None;
                 self.count();
-                // Nothing is preempted here: commands in progress need not end first.
+                // Nothing is preempted in this case: commands in progress need not end first.
                 let others = removed.into_iter().filter(|removed| removed != host);
                 let told = others.map(|other| (other, ReservationNotice::Preempted));
                 effect.notices.extend(told);
@@ -297,8 +297,8 @@ impl Reservations {
         Ok(effect)
     }
 
-    /// Removes registrants, and the reservation if its last holder is among them. Returns their
-    /// hosts.
+    /// Removes registrants, and the reservation if its last holder is among them. Returns the
+    /// removed hosts.
     fn remove(&mut self, is_meant: impl Fn(&Registrant) -> bool) -> Vec<HostId> {
         let meant = self.state.registrants.iter().filter(|registrant| is_meant(registrant));
         let removed: Vec<HostId> = meant.map(|registrant| registrant.host).collect();
@@ -314,14 +314,14 @@ impl Reservations {
         removed
     }
 
-    /// A host is a registrant no more. Returns the reservation that has ended by that.
+    /// Removes the registration of a host. Returns the reservation that has ended with it.
     fn unregister(&mut self, host: &HostId) -> Option<Held> {
         let before = self.state.held;
         self.remove(|registrant| registrant.host == *host);
         before.filter(|_| self.state.held.is_none())
     }
 
-    /// Registrants hear of the end of a reservation that gave them access.
+    /// Adds notices to registrants about the end of a reservation that gave them access.
     fn tell_released(&self, host: &HostId, ended: Option<Held>, effect: &mut Effect) {
         if ended.is_some_and(|held| held.kind.admits_registrants()) {
             let others = self.others(host);
@@ -355,11 +355,11 @@ impl Reservations {
         put_reservations(header, entries, StatusFormat::Extended, into);
     }
 
-    /// Checks what is true between any two calls.
+    /// Checks invariants that hold between any two calls.
     ///
     /// # Panics
     ///
-    /// If it is not.
+    /// If one does not hold.
     pub fn check_invariants(&self) {
         let state = &self.state;
         assert!(state.held.is_none_or(|held| state.has(&held.holder)), "{state:?}");
@@ -372,7 +372,7 @@ impl Reservations {
     }
 }
 
-/// Hosts that lost their registration, each but the one that sent the command.
+/// Effect for hosts that lost their registration, except the host that sent the command.
 fn told(host: &HostId, removed: Vec<HostId>, notice: ReservationNotice) -> Effect {
     let preempted: Vec<HostId> = removed.into_iter().filter(|removed| removed != host).collect();
     let notices = preempted.iter().map(|removed| (*removed, notice)).collect();

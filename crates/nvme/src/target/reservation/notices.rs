@@ -3,16 +3,16 @@
 use crate::wire::{ReservationLog, ReservationNotice, reservation_mask};
 use alloc::collections::VecDeque;
 
-/// Most notices that wait. Of more, the oldest are forgotten; the count of the page shows that.
+/// Most notices that wait. Beyond that the oldest are dropped; the count of the page shows it.
 const WAITING_MAX: usize = 16;
 
 /// The notices of a controller.
 #[derive(Debug, Default)]
 pub(in crate::target) struct Notices {
-    /// Feature 82h: those that are not wanted.
+    /// Feature 82h: notices that are not wanted.
     mask: u32,
     waiting: VecDeque<(u64, ReservationNotice)>,
-    /// Notices so far.
+    /// Number of notices so far.
     count: u64,
 }
 
@@ -25,12 +25,12 @@ impl Notices {
         self.mask = mask & reservation_mask::ALL;
     }
 
-    /// Takes a notice in. Returns whether the host wants it.
+    /// Adds a notice. Returns whether the host wants it.
     pub(in crate::target) fn push(&mut self, notice: ReservationNotice) -> bool {
         if self.mask & notice.mask() != 0 {
             return false;
         }
-        // The count of a page with a notice is never 0, also after 2^64 of them.
+        // The count of a page with a notice is never 0, even after 2^64 notices.
         self.count = self.count.checked_add(1).unwrap_or(1);
         if self.waiting.len() == WAITING_MAX {
             self.waiting.pop_front();
@@ -39,12 +39,12 @@ impl Notices {
         true
     }
 
-    /// Whether one waits.
+    /// Whether a notice waits.
     pub(in crate::target) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// The page with the oldest; without `retain` it is forgotten.
+    /// Page with the oldest notice, which is removed without `retain`.
     pub(in crate::target) fn page(&mut self, retain: bool, nsid: u32) -> ReservationLog {
         let Some(&(count, notice)) = self.waiting.front() else { return ReservationLog::default() };
         let behind = self.waiting.len() - 1;

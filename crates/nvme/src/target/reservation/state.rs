@@ -1,23 +1,24 @@
-//! What is known of reservations, and what of it outlives a loss of power.
+//! State of reservations, and the part of it that outlives a loss of power.
 
 use crate::wire::ReservationType;
 use alloc::vec::Vec;
 
-/// The identifier of a host, as Connect has it.
+/// Identifier of a host, as in Connect.
 pub type HostId = [u8; 16];
 
 /// Most registrants of a namespace. Another host is refused with an internal error, because NVMe
 /// has no status for it.
 pub const REGISTRANTS_MAX: usize = 128;
 
-/// Whether a namespace has reservations, and what becomes of them with a loss of power.
+/// Whether a namespace has reservations, and whether they can outlive a loss of power.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Persistence {
     /// There are no reservations.
     Absent,
     /// A loss of power ends them all.
     Impossible,
-    /// Hosts choose: the driver can keep them (Persist Through Power Loss).
+    /// Hosts choose whether reservations outlive a loss of power: the driver can save them (Persist
+    /// Through Power Loss).
     Possible,
 }
 
@@ -30,30 +31,31 @@ pub struct Registrant {
     pub key: u64,
 }
 
-/// The reservation.
+/// A reservation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Held {
     /// Its type.
     pub kind: ReservationType,
-    /// The registrant that holds it; of a type that all hold, the one that acquired it.
+    /// The registrant that holds it; for a type that all registrants hold, the one that acquired
+    /// it.
     pub holder: HostId,
 }
 
-/// Everything that is known of the reservations of a namespace.
+/// State of the reservations of a namespace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ReservationState {
     /// GEN.
     pub generation: u32,
-    /// PTPLS: all this outlives a loss of power.
+    /// PTPLS: this state outlives a loss of power.
     pub persists: bool,
     /// Registrants, in the order in which they registered.
     pub registrants: Vec<Registrant>,
-    /// The reservation, if there is one. Its holder is a registrant.
+    /// The reservation; `None` without one. Its holder is a registrant.
     pub held: Option<Held>,
 }
 
 impl ReservationState {
-    /// What is left of it after a loss of power.
+    /// State after a loss of power.
     #[must_use]
     pub fn after_power_loss(self) -> Self {
         if self.persists { self } else { Self::default() }

@@ -4,13 +4,13 @@ use super::pointer::CommandData;
 use crate::wire::{CompletionEntry, StatusField};
 use alloc::vec::Vec;
 
-/// The place of a command in flight. The driver knows a command and its buffer by it, and R2Ts have
-/// it as their tag.
+/// Slot of a command in flight, by which the driver identifies a command and its buffer. It is also
+/// the tag of R2Ts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Slot(u16);
 
 impl Slot {
-    /// Its number: less than the entries of the queue.
+    /// Its number, below the entries of the queue.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -26,19 +26,19 @@ impl Slot {
     }
 }
 
-/// How a command ended.
+/// Answer to a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer {
     /// The status.
     pub status: StatusField,
-    /// DW0 and, above it, DW1.
+    /// DW0 in the lower half, DW1 in the upper half.
     pub result: u64,
-    /// Bytes to send from the start of its buffer; of a failed command none are.
+    /// Bytes to send from the start of the command's buffer; none for a failed command.
     pub data_bytes: u32,
 }
 
 impl Answer {
-    /// A status and nothing else.
+    /// An answer with a status only.
     #[must_use]
     pub const fn new(status: StatusField) -> Self {
         Self { status, result: 0, data_bytes: 0 }
@@ -61,40 +61,40 @@ impl Answer {
     }
 }
 
-/// What is to come next of a command.
+/// Next step of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
-    /// The driver's word: a buffer, or the answer.
+    /// The driver has to provide a buffer, or the answer.
     AtDriver,
-    /// The R2T is to be sent.
+    /// The R2T has to be sent.
     ToAsk,
-    /// Data.
+    /// Data are being received.
     Receiving {
         received: u32,
-        /// Whether every digest was right so far.
+        /// Whether all digests were right so far.
         sound: bool,
-        /// The answer, if it is known already. The data have to come all the same, and are dropped.
+        /// The answer, if it is known already. The data are still received, and dropped.
         answer: Option<Answer>,
     },
-    /// The answer is to be sent, of its data what is behind `sent`.
+    /// The answer is being sent: its data from `sent` on, then the completion.
     Answering { answer: Answer, sent: u32 },
 }
 
-/// A command.
+/// A command in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InFlight {
     pub(super) cid: u16,
     pub(super) data: CommandData,
-    /// Whether the driver has heard of it.
+    /// Whether the driver knows the command.
     pub(super) is_known: bool,
     pub(super) stage: Stage,
 }
 
-/// All of them.
+/// Table of commands in flight.
 #[derive(Debug)]
 pub(super) struct Commands {
     slots: Vec<Option<InFlight>>,
-    /// Slots that are free; the last is taken first.
+    /// Free slots; the last is taken first.
     free: Vec<Slot>,
 }
 
@@ -105,7 +105,7 @@ impl Commands {
         commands
     }
 
-    /// Makes room for so many.
+    /// Makes room for `entries` commands.
     pub(super) fn grow(&mut self, entries: u16) {
         let now = self.slots.len() as u16;
         self.slots.reserve_exact(usize::from(entries.saturating_sub(now)));
@@ -116,23 +116,23 @@ impl Commands {
         }
     }
 
-    /// Memory of the table.
+    /// Memory of the table in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.slots.capacity() * size_of::<Option<InFlight>>()
             + self.free.capacity() * size_of::<Slot>()
     }
 
-    /// Most memory of a table for so many.
+    /// Most memory of a table for `entries` commands, in bytes.
     pub(super) const fn held_bytes_max(entries: usize) -> usize {
         entries * (size_of::<Option<InFlight>>() + size_of::<Slot>())
     }
 
-    /// Whether a command with this CID is in flight. Queues are short enough to look.
+    /// Whether a command with this CID is in flight. Queues are short enough for a search.
     pub(super) fn has_cid(&self, cid: u16) -> bool {
         self.slots.iter().flatten().any(|command| command.cid == cid)
     }
 
-    /// Takes a command in; none if there are as many as the queue has entries.
+    /// Inserts a command; `None` if the queue is full.
     pub(super) fn insert(&mut self, command: InFlight) -> Option<Slot> {
         let slot = self.free.pop()?;
         let before = self.slots[slot.index()].replace(command);

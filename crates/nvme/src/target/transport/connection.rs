@@ -1,4 +1,4 @@
-//! The machine of one connection.
+//! State machine of one connection.
 
 use super::commands::{Answer, Commands, InFlight, Slot, Stage};
 use super::outgoing::{DataPiece, Output, OutputPdu};
@@ -11,47 +11,47 @@ use crate::wire::pdu::{
 use crate::wire::{StatusCode, StatusField, SubmissionEntry};
 use alloc::collections::VecDeque;
 
-// Places in the header of H2CData, for termination requests.
+// Offsets in the header of H2CData, for termination requests.
 const FLAGS: usize = 1;
 const CCCID: usize = 8;
 const TTAG: usize = 10;
 
-/// What came of some bytes.
+/// Result of received bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TransportEvent<'a> {
-    /// All bytes were taken; the next step needs so many more at least.
+    /// All bytes were taken; the next step needs at least this many more.
     NeedMore(usize),
     /// A command. [`CommandData::InCapsule`] data follow at once; all others wait for
     /// [`Connection::receive`] or [`Connection::complete`].
     Command {
-        /// Its place from now on.
+        /// Its slot.
         slot: Slot,
-        /// What it says.
+        /// Its entry.
         entry: SubmissionEntry,
-        /// Where its data are.
+        /// Place of its data.
         data: CommandData,
     },
     /// A piece of the data of a command.
     Data {
         /// The command.
         slot: Slot,
-        /// Where they belong in its buffer.
+        /// Offset in the buffer of the command.
         offset_bytes: u32,
-        /// They themselves.
+        /// The data.
         bytes: &'a [u8],
     },
-    /// All data of a command are there, and sound.
+    /// All data of a command are there and valid.
     Received(Slot),
-    /// The connection is over: what comes is dropped, what is to be sent before it closes is in
-    /// [`Connection::poll_output`].
+    /// The connection is over. Received bytes are dropped; [`Connection::poll_output`] has what is
+    /// sent before the close.
     Over,
 }
 
-/// How far a connection is.
+/// Phase of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Open,
-    /// [`Output::Close`] is to be told.
+    /// [`Output::Close`] is still to be returned.
     Closing,
     Closed,
 }
@@ -59,32 +59,32 @@ enum Phase {
 /// One TCP connection as the target sees it.
 ///
 /// Bytes go to [`Self::handle_bytes`], the driver's decisions to [`Self::start_queue`],
-/// [`Self::receive`] and [`Self::complete`]; after each of them [`Self::poll_output`] is to be
-/// called until it is empty. It checks what a host promises before it takes any of it, and holds no
-/// data at all.
+/// [`Self::receive`] and [`Self::complete`]; after each call, [`Self::poll_output`] has to be
+/// called until it is empty. It checks the announced lengths of a host before it takes any data,
+/// and holds no data itself.
 ///
 /// A write has one R2T for all its data: Linux takes one at a time, so several would gain nothing.
-/// Answers go out as they come, in any order; C2HData of several reads take turns. A command beyond
-/// the depth of the queue ends the connection, as every breach of the protocol does, with a
-/// termination request that says what it was.
+/// Answers are sent as they come, in any order of the commands; C2HData of several reads take
+/// turns. A command beyond the depth of the queue ends the connection, as every breach of the
+/// protocol does, with a termination request that names the breach.
 #[derive(Debug)]
 pub struct Connection {
     terms: Terms,
     queue: QueueTerms,
     reader: PduReader,
-    /// Of what is sent.
+    /// Framing of sent PDUs.
     framing: Framing,
-    /// Of what is received.
+    /// Framing of received PDUs.
     host_framing: Framing,
     commands: Commands,
-    /// Commands with something to send. Each is in it at most once.
+    /// Commands with something to send, each at most once.
     ready: VecDeque<Slot>,
-    /// Whose data the current PDU has.
+    /// Command whose data the current PDU carries.
     receiving: Option<Slot>,
     sq_head: u16,
-    /// ICResp, which goes before all others.
+    /// ICResp, which is sent before all others.
     welcome: Option<Header>,
-    /// C2HTermReq, after which nothing goes.
+    /// C2HTermReq, after which nothing is sent.
     termination: Option<Header>,
     released: Option<Slot>,
     is_established: bool,
@@ -92,7 +92,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection of which nothing has come yet.
+    /// A new connection, before its first byte.
     #[must_use]
     pub fn new(terms: Terms) -> Self {
         let queue = QueueTerms::FRESH;
@@ -114,26 +114,27 @@ impl Connection {
         }
     }
 
-    /// Says which queue it is: once, after a Connect that succeeds and before that is completed.
+    /// Sets the queue of the connection: once, after a Connect that succeeds and before its
+    /// completion.
     pub fn start_queue(&mut self, queue: QueueTerms) {
         let queue = QueueTerms { entries: queue.entries.max(1), ..queue };
         self.queue = queue;
         self.reader.set_limits(self.terms.limits(queue.capsule_bytes));
         self.commands.grow(queue.entries);
         self.ready.reserve_exact(usize::from(queue.entries).saturating_sub(self.ready.len()));
-        // Connect was its first entry.
+        // Connect was the first entry.
         self.sq_head = if queue.without_sq_flow { u16::MAX } else { 1 % queue.entries };
     }
 
-    /// Memory that it holds.
+    /// Memory of the connection in bytes.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         let ready = self.ready.capacity() * size_of::<Slot>();
         size_of::<Self>() + self.commands.held_bytes() + ready
     }
 
-    /// Most memory that a connection with so many entries of its queue ever holds, whatever the
-    /// host sends.
+    /// Most memory of a connection whose queue has `entries` entries, in bytes, whatever the host
+    /// sends.
     #[must_use]
     pub const fn held_bytes_max(entries: u16) -> usize {
         let entries = entries as usize;
@@ -141,7 +142,7 @@ impl Connection {
         size_of::<Self>() + Commands::held_bytes_max(entries) + ready
     }
 
-    /// Commands that are not answered.
+    /// Commands without an answer.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.commands.len()
@@ -153,14 +154,14 @@ impl Connection {
         self.is_established
     }
 
-    /// Whether it still takes bytes.
+    /// Whether the connection still takes bytes.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.phase == Phase::Open
     }
 
-    /// The next step with `bytes`, and how many of them it took. To be called again with the rest
-    /// until it says [`TransportEvent::NeedMore`] or [`TransportEvent::Over`].
+    /// Takes `bytes`. Returns the number of bytes taken, and the event. To be called again with the
+    /// rest until the event is [`TransportEvent::NeedMore`] or [`TransportEvent::Over`].
     pub fn handle_bytes<'a>(&mut self, bytes: &'a [u8]) -> (usize, TransportEvent<'a>) {
         let mut taken = 0;
         while self.is_open() {
@@ -190,18 +191,18 @@ impl Connection {
         (bytes.len(), TransportEvent::Over)
     }
 
-    /// Ends the connection: nothing more is read, and of answers none is sent.
+    /// Ends the connection: nothing more is read, and unsent answers are dropped.
     pub fn close(&mut self) {
         if self.is_open() {
             self.phase = Phase::Closing;
         }
     }
 
-    /// Asks for the data of a command that has them at the host, for whose data there is a buffer.
+    /// Requests the data of a command from the host, because there is a buffer for them.
     ///
     /// # Panics
     ///
-    /// If the command has none there, or was asked for them before.
+    /// If the command has no data at the host, or they were requested before.
     pub fn receive(&mut self, slot: Slot) {
         if !self.is_open() {
             return;
@@ -216,20 +217,20 @@ impl Connection {
         self.note_ready(slot);
     }
 
-    /// A command has something to send, and had nothing before.
+    /// Adds a command that had nothing to send before to those with something to send.
     fn note_ready(&mut self, slot: Slot) {
         let (ready, commands) = (self.ready.len(), self.commands.len());
         assert!(ready < commands, "{ready} of {commands} commands have something to send already");
         self.ready.push_back(slot);
     }
 
-    /// Answers a command. Data that are still to come are waited for and dropped. After the end of
-    /// the connection nothing happens.
+    /// Answers a command. Data that are still to come are received and dropped. After the end of
+    /// the connection the call has no effect.
     ///
     /// # Panics
     ///
-    /// If the command is not in flight or has been answered, or for data that the host has no room
-    /// for.
+    /// If the command is not in flight or has been answered, or if the host has no room for the
+    /// data.
     pub fn complete(&mut self, slot: Slot, answer: Answer) {
         if !self.is_open() {
             return;
@@ -243,18 +244,18 @@ impl Connection {
                 command.stage = answering;
                 self.note_ready(slot);
             }
-            // It is among those that are ready already.
+            // The command is among those with something to send already.
             Stage::ToAsk => command.stage = answering,
             Stage::Receiving { answer: known @ None, .. } => *known = Some(answer),
             Stage::Receiving { .. } | Stage::Answering { .. } => panic!("answered twice"),
         }
     }
 
-    /// The next thing to do.
+    /// The next output.
     #[must_use]
     pub fn poll_output(&mut self) -> Option<Output> {
         if let Some(header) = self.welcome.take().or_else(|| self.termination.take()) {
-            // Neither has digests; ICResp comes before there are any.
+            // Neither PDU has digests; ICResp is sent before they are agreed.
             return Some(Output::Send(OutputPdu::new(Framing::INITIAL, &header, None)));
         }
         match self.phase {
@@ -276,11 +277,11 @@ impl Connection {
         }))
     }
 
-    /// Checks what has to hold between any two steps.
+    /// Checks invariants that hold between any two steps.
     ///
     /// # Panics
     ///
-    /// If it does not.
+    /// If one does not hold.
     pub fn check_invariants(&self) {
         assert!(self.commands.len() <= usize::from(self.queue.entries));
         assert!(self.held_bytes() <= Self::held_bytes_max(self.queue.entries));
@@ -307,7 +308,7 @@ impl Connection {
         OutputPdu::new(self.framing, &Header::ReadyToTransfer(ready), None)
     }
 
-    /// The next data of an answer, or its completion.
+    /// Next data of an answer, or its completion.
     fn next_of_answer(
         &mut self,
         slot: Slot,
@@ -326,7 +327,7 @@ impl Connection {
         }
         let data_bytes = left.min(self.terms.controller_data_max_bytes.max(1));
         let last = data_bytes == left;
-        // A completion that says something in DW0 or DW1 has to be sent.
+        // A completion with a value in DW0 or DW1 has to be sent.
         let success = last && self.queue.without_sq_flow && answer.result == 0;
         let header = Header::ControllerData(DataHeader {
             cid,
@@ -369,7 +370,7 @@ impl Connection {
                 self.close();
                 Ok(None)
             }
-            // The reader lets none of those of a controller through.
+            // The reader lets no PDU of a controller through.
             Header::InitResponse(_)
             | Header::ControllerTermination(_)
             | Header::Response(_)
@@ -409,7 +410,7 @@ impl Connection {
                 Stage::Receiving { received: 0, sound: true, answer }
             }
         };
-        // What a refused command has in its capsule is counted all the same, to know its end.
+        // The data in the capsule of a refused command are counted as well, to find their end.
         let bytes = capsule.data_bytes;
         let data = checked.unwrap_or(CommandData::InCapsule { bytes });
         let command = InFlight { cid, data, is_known: checked.is_ok(), stage };
@@ -447,7 +448,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The data of a command come behind the header that was checked.
+    /// Begins to receive the data of a command, behind a header that was checked.
     fn begin_receiving(&mut self, slot: Slot) {
         let before = self.receiving.replace(slot);
         assert!(before.is_none(), "data for {slot:?} come before those for {before:?} have ended");
@@ -461,7 +462,7 @@ impl Connection {
             panic!("data come for {slot:?}, which is {:?}", command.stage)
         };
         let offset_bytes = *received;
-        // It is at most what the header said, which was checked.
+        // The bytes are at most as many as in the header, which was checked.
         let left = (all - offset_bytes) as usize;
         assert!(bytes.len() <= left, "more data for {slot:?} than its header promised");
         *received += bytes.len() as u32;
@@ -493,7 +494,7 @@ impl Connection {
         }
     }
 
-    /// Ends the connection because of a PDU that is sound in itself and not in its place.
+    /// Ends the connection because of a PDU that is valid in itself but may not come now.
     fn terminate(&mut self, fault: Fault, header: &Header) {
         let mut prefix = [0; PREFIX_BYTES_MAX];
         self.host_framing.write(header, &mut prefix);
@@ -504,5 +505,5 @@ impl Connection {
     }
 }
 
-/// What a command is answered whose data have a wrong digest.
+/// Status of a command whose data have a wrong digest.
 const DAMAGED: StatusField = StatusCode::TransientTransport.for_now();

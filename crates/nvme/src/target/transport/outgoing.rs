@@ -1,4 +1,4 @@
-//! What a connection wants done.
+//! Outputs of a connection.
 
 use super::commands::Slot;
 use crate::wire::pdu;
@@ -9,14 +9,14 @@ pub type DataPiece = pdu::DataPiece<Slot>;
 /// A PDU to send.
 pub type OutputPdu = pdu::OutputPdu<Slot>;
 
-/// What to do next.
+/// Next output of a connection.
 #[derive(Clone, Debug)]
 pub enum Output {
     /// Send this PDU.
     Send(OutputPdu),
-    /// The command is answered. Its slot may be another command's from now on; its buffer is needed
-    /// no longer than what was to be sent of it.
+    /// The command is answered. Its slot may be used again; its buffer is needed only until its
+    /// last output is sent.
     Released(Slot),
-    /// Send what is to be sent, then close. Nothing comes after it.
+    /// Send everything that is queued, then close. No output follows.
     Close,
 }

@@ -1,4 +1,4 @@
-//! Where the data of a command are, checked against what came with it.
+//! Place of the data of a command, checked against its capsule.
 
 use super::terms::Terms;
 use crate::wire::pdu::CommandCapsule;
@@ -7,22 +7,22 @@ use crate::wire::{DataDirection, SglDescriptor, StatusCode, StatusField};
 /// The data of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CommandData {
-    /// It has none.
+    /// No data.
     None,
-    /// They came with it: pieces follow at once.
+    /// Data in the capsule: pieces follow at once.
     InCapsule {
-        /// How many, at least one.
+        /// Number of bytes, at least one.
         bytes: u32,
     },
-    /// They are at the host, who sends them when it is asked
+    /// Data at the host, which sends them on request
     /// ([`Connection::receive`](super::Connection::receive)).
     AtHost {
-        /// How many, at least one.
+        /// Number of bytes, at least one.
         bytes: u32,
     },
-    /// The host has so much room for them.
+    /// Data to the host, which has room for them.
     ToHost {
-        /// How much, at least one.
+        /// Room in bytes, at least one.
         bytes: u32,
     },
 }
@@ -46,11 +46,11 @@ impl CommandData {
         }
     }
 
-    /// The data of a command.
+    /// Place of the data of a command.
     ///
     /// # Errors
     ///
-    /// If its pointer does not fit the capsule or the terms: what to answer.
+    /// If the data pointer does not fit the capsule or the terms, with the status of the answer.
     pub(super) fn of(capsule: &CommandCapsule, terms: &Terms) -> Result<Self, StatusField> {
         let entry = &capsule.entry;
         if !entry.has_sgl() {
@@ -66,7 +66,7 @@ impl CommandData {
             SglDescriptor::InCapsule { .. } if bytes != capsule.data_bytes => {
                 return Err(StatusCode::SglLengthInvalid.for_good());
             }
-            // Data that the pointer says nothing about.
+            // The pointer does not describe the data in the capsule.
             SglDescriptor::Transport { .. } if capsule.data_bytes > 0 => {
                 return Err(StatusCode::InvalidField.for_good());
             }
@@ -82,7 +82,7 @@ impl CommandData {
             (_, DataDirection::ToController, false) => Ok(Self::AtHost { bytes }),
             (_, DataDirection::ToHost, false) => Ok(Self::ToHost { bytes }),
             (_, _, true) => Err(StatusCode::InvalidField.for_good()),
-            // The command has none by its opcode, or is one that nobody knows: no byte moves.
+            // The opcode has no data, or is unknown: no byte moves.
             (_, DataDirection::None | DataDirection::Both, false) => Ok(Self::None),
         }
     }

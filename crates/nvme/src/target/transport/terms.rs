@@ -1,8 +1,8 @@
-//! What a connection takes.
+//! Terms of a connection.
 
 use crate::wire::pdu::{ADMIN_CAPSULE_DATA_BYTES, Limits};
 
-/// What a target takes of every connection.
+/// Terms of a target for every connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     /// MAXH2CDATA: most data of an H2CData in bytes; a multiple of four, at least
@@ -23,10 +23,10 @@ impl Terms {
     }
 }
 
-/// What a queue takes, once a Connect has said which it is.
+/// Terms of a queue, when Connect has named it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueTerms {
-    /// Commands in flight, at least one: SQSIZE and one.
+    /// Most commands in flight, at least one: SQSIZE plus one.
     pub entries: u16,
     /// Data in a capsule.
     pub capsule_bytes: u32,
@@ -35,7 +35,7 @@ pub struct QueueTerms {
 }
 
 impl QueueTerms {
-    /// Before Connect, which has to be alone.
+    /// Terms before Connect, which has to be the only command.
     pub(super) const FRESH: Self =
         Self { entries: 1, capsule_bytes: ADMIN_CAPSULE_DATA_BYTES, without_sq_flow: false };
 }

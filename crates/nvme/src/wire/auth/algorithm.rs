@@ -1,4 +1,4 @@
-//! What is computed with what.
+//! Algorithms of authentication.
 
 /// Longest digest in bytes.
 pub const DIGEST_BYTES_MAX: usize = 64;
@@ -47,10 +47,10 @@ impl HashFunction {
     }
 }
 
-/// In which group Diffie-Hellman is computed (RFC 7919), if it is. Larger ones are refused.
+/// Group of the Diffie-Hellman exchange (RFC 7919), if there is one. Larger groups are refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DhGroup {
-    /// 00h: none.
+    /// 00h: no exchange.
     Null,
     /// 01h: ffdhe2048.
     Ffdhe2048,
@@ -80,7 +80,7 @@ impl DhGroup {
         }
     }
 
-    /// Bytes of a value.
+    /// Bytes of a value in the group.
     #[must_use]
     pub const fn value_bytes(self) -> usize {
         match self {

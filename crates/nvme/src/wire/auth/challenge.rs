@@ -5,31 +5,31 @@ use crate::wire::field::{get_u16, get_u32, put, put_u16, put_u32};
 use alloc::vec;
 use alloc::vec::Vec;
 
-// In a challenge.
+// Offsets in a challenge.
 const HL: usize = 6;
 const HASHID: usize = 8;
 const DHGID: usize = 9;
-// In a reply.
+// Offset in a reply.
 const CVALID: usize = 8;
-// In both.
+// Offsets in both.
 const DHVLEN: usize = 10;
 const SEQNUM: usize = 12;
 const FIXED_BYTES: usize = 16;
 
-/// What the controller asks.
+/// Challenge of the controller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Challenge {
     /// The transaction.
     pub transaction: u16,
-    /// What it has chosen.
+    /// Hash function that it has chosen.
     pub hash: HashFunction,
-    /// What it has chosen.
+    /// Group that it has chosen.
     pub group: DhGroup,
     /// S1: not zero, and never the same twice.
     pub sequence: u32,
     /// C1, as long as a digest.
     pub challenge: Vec<u8>,
-    /// g^x, as long as the group has it.
+    /// g^x in the length of the group.
     pub public_value: Vec<u8>,
 }
 
@@ -38,7 +38,7 @@ impl Challenge {
     ///
     /// # Errors
     ///
-    /// If it is not one, or chooses what nobody here knows.
+    /// If the data are no such message, or it chooses an unknown algorithm.
     pub fn decode(data: &[u8]) -> Result<Self, AuthFailure> {
         let Some((AuthMessage::Challenge, transaction)) = AuthMessage::decode(data) else {
             return Err(AuthFailure::IncorrectMessage);
@@ -75,18 +75,18 @@ impl Challenge {
     }
 }
 
-/// What the host answers.
+/// Reply of the host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reply {
     /// The transaction.
     pub transaction: u16,
-    /// R1: the answer to C1.
+    /// R1: the response to C1.
     pub response: Vec<u8>,
-    /// C2: what it asks back, if it does.
+    /// C2: challenge to the controller; `None` if the host does not challenge it.
     pub challenge: Option<Vec<u8>>,
     /// S2.
     pub sequence: u32,
-    /// g^y, as long as the group has it.
+    /// g^y in the length of the group.
     pub public_value: Vec<u8>,
 }
 
@@ -95,7 +95,7 @@ impl Reply {
     ///
     /// # Errors
     ///
-    /// If it is not one, or its lengths are others.
+    /// If the data are no such message, or have other lengths.
     pub fn decode(data: &[u8], hash: HashFunction, group: DhGroup) -> Result<Self, AuthFailure> {
         let Some((AuthMessage::Reply, transaction)) = AuthMessage::decode(data) else {
             return Err(AuthFailure::IncorrectMessage);

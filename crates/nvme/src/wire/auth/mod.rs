@@ -1,9 +1,8 @@
-//! The messages of DH-HMAC-CHAP, with which a host and a controller show each other that they know
-//! a secret (TP 8006; Linux `struct nvmf_auth_dhchap_*`).
+//! The messages of DH-HMAC-CHAP, with which a host and a controller prove to each other that they
+//! know a secret (TP 8006; Linux `struct nvmf_auth_dhchap_*`).
 //!
-//! They are the data of Authentication Send and Receive. All begin with AUTH_TYPE, AUTH_ID and, but
-//! for two reserved bytes between, the transaction: a number that the host chooses for each
-//! exchange.
+//! They are the data of Authentication Send and Receive. All begin with AUTH_TYPE, AUTH_ID, two
+//! reserved bytes, and the transaction: a number that the host chooses for each exchange.
 
 mod algorithm;
 mod challenge;
@@ -23,27 +22,27 @@ pub const AUTHENTICATION_PROTOCOL: u8 = 0xe9;
 /// SPSP0 and SPSP1 of the commands.
 pub const AUTHENTICATION_SPECIFIC: u8 = 0x01;
 
-/// Most bytes of a message that either side has to take; Linux has room for no more.
+/// Most bytes of a message that either side has to take; Linux has no room for more.
 pub const AUTH_MESSAGE_BYTES_MAX: usize = 4096;
 
-// In all messages.
+// Offsets in all messages.
 const AUTH_TYPE: usize = 0;
 const AUTH_ID: usize = 1;
 const TRANSACTION: usize = 4;
 const HEAD_BYTES: usize = 8;
 
-/// Which message data are.
+/// Kind of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AuthMessage {
-    /// 00h: the host offers what it knows.
+    /// 00h: the host offers its algorithms.
     Negotiate,
-    /// 01h: the controller chooses, and asks.
+    /// 01h: the controller chooses, and challenges the host.
     Challenge,
-    /// 02h: the host answers, and may ask as well.
+    /// 02h: the host responds, and may challenge the controller.
     Reply,
-    /// 03h: the answer was right; the controller may answer, too.
+    /// 03h: the response was right; the controller may respond, too.
     Success1,
-    /// 04h: that was right as well.
+    /// 04h: the controller's response was right as well.
     Success2,
     /// F0h: the host gives up.
     Failure2,
@@ -75,7 +74,7 @@ impl AuthMessage {
         }
     }
 
-    /// Which message data are, and of which transaction; none if they are none.
+    /// Kind and transaction of a message; `None` if the data are no message.
     #[must_use]
     pub fn decode(data: &[u8]) -> Option<(Self, u16)> {
         let head = data.get(..HEAD_BYTES)?;

@@ -1,4 +1,4 @@
-//! AUTH_Negotiate: what the host knows.
+//! AUTH_Negotiate: the algorithms of the host.
 
 use super::{AuthFailure, AuthMessage, DhGroup, HEAD_BYTES, HashFunction};
 use alloc::vec;
@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 const SC_C: usize = 6;
 const NAPD: usize = 7;
 
-// In a protocol descriptor, 64 bytes each.
+// Offsets in a protocol descriptor of 64 bytes.
 const DESCRIPTOR_BYTES: usize = 64;
 const AUTHID: usize = 0;
 const HALEN: usize = 2;
@@ -19,16 +19,16 @@ const IDS_MAX: usize = 30;
 /// AUTHID of DH-HMAC-CHAP.
 const DH_HMAC_CHAP: u8 = 1;
 
-/// What the host offers. Identifiers that nobody here knows are left out.
+/// Offer of the host. Unknown identifiers are left out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Negotiate {
     /// The transaction.
     pub transaction: u16,
-    /// SC_C: 0, no secure channel is to follow from it.
+    /// SC_C: 0 if no secure channel is to follow.
     pub secure_channel: u8,
-    /// In the order of the host.
+    /// Hash functions, in the order of the host.
     pub hashes: Vec<HashFunction>,
-    /// In the order of the host.
+    /// Groups, in the order of the host.
     pub groups: Vec<DhGroup>,
 }
 
@@ -37,7 +37,7 @@ impl Negotiate {
     ///
     /// # Errors
     ///
-    /// If it is not one, or offers something else only.
+    /// If the data are no such message, or offer other protocols only.
     pub fn decode(data: &[u8]) -> Result<Self, AuthFailure> {
         let Some((AuthMessage::Negotiate, transaction)) = AuthMessage::decode(data) else {
             return Err(AuthFailure::IncorrectMessage);

@@ -1,16 +1,16 @@
-//! How an exchange ends.
+//! Results of an exchange.
 
 use super::{AuthMessage, HEAD_BYTES};
 use crate::wire::field::put;
 use alloc::vec;
 use alloc::vec::Vec;
 
-// In DH-HMAC-CHAP_Success1.
+// Offsets in DH-HMAC-CHAP_Success1.
 const HL: usize = 6;
 const RVALID: usize = 8;
 const FIXED_BYTES: usize = 16;
 
-// In AUTH_Failure.
+// Offsets in AUTH_Failure.
 const RESCODE: usize = 6;
 const RESCODE_EXP: usize = 7;
 /// The only reason code.
@@ -19,14 +19,14 @@ const FAILED: u8 = 1;
 /// Bytes of AUTH_Failure.
 pub const FAILURE_BYTES: usize = HEAD_BYTES;
 
-/// The host's answer was right.
+/// The host's response was right.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Success1 {
     /// The transaction.
     pub transaction: u16,
     /// Bytes of a digest, whether there is one or not.
     pub digest_bytes: u8,
-    /// R2: the answer to C2, if the host asked.
+    /// R2: the response to C2, if the host challenged the controller.
     pub response: Option<Vec<u8>>,
 }
 
@@ -44,7 +44,7 @@ impl Success1 {
         data
     }
 
-    /// Reads the message; none if it is not one.
+    /// Reads the message; `None` if the data are no such message.
     #[must_use]
     pub fn decode(data: &[u8]) -> Option<Self> {
         let (AuthMessage::Success1, transaction) = AuthMessage::decode(data)? else { return None };
@@ -58,22 +58,22 @@ impl Success1 {
     }
 }
 
-/// Why an exchange failed: the explanation of AUTH_Failure1 and AUTH_Failure2.
+/// Reason why an exchange failed: the explanation of AUTH_Failure1 and AUTH_Failure2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AuthFailure {
-    /// 01h: the answer was wrong, or there is no secret for this host.
+    /// 01h: the response was wrong, or there is no secret for this host.
     Failed,
-    /// 02h: there is no protocol that both know.
+    /// 02h: the two sides have no protocol in common.
     NotUsable,
-    /// 03h: what is to follow cannot be.
+    /// 03h: the requested secure channel is not possible.
     ChannelMismatch,
-    /// 04h: there is no hash function that both know.
+    /// 04h: the two sides have no hash function in common.
     HashUnusable,
-    /// 05h: there is no group that both know.
+    /// 05h: the two sides have no group in common.
     GroupUnusable,
-    /// 06h: the message says what it must not.
+    /// 06h: the message has an invalid value.
     IncorrectPayload,
-    /// 07h: it is another message's turn.
+    /// 07h: another message was expected.
     IncorrectMessage,
 }
 
@@ -88,7 +88,7 @@ impl AuthFailure {
         Self::IncorrectMessage,
     ];
 
-    /// AUTH_Failure1.
+    /// Encodes AUTH_Failure1.
     #[must_use]
     pub fn encode(self, transaction: u16) -> [u8; FAILURE_BYTES] {
         let mut data = [0; FAILURE_BYTES];
@@ -99,7 +99,7 @@ impl AuthFailure {
         data
     }
 
-    /// What a failure of either side says; none if it is none.
+    /// Reason in a failure of either side; `None` if the data are no such message.
     #[must_use]
     pub fn decode(data: &[u8]) -> Option<Self> {
         let (AuthMessage::Failure1 | AuthMessage::Failure2, _) = AuthMessage::decode(data)? else {

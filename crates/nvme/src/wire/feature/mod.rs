@@ -1,4 +1,4 @@
-//! Get Features and Set Features: the commands, and the data of features that have some.
+//! Get Features and Set Features: the commands, and the data of features with data.
 
 mod timestamp;
 mod window;
@@ -35,12 +35,12 @@ const RESERVATION_MASK: u8 = 0x82;
 const RESERVATION_PERSISTENCE: u8 = 0x83;
 const WINDOW_COUNTS: u8 = 0xc0;
 
-/// FID: which feature.
+/// FID: identifier of a feature.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FeatureId {
     /// 07h: [`QueueCounts`].
     NumberOfQueues,
-    /// 0Bh: which [`notice`](super::notice)s are wanted.
+    /// 0Bh: the [`notice`](super::notice)s that are wanted.
     AsyncEvents,
     /// 0Eh: [`Timestamp`].
     Timestamp,
@@ -52,7 +52,7 @@ pub enum FeatureId {
     Window,
     /// 81h: the identifier of the host, which comes with Connect and cannot be set over a fabric.
     HostId,
-    /// 82h: which notices of reservations are not wanted
+    /// 82h: the notices of reservations that are not wanted
     /// ([`reservation_mask`](super::reservation_mask)).
     ReservationMask,
     /// 83h: whether reservations outlive a loss of power.
@@ -97,7 +97,7 @@ impl FeatureId {
     }
 }
 
-/// SEL: which value of a feature.
+/// SEL: the value of a feature that is requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FeatureValue {
     /// 0.
@@ -106,7 +106,7 @@ pub enum FeatureValue {
     Default,
     /// 2.
     Saved,
-    /// 3: not a value, but what can be done with it.
+    /// 3: not a value, but the capabilities of the feature.
     Capabilities,
     /// 4 to 7.
     Reserved(u8),
@@ -134,19 +134,20 @@ impl FeatureValue {
     }
 }
 
-/// What Get Features says. The value is DW0 of the answer, or its data.
+/// The Get Features command. The value is DW0 of the answer, or its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GetFeatures {
     /// FID.
     pub feature: FeatureId,
     /// SEL.
     pub value: FeatureValue,
-    /// CDW11: of features 13h and 14h the NVM Set ([`Self::nvm_set`]).
+    /// CDW11: for features 13h and 14h the NVM Set ([`Self::nvm_set`]).
     pub cdw11: u32,
 }
 
 impl GetFeatures {
-    /// The current value of a feature; `nvm_set` is 0 for those that are not of an NVM Set.
+    /// Command for the current value of a feature; `nvm_set` is 0 for features that do not belong
+    /// to an NVM Set.
     #[must_use]
     pub const fn current(feature: FeatureId, nvm_set: u16) -> Self {
         let cdw11 = NVMSETID.put32(nvm_set as u32);
@@ -175,7 +176,7 @@ impl GetFeatures {
     }
 }
 
-/// Numbers of I/O queues, 0's based: what a host asks for in CDW11 and what it gets in DW0.
+/// Numbers of I/O queues, 0's based: requested by the host in CDW11, granted in DW0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueCounts {
     /// Bits 15:0: submission queues.
@@ -185,13 +186,13 @@ pub struct QueueCounts {
 }
 
 impl QueueCounts {
-    /// What a dword says.
+    /// Decodes the dword.
     #[must_use]
     pub const fn decode(dword: u32) -> Self {
         Self { submission: NSQ.get32(dword) as u16, completion: NCQ.get32(dword) as u16 }
     }
 
-    /// The dword.
+    /// Encodes the dword.
     #[must_use]
     pub const fn encode(&self) -> u32 {
         NSQ.put32(self.submission as u32) | NCQ.put32(self.completion as u32)
@@ -203,13 +204,13 @@ impl QueueCounts {
 pub enum Feature {
     /// 07h.
     NumberOfQueues(QueueCounts),
-    /// 0Bh: the [`notice`](super::notice)s that are wanted, and warnings of health in bits 7:0.
+    /// 0Bh: the [`notice`](super::notice)s that are wanted, and health warnings in bits 7:0.
     AsyncEvents(u32),
     /// 0Eh; the [`Timestamp`] is the data.
     Timestamp,
-    /// 0Fh: how long the controller may hear nothing of the host, in milliseconds.
+    /// 0Fh: longest silence of the host.
     KeepAlive {
-        /// The timeout; 0 is for ever.
+        /// The timeout; 0 for no limit.
         milliseconds: u32,
     },
     /// 13h; the [`WindowConfig`] is the data.
@@ -219,7 +220,8 @@ pub enum Feature {
         /// Whether predictable latency mode is on.
         enable: bool,
     },
-    /// 14h: into which window an NVM Set is to go. Refused unless it is deterministic or not.
+    /// 14h: the window that an NVM Set has to enter. Refused unless it is deterministic or
+    /// non-deterministic.
     Window {
         /// NVMSETID.
         nvm_set: u16,
@@ -245,12 +247,12 @@ pub enum Feature {
     },
 }
 
-/// What Set Features says. NSID may be 0 or `FFFFFFFFh`: nvme-cli sends either.
+/// The Set Features command. NSID may be 0 or `FFFFFFFFh`: nvme-cli sends either.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SetFeatures {
-    /// SV: the value is to outlive the power.
+    /// SV: the value has to outlive a loss of power.
     pub save: bool,
-    /// What is set.
+    /// The feature and its value.
     pub feature: Feature,
 }
 

@@ -1,4 +1,4 @@
-//! The data of feature 0Eh: the time of day, the only clock that NVMe has.
+//! Data of feature 0Eh: the time of day, the only clock in NVMe.
 
 use crate::wire::field::{Bits, get_u64, put_u64};
 
@@ -9,7 +9,7 @@ const MILLISECONDS: Bits = Bits::new(47, 0);
 const SYNCH: Bits = Bits::bit(48);
 const ORIGIN: Bits = Bits::new(51, 49);
 
-/// Since when a timestamp counts.
+/// Origin of a timestamp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimestampOrigin {
     /// 0: since the controller was reset.
@@ -23,9 +23,9 @@ pub enum TimestampOrigin {
 /// A time of day. Too coarse for the start of a cycle, whose clock is in the log of windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timestamp {
-    /// Bits 47:0: milliseconds since 1970, or since the reset if nobody set it.
+    /// Bits 47:0: milliseconds since 1970, or since the reset if no host has set it.
     pub milliseconds: u64,
-    /// Bit 48: the clock may have stood still.
+    /// Bit 48: the clock may have stopped at times.
     pub may_have_stopped: bool,
     /// Bits 51:49.
     pub origin: TimestampOrigin,

@@ -10,10 +10,10 @@ const EVENTS: usize = 0;
 const READS_THRESHOLD: usize = 32;
 const WRITES_THRESHOLD: usize = 40;
 const TIME_THRESHOLD: usize = 48;
-/// Reserved from here on: the block of IODA.
+/// Reserved bytes from here on: the block of IODA.
 const IODA: usize = 56;
 
-/// How predictable latency mode is configured.
+/// Configuration of predictable latency mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WindowConfig {
     /// Enable Event @0: [`window_event`](crate::wire::window_event)s that are wanted.
@@ -24,8 +24,8 @@ pub struct WindowConfig {
     pub writes_threshold: u64,
     /// DTWIN Time Threshold @48, in milliseconds.
     pub time_threshold_ms: u64,
-    /// The block of IODA @56. That a host sends it is the magic word; a drive returns it to a host
-    /// that has.
+    /// The block of IODA @56. Its presence in the host's data is the magic word; a drive returns it
+    /// to a host that has sent it.
     pub ioda: Option<ArraySettings>,
 }
 
@@ -34,7 +34,7 @@ impl WindowConfig {
     ///
     /// # Errors
     ///
-    /// If the block of IODA is there and cannot be followed. The answer is
+    /// If the block of IODA is there and has invalid settings. The answer is
     /// [`InvalidField`](crate::wire::StatusCode::InvalidField), and nothing is changed.
     pub fn decode(data: &[u8; WINDOW_CONFIG_BYTES]) -> Result<Self, SettingsError> {
         Ok(Self {

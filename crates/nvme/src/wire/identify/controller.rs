@@ -1,4 +1,4 @@
-//! CNS 01h: what the controller is (offsets as in libnvme's `struct nvme_id_ctrl`).
+//! CNS 01h: the identity of a controller (offsets as in libnvme's `struct nvme_id_ctrl`).
 
 use super::IDENTIFY_BYTES;
 use crate::wire::ioda::IodaCapability;
@@ -55,10 +55,10 @@ pub mod sgls {
     pub const OFFSET: u32 = 1 << 20;
 }
 
-/// CNTRLTYPE: what kind of controller.
+/// CNTRLTYPE: kind of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ControllerKind {
-    /// 0: before 1.4 nobody said.
+    /// 0: not reported; the field is new in 1.4.
     #[default]
     NotReported,
     /// 1.
@@ -105,7 +105,7 @@ impl Value for ControllerKind {
     }
 }
 
-/// Which controller it is.
+/// Identity of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ControllerIdentity {
     /// VID: vendor.
@@ -120,13 +120,13 @@ pub struct ControllerIdentity {
     pub firmware: Ascii<8>,
     /// IEEE: OUI of the vendor.
     pub oui: [u8; 3],
-    /// CNTLID: has to be the one that Connect returned; Linux refuses the controller otherwise.
+    /// CNTLID: has to be the ID that Connect returned; Linux refuses the controller otherwise.
     pub id: u16,
     /// VER.
     pub version: Version,
     /// CNTRLTYPE.
     pub kind: ControllerKind,
-    /// SUBNQN; none is zeroes.
+    /// SUBNQN; zeroes for `None`.
     pub subsystem: Option<Nqn>,
 }
 
@@ -143,10 +143,10 @@ fields! { ControllerIdentity, IDENTIFY_BYTES;
     subsystem: "SUBNQN" @ 768,
 }
 
-/// How much it takes.
+/// Limits of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ControllerLimits {
-    /// MDTS: most data of a command, `2^n` memory pages; 0 is without limit.
+    /// MDTS: most data of a command, `2^n` memory pages; 0 for no limit.
     pub transfer: u8,
     /// CRDT1 to CRDT3: delays that the status of a completion can name, in units of 100 ms.
     pub retry_delays_100ms: [u16; 3],
@@ -167,9 +167,9 @@ pub struct ControllerLimits {
     pub commands: u16,
     /// NN: highest identifier of a namespace.
     pub namespaces: u32,
-    /// AWUN: blocks that are written as one, 0's based.
+    /// AWUN: blocks that are written atomically, 0's based.
     pub atomic_write: u16,
-    /// AWUPF: the same when the power fails.
+    /// AWUPF: blocks that are written atomically even in a loss of power, 0's based.
     pub atomic_write_power_fail: u16,
 }
 
@@ -188,12 +188,12 @@ fields! { ControllerLimits, IDENTIFY_BYTES;
     atomic_write_power_fail: "AWUPF" @ 528,
 }
 
-/// What it can; bits as in the specification.
+/// Features that a controller supports; bits as in the specification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ControllerSupport {
     /// CMIC: several controllers; bit 3 is ANA.
     pub multipath: u8,
-    /// OAES: [`notice`](crate::wire::notice)s that it can give.
+    /// OAES: [`notice`](crate::wire::notice)s that are offered.
     pub async_events: u32,
     /// CTRATT: [`ctratt`].
     pub attributes: u32,
@@ -215,7 +215,7 @@ pub struct ControllerSupport {
     pub fused: u16,
     /// FNA: Format NVM.
     pub format: u8,
-    /// VWC: bit 0, there is a volatile write cache, so that flushes matter.
+    /// VWC: bit 0 for a volatile write cache, so that flushes matter.
     pub write_cache: u8,
     /// SGLS: [`sgls`].
     pub sgls: u32,
@@ -238,11 +238,10 @@ fields! { ControllerSupport, IDENTIFY_BYTES;
     sgls: "SGLS" @ 536,
 }
 
-/// What matters over a fabric only.
+/// Properties that matter over a fabric only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FabricsLimits {
-    /// IOCCSZ: size of a command capsule of an I/O queue in units of 16 bytes; 4 is no data
-    /// in it.
+    /// IOCCSZ: size of a command capsule of an I/O queue in units of 16 bytes; 4 for no data in it.
     pub command_capsule_16b: u32,
     /// IORCSZ: size of a response capsule in units of 16 bytes; 1.
     pub response_capsule_16b: u32,
@@ -267,9 +266,9 @@ fields! { FabricsLimits, IDENTIFY_BYTES;
 }
 
 impl ControllerLimits {
-    /// Most data of a command in bytes, where the smallest memory page is `2^(12 + page_min)` bytes
-    /// ([`Capabilities::page_min`](crate::wire::Capabilities::page_min)); none if there is no
-    /// limit, or none below 2^64.
+    /// Most data of a command in bytes, if the smallest memory page is `2^(12 + page_min)` bytes
+    /// ([`Capabilities::page_min`](crate::wire::Capabilities::page_min)); `None` for no limit, or
+    /// none below 2^64.
     #[must_use]
     pub const fn transfer_bytes(&self, page_min: u8) -> Option<u64> {
         if self.transfer == 0 {
@@ -280,7 +279,7 @@ impl ControllerLimits {
 }
 
 impl FabricsLimits {
-    /// Most data in a command capsule of an I/O queue. Of the admin queue it is always
+    /// Most data in a command capsule of an I/O queue. For the admin queue it is always
     /// [`ADMIN_CAPSULE_DATA_BYTES`](crate::wire::pdu::ADMIN_CAPSULE_DATA_BYTES).
     #[must_use]
     pub const fn capsule_data_bytes(&self) -> u32 {
@@ -288,18 +287,18 @@ impl FabricsLimits {
     }
 }
 
-/// What Identify returns about the controller.
+/// Identify data of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IdentifyController {
-    /// Which it is.
+    /// Its identity.
     pub identity: ControllerIdentity,
-    /// How much it takes.
+    /// Its limits.
     pub limits: ControllerLimits,
-    /// What it can.
+    /// Features that it supports.
     pub support: ControllerSupport,
-    /// What matters over a fabric only.
+    /// Properties that matter over a fabric only.
     pub fabrics: FabricsLimits,
-    /// The vendor's part: that it knows IODA.
+    /// IODA capability, in the vendor's part.
     pub ioda: Option<IodaCapability>,
 }
 

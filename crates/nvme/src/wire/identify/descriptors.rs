@@ -11,8 +11,8 @@ const CSI: u8 = 4;
 /// Bytes before each name: its type, its length, two reserved.
 const HEAD_BYTES: usize = 4;
 
-/// The names of a namespace (Linux `struct nvme_ns_id_desc`). Of two emulated drives no name may be
-/// equal: Linux refuses the second or takes both for one.
+/// The names of a namespace (Linux `struct nvme_ns_id_desc`). Two emulated drives must not share a
+/// name: Linux refuses the second or takes both for one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NamespaceIds {
     /// Type 1.
@@ -26,8 +26,8 @@ pub struct NamespaceIds {
 }
 
 impl NamespaceIds {
-    /// Reads what Identify returned. Types that are not known are passed over; none if a length is
-    /// not that of its type, or goes past the end.
+    /// Reads the data of Identify. Unknown types are skipped; `None` if a length does not fit its
+    /// type, or goes past the end.
     #[must_use]
     pub fn decode(data: &[u8; IDENTIFY_BYTES]) -> Option<Self> {
         let mut ids = Self::default();
@@ -50,7 +50,7 @@ impl NamespaceIds {
         Some(ids)
     }
 
-    /// What Identify returns.
+    /// Writes the data of Identify.
     #[must_use]
     pub fn encode(&self) -> [u8; IDENTIFY_BYTES] {
         let mut data = [0; IDENTIFY_BYTES];

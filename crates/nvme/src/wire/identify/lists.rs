@@ -1,12 +1,13 @@
-//! CNS 02h: the namespaces that are active.
+//! CNS 02h: the active namespaces.
 
 use super::IDENTIFY_BYTES;
 use crate::wire::field::{get_u32, put_u32};
 
-/// Namespaces of one list. A full list may go on: ask again from its last one on.
+/// Most namespaces of one list. After a full list, the next command asks from its last identifier
+/// on.
 pub const NAMESPACES_MAX: usize = IDENTIFY_BYTES / 4;
 
-/// Identifiers of namespaces, rising, zero behind the last.
+/// Identifiers of namespaces in rising order, with zeroes behind the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NamespaceList {
     ids: [u32; NAMESPACES_MAX],
@@ -14,8 +15,8 @@ pub struct NamespaceList {
 }
 
 impl NamespaceList {
-    /// The list of those of `ids` that are above `after`, which is the identifier of the command.
-    /// `ids` rise. What has no room is for the next list.
+    /// The list of those of `ids` that are above `after`, the identifier of the command. `ids`
+    /// rise. Identifiers without room are for the next list.
     #[must_use]
     pub fn new(after: u32, ids: impl IntoIterator<Item = u32>) -> Self {
         let mut list = Self { ids: [0; NAMESPACES_MAX], length: 0 };
@@ -32,14 +33,14 @@ impl NamespaceList {
         &self.ids[..self.length]
     }
 
-    /// Reads what Identify returned, up to the first zero.
+    /// Reads the data of Identify, up to the first zero.
     #[must_use]
     pub fn decode(data: &[u8; IDENTIFY_BYTES]) -> Self {
         let ids = (0..NAMESPACES_MAX).map(|number| get_u32(data, 4 * number));
         Self::new(0, ids.take_while(|&id| id != 0))
     }
 
-    /// What Identify returns.
+    /// Writes the data of Identify.
     #[must_use]
     pub fn encode(&self) -> [u8; IDENTIFY_BYTES] {
         let mut data = [0; IDENTIFY_BYTES];

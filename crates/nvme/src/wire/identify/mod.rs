@@ -1,4 +1,4 @@
-//! Identify: the command, and the 4096 bytes that it returns.
+//! Identify: the command, and its 4096 bytes of data.
 
 mod controller;
 mod descriptors;
@@ -18,7 +18,7 @@ pub use sets::{NVM_SETS_MAX, NvmSet, NvmSetList};
 use super::field::Bits;
 use super::submission::SubmissionEntry;
 
-/// Bytes of everything that Identify returns.
+/// Bytes of all data structures of Identify.
 pub const IDENTIFY_BYTES: usize = 4096;
 
 // CDW10.
@@ -28,22 +28,22 @@ const CNTID: Bits = Bits::new(31, 16);
 const CNSSID: Bits = Bits::new(15, 0);
 const CSI: Bits = Bits::new(31, 24);
 
-/// CNS: what is asked.
+/// CNS: the data structure that is requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cns {
     /// 00h: [`IdentifyNamespace`].
     Namespace,
     /// 01h: [`IdentifyController`].
     Controller,
-    /// 02h: [`NamespaceList`], of identifiers above that of the command.
+    /// 02h: [`NamespaceList`], of identifiers above the command's.
     ActiveNamespaces,
     /// 03h: [`NamespaceIds`].
     NamespaceIds,
     /// 04h: [`NvmSetList`], from [`Identify::specific`] on.
     NvmSets,
-    /// 06h: what the controller is beyond CNS 01h for the command set [`Identify::command_set`]:
-    /// zeroes, if there is nothing to say (Linux reads limits of Write Zeroes and the like there,
-    /// and does without).
+    /// 06h: properties of the controller for the command set [`Identify::command_set`], beyond CNS
+    /// 01h; zeroes without such properties. Linux reads limits such as that of Write Zeroes there,
+    /// and does without.
     CommandSetController,
     /// Any other: the answer is [`InvalidField`](super::StatusCode::InvalidField).
     Other(u8),
@@ -75,21 +75,21 @@ impl Cns {
     }
 }
 
-/// What Identify says (Linux `struct nvme_identify`).
+/// The Identify command (Linux `struct nvme_identify`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identify {
     /// CNS.
     pub what: Cns,
     /// CNTID: a controller, for values of CNS that need one.
     pub controller: u16,
-    /// CDW11 bits 15:0: with CNS 04h the first NVM Set to list.
+    /// CDW11 bits 15:0: for CNS 04h the first NVM Set to list.
     pub specific: u16,
-    /// CSI: the command set, with CNS 05h and above. 0 is NVM.
+    /// CSI: the command set, for CNS 05h and above. 0 is NVM.
     pub command_set: u8,
 }
 
 impl Identify {
-    /// The question with all else zero.
+    /// A command with all other fields zero.
     #[must_use]
     pub const fn new(what: Cns) -> Self {
         Self { what, controller: 0, specific: 0, command_set: 0 }

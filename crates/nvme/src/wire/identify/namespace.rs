@@ -1,10 +1,10 @@
-//! CNS 00h: what a namespace is (offsets as in libnvme's `struct nvme_id_ns`).
+//! CNS 00h: the identity of a namespace (offsets as in libnvme's `struct nvme_id_ns`).
 
 use super::IDENTIFY_BYTES;
 use crate::wire::field::Bits;
 use crate::wire::structure::{fields, structure};
 
-/// LBA formats of a namespace: as many as 1.4 has (2.0 has 64).
+/// LBA formats of a namespace, as in 1.4 (2.0 has 64).
 pub const LBA_FORMATS: usize = 16;
 
 const FORMAT_INDEX: Bits = Bits::new(3, 0);
@@ -14,9 +14,9 @@ const FORMAT_INDEX: Bits = Bits::new(3, 0);
 pub struct LbaFormat {
     /// MS: bytes of metadata of each block.
     pub metadata_bytes: u16,
-    /// LBADS: a block has `2^n` bytes, n at least 9; 0 is a format that there is not.
+    /// LBADS: a block has `2^n` bytes, n at least 9; 0 for a format that does not exist.
     pub data_shift: u8,
-    /// RP: 0 is the fastest. The byte as it is.
+    /// RP: relative performance, 0 is the fastest. The unchanged byte.
     pub performance: u8,
 }
 
@@ -26,17 +26,16 @@ fields! { LbaFormat, 4;
     performance: "RP" @ 3,
 }
 
-/// To which sets and groups a namespace belongs.
+/// Sets and groups that a namespace belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NamespaceOwner {
-    /// NMIC: bit 0, several controllers can have it.
+    /// NMIC: bit 0, several controllers can share it.
     pub shared: u8,
-    /// RESCAP: what of reservations there is, bits of [`rescap`](crate::wire::rescap); 0 is
-    /// nothing.
+    /// RESCAP: supported reservations, bits of [`rescap`](crate::wire::rescap); 0 for none.
     pub reservations: u8,
     /// ANAGRPID.
     pub ana_group: u32,
-    /// NVMSETID: the NVM Set, whose windows are its windows.
+    /// NVMSETID: the NVM Set, whose windows apply to the namespace.
     pub nvm_set: u16,
     /// ENDGID.
     pub endurance_group: u16,
@@ -50,7 +49,7 @@ fields! { NamespaceOwner, IDENTIFY_BYTES;
     endurance_group: "ENDGID" @ 102,
 }
 
-/// What writes are good; in blocks and 0's based, if bit 4 of NSFEAT is set.
+/// Optimal writes and deallocations; in blocks and 0's based, valid if bit 4 of NSFEAT is set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NamespaceOptimum {
     /// NPWG: granularity of writes.
@@ -61,7 +60,7 @@ pub struct NamespaceOptimum {
     pub deallocate_granularity: u16,
     /// NPDA: alignment of deallocation.
     pub deallocate_alignment: u16,
-    /// NOWS: size of writes.
+    /// NOWS: optimal size of writes.
     pub write_size: u16,
 }
 
@@ -73,31 +72,31 @@ fields! { NamespaceOptimum, IDENTIFY_BYTES;
     write_size: "NOWS" @ 72,
 }
 
-/// What Identify returns about a namespace.
+/// Identify data of a namespace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IdentifyNamespace {
-    /// NSZE: blocks that it has. Zero, as everything else, if it is not active.
+    /// NSZE: size in blocks. Zero, like all other fields, if the namespace is not active.
     pub size_blocks: u64,
     /// NCAP: blocks that can be allocated at a time.
     pub capacity_blocks: u64,
-    /// NUSE: blocks that are.
+    /// NUSE: blocks that are allocated.
     pub used_blocks: u64,
     /// NSFEAT: bit 0 thin provisioning, bit 4 [`NamespaceOptimum`].
     pub features: u8,
-    /// NLBAF: formats that there are, 0's based.
+    /// NLBAF: number of formats, 0's based.
     pub formats: u8,
-    /// FLBAS: bits 3:0 the format in use.
+    /// FLBAS: bits 3:0, the format in use.
     pub format: u8,
-    /// DLFEAT: bits 2:0 what deallocated blocks read as, 1 is zeroes; bit 3 Write Zeroes
+    /// DLFEAT: bits 2:0, what deallocated blocks read as (1 is zeroes); bit 3, Write Zeroes
     /// deallocates.
     pub deallocation: u8,
-    /// To whom it belongs.
+    /// Sets and groups that it belongs to.
     pub owner: NamespaceOwner,
-    /// What writes are good.
+    /// Optimal writes.
     pub optimum: NamespaceOptimum,
-    /// NGUID: has to differ from that of all others of the host, or be zero.
+    /// NGUID: has to differ from all others of the host, or be zero.
     pub nguid: [u8; 16],
-    /// EUI64: the same.
+    /// EUI64: has to differ from all others of the host, or be zero.
     pub eui64: [u8; 8],
     /// LBAF.
     pub lba_formats: [LbaFormat; LBA_FORMATS],
@@ -119,7 +118,7 @@ structure! { IdentifyNamespace, IDENTIFY_BYTES;
 }
 
 impl IdentifyNamespace {
-    /// Bytes of a logical block in the format in use; none if there is no such block.
+    /// Bytes of a logical block in the format in use; `None` if the format is not valid.
     #[must_use]
     pub fn block_bytes(&self) -> Option<u64> {
         let index = FORMAT_INDEX.get32(self.format.into()) as usize;

@@ -1,9 +1,9 @@
-//! CNS 04h: the NVM Sets, which windows belong to.
+//! CNS 04h: the NVM Sets. Windows belong to NVM Sets.
 
 use super::IDENTIFY_BYTES;
 use crate::wire::structure::{read_at, structure, write_at};
 
-/// Sets of one list.
+/// Most sets of one list.
 pub const NVM_SETS_MAX: usize = 31;
 
 const COUNT: usize = 0;
@@ -18,14 +18,14 @@ pub struct NvmSet {
     pub id: u16,
     /// ENDGID: its endurance group.
     pub endurance_group: u16,
-    /// RR4KT: what a random read of 4 KiB takes, in units of 100 ns, alone and in a
-    /// deterministic window.
+    /// RR4KT: time of a random read of 4 KiB, alone and in a deterministic window, in units of 100
+    /// ns.
     pub random_read_100ns: u32,
-    /// OWS: bytes of the best write; the log of windows counts writes in it.
+    /// OWS: bytes of the optimal write; the log of windows counts writes in this unit.
     pub write_bytes: u32,
-    /// TNVMSETCAP: bytes in all.
+    /// TNVMSETCAP: total bytes.
     pub capacity_bytes: u128,
-    /// UNVMSETCAP: bytes that no namespace has.
+    /// UNVMSETCAP: bytes that belong to no namespace.
     pub free_bytes: u128,
 }
 
@@ -38,7 +38,7 @@ structure! { NvmSet, NVM_SET_BYTES;
     free_bytes: "UNVMSETCAP" @ 32,
 }
 
-/// The list that Identify returns, rising, from the set of the command on.
+/// The list in the data of Identify, in rising order, from the set of the command on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NvmSetList {
     sets: [NvmSet; NVM_SETS_MAX],
@@ -46,7 +46,7 @@ pub struct NvmSetList {
 }
 
 impl NvmSetList {
-    /// The list of those of `sets` from `first` on. What has no room is for the next list.
+    /// The list of those of `sets` from `first` on. Sets without room are for the next list.
     #[must_use]
     pub fn new(first: u16, sets: impl IntoIterator<Item = NvmSet>) -> Self {
         let mut list = Self::default();
@@ -63,8 +63,7 @@ impl NvmSetList {
         &self.sets[..self.length]
     }
 
-    /// Reads what Identify returned; of a number that is too high as many sets as there is room
-    /// for.
+    /// Reads the data of Identify; if the count is too high, all sets that there is room for.
     #[must_use]
     pub fn decode(data: &[u8; IDENTIFY_BYTES]) -> Self {
         let count = usize::from(data[COUNT]);
@@ -72,7 +71,7 @@ impl NvmSetList {
         Self::new(0, places.map(|at| read_at(data, at)))
     }
 
-    /// What Identify returns.
+    /// Writes the data of Identify.
     #[must_use]
     pub fn encode(&self) -> [u8; IDENTIFY_BYTES] {
         let mut data = [0; IDENTIFY_BYTES];

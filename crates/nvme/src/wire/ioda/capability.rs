@@ -1,4 +1,4 @@
-//! What a drive says it can, in Identify Controller.
+//! IODA capability of a drive, in Identify Controller.
 
 use super::{VERSION, put_head, version};
 use crate::wire::field::{Bits, get, get_u32, put, put_u32};
@@ -11,18 +11,19 @@ const ABILITIES: usize = 8;
 const PATIENT: Bits = Bits::bit(0);
 const ALL_WORK: Bits = Bits::bit(1);
 
-/// That a drive knows IODA, and what beyond the article. Failing fast (PL flag 01b), busy remaining
-/// time and windows are part of every version.
+/// IODA capability of a drive, with its extensions of the paper. Failing fast (PL flag 01b), busy
+/// remaining time and windows are part of every version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IodaCapability {
-    /// Byte 8 bit 0: it knows the PL flag 10b ([`PlFlag::Patient`](crate::PlFlag::Patient)).
+    /// Byte 8 bit 0: the drive supports the PL flag 10b
+    /// ([`PlFlag::Patient`](crate::PlFlag::Patient)).
     pub patient: bool,
-    /// Byte 8 bit 1: it can keep all work that changes flash in its windows
+    /// Byte 8 bit 1: the drive can keep all changes of flash in its windows
     /// ([`WindowScope::AllWork`](crate::WindowScope::AllWork)).
     pub all_work: bool,
 }
 
-/// None is zeroes, and whatever is no block.
+/// `None` is written as zeroes. Bytes that are no block are read as `None`.
 impl Value for Option<IodaCapability> {
     const BYTES: usize = CAPABILITY_BYTES;
 
@@ -38,7 +39,7 @@ impl Value for Option<IodaCapability> {
 }
 
 impl IodaCapability {
-    /// The block, if it is one and of a version that is known here.
+    /// Reads the block; `None` if the bytes are no block, or of an unknown version.
     #[must_use]
     pub fn decode(block: &[u8; CAPABILITY_BYTES]) -> Option<Self> {
         let abilities = get_u32(block, ABILITIES);

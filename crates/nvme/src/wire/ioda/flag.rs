@@ -28,15 +28,15 @@ pub const fn flag_of_command(cdw2: u32) -> PlFlag {
     flag(PL_COMMAND.get32(cdw2))
 }
 
-/// CDW2 of a command with this flag.
+/// CDW2 of a command with this flag, all other bits zero.
 #[must_use]
 pub const fn cdw2_of_flag(flag: PlFlag) -> u32 {
     PL_COMMAND.put32(flag as u32)
 }
 
-/// The answer to a read that failed fast (IODA §4.2): PL flag 11b and busy remaining time, in
-/// microseconds and rounded up, so that a host that waits as long never comes too early by less
-/// than one. What 32 bits do not hold, more than 71 minutes, is the most that they do.
+/// Answer to a read that failed fast (IODA §4.2): PL flag 11b and busy remaining time. The time is
+/// in microseconds and rounded up, so that a host that waits as long never comes too early. Times
+/// beyond 32 bits, more than 71 minutes, are written as the highest value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FastFail {
     /// DW1: busy remaining time in microseconds; 0 if the drive does not know it.
@@ -44,21 +44,21 @@ pub struct FastFail {
 }
 
 impl FastFail {
-    /// The answer with a time.
+    /// An answer with this busy remaining time.
     #[must_use]
     pub fn new(busy_remaining: Duration) -> Self {
         let micros = busy_remaining.as_nanos().div_ceil(1_000);
         Self { busy_remaining_us: u32::try_from(micros).unwrap_or(u32::MAX) }
     }
 
-    /// The time of the answer.
+    /// Busy remaining time.
     #[must_use]
     pub const fn busy_remaining(&self) -> Duration {
         Duration::from_micros(self.busy_remaining_us as u64)
     }
 
-    /// What a completion says about failing fast; none if the command did not. A host has to look
-    /// at the status as well as at the flag, because DW0 is used by other commands.
+    /// Reads a fast failure from a completion; `None` if the command did not fail fast. Both status
+    /// and flag are checked, because other commands use DW0.
     #[must_use]
     pub fn decode(completion: &CompletionEntry) -> Option<Self> {
         let failed = flag(PL_COMPLETION.get(completion.result) as u32) == PlFlag::Failed;

@@ -7,12 +7,11 @@
 //! | busy remaining time | DW1 ([`FastFail`]) |
 //! | arrayType, arrayWidth, cycle start, scope | data of feature 13h from byte 56 on ([`ArraySettings`]) |
 //! | busyTimeWindow | log page 0Ah from byte 152 on ([`WindowReport`]) |
-//! | that a drive knows all this | Identify Controller, byte 3072 on ([`IodaCapability`]) |
+//! | support by the drive | Identify Controller, byte 3072 on ([`IodaCapability`]) |
 //!
-//! All places are reserved in the specification, or the vendor's. A drive says that it knows IODA
-//! in the vendor's part of Identify Controller; everything else is zero for a host that has not
-//! said the magic word in a Set Features, so a host that knows nothing of IODA has an ordinary
-//! drive.
+//! All places are reserved in the specification, or vendor specific. A drive announces IODA in the
+//! vendor's part of Identify Controller. All other fields are zero for a host that has not sent the
+//! magic word in a Set Features, so that a host without IODA sees an ordinary drive.
 
 mod capability;
 mod flag;
@@ -27,28 +26,28 @@ pub use settings::{ArraySettings, SETTINGS_BYTES, SettingsError};
 use super::field::{get, get_u16, put, put_u16};
 use crate::WindowScope;
 
-/// The word that every block begins with.
+/// Magic word at the start of every block.
 pub const MAGIC: [u8; 4] = *b"IODA";
 
-/// The version of the blocks that is written down here.
+/// Version of the blocks in this module.
 pub const VERSION: u16 = 1;
 
-// Every block begins alike.
+// Offsets of the head of every block.
 const AT_MAGIC: usize = 0;
 const AT_VERSION: usize = 4;
 
-/// Begins a block.
+/// Writes the head of a block.
 fn put_head(block: &mut [u8]) {
     put(block, AT_MAGIC, &MAGIC);
     put_u16(block, AT_VERSION, VERSION);
 }
 
-/// The version of a block; none if it does not begin with the magic word.
+/// Version of a block; `None` if it does not begin with the magic word.
 fn version(block: &[u8]) -> Option<u16> {
     (get(block, AT_MAGIC) == MAGIC).then(|| get_u16(block, AT_VERSION))
 }
 
-/// The bit of the scope of the window, which is the lowest of its field.
+/// Lowest bit of the scope's field.
 const fn scope_bit(scope: WindowScope) -> u8 {
     match scope {
         WindowScope::Collections => 0,
@@ -56,7 +55,7 @@ const fn scope_bit(scope: WindowScope) -> u8 {
     }
 }
 
-/// The scope that its bit says.
+/// Scope of a bit.
 const fn scope_of(bit: bool) -> WindowScope {
     if bit { WindowScope::AllWork } else { WindowScope::Collections }
 }

@@ -1,4 +1,4 @@
-//! What a drive tells about its windows.
+//! Report of a drive on its windows.
 
 use super::{VERSION, put_head, scope_bit, scope_of, version};
 use crate::wire::field::{Bits, get, get_u16, get_u32, get_u64, put, put_u16, put_u32, put_u64};
@@ -26,45 +26,45 @@ const MUST_COLLECT: Bits = Bits::bit(9);
 const COLLECTING: Bits = Bits::bit(10);
 
 /// The answer to a PLM query (IODA §4.3.2): the settings in force and the window that the drive
-/// computed. A drive that was not told about an array has zero for everything of it.
+/// computed. A drive without a description of an array reports zero for all fields of the array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowReport {
     /// arrayType and arrayWidth as they were set; at most 65535 each.
     pub array: ArrayDescription,
-    /// `i` as it was set.
+    /// `i`, the turn, as it was set.
     pub slot: u16,
-    /// What is done in windows only.
+    /// Work that is done in windows only.
     pub scope: WindowScope,
-    /// TW: that of the host, or what the drive chose for this array. Whether windows are in force
-    /// is in the status of the log page.
+    /// TW: set by the host, or chosen by the drive for this array. The status of the log page says
+    /// whether windows are in force.
     pub busy_time_window: Duration,
-    /// `t` as it was set.
+    /// `t`, the start of the cycle, as it was set.
     pub cycle_start: Instant,
     /// The guard as it was set.
     pub guard: Duration,
-    /// The clock of the drive when it answered. A host that reads it and takes the middle between
-    /// question and answer knows the clock to within half of the time between them.
+    /// Clock of the drive when it answered. With the middle between question and answer, a host
+    /// knows the clock up to half of the round trip.
     pub now: Instant,
-    /// The windows with which the drive can keep the contract in this array; on the wire no upper
-    /// bound is all ones.
+    /// Windows with which the drive can keep the contract in this array; on the wire a missing
+    /// upper bound is all ones.
     pub advertised: Advertised,
-    /// Whether and how it collects.
+    /// Activity of collections.
     pub activity: CollectionActivity,
 }
 
-/// What a drive does about collections when it is asked; [`DriveStatus`](crate::DriveStatus)
-/// without the headroom, which the log page has at its own place (DTWIN Writes Estimate).
+/// Activity of a drive's collections; [`DriveStatus`](crate::DriveStatus) without the headroom,
+/// which has its own place in the log page (DTWIN Writes Estimate).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CollectionActivity {
-    /// Whether there is something to collect now.
+    /// Whether a collection is due now.
     pub due: bool,
-    /// Whether some die has come to the point at which it would collect without being told.
+    /// Whether some die is at the level at which it collects without a command of the host.
     pub must_collect: bool,
     /// Whether a collection runs or waits for its dies.
     pub collecting: bool,
 }
 
-/// None is zeroes, and whatever is no block.
+/// `None` is written as zeroes. Bytes that are no block are read as `None`.
 impl Value for Option<WindowReport> {
     const BYTES: usize = REPORT_BYTES;
 
@@ -80,7 +80,7 @@ impl Value for Option<WindowReport> {
 }
 
 impl WindowReport {
-    /// The block, if it is one and of a version that is known here.
+    /// Reads the block; `None` if the bytes are no block, or of an unknown version.
     #[must_use]
     pub fn decode(block: &[u8; REPORT_BYTES]) -> Option<Self> {
         if version(block) != Some(VERSION) {
@@ -136,7 +136,8 @@ impl WindowReport {
     }
 }
 
-/// A number that was set in two bytes, so it has not more; should it, it is not cut to a small one.
+/// Converts a number that was set in two bytes, so it fits. A larger one would become the highest
+/// value, not a small one.
 fn saturating(number: u32) -> u16 {
     u16::try_from(number).unwrap_or(u16::MAX)
 }

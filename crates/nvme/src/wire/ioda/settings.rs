@@ -1,4 +1,4 @@
-//! What the host tells a drive about its array and its turn.
+//! Settings of a drive's array and turn, from the host.
 
 use super::{put_head, scope_bit, scope_of, version};
 use crate::wire::field::{get_u16, get_u64, put_u16, put_u64};
@@ -10,7 +10,7 @@ use units::{Duration, Instant};
 pub const SETTINGS_BYTES: usize = 48;
 
 const PARITIES: usize = 6;
-// Bit 0: the scope of the window. The others must be zero.
+// Flags: bit 0 is the scope of the window, the others must be zero.
 const FLAGS: usize = 7;
 const WIDTH: usize = 8;
 const SLOT: usize = 10;
@@ -18,42 +18,41 @@ const CYCLE_START: usize = 16;
 const BUSY_TIME_WINDOW: usize = 24;
 const GUARD: usize = 32;
 
-/// arrayType, arrayWidth and cycle start, the scope of the window, and what IODA leaves to be
-/// agreed: which turn is the drive's, how long windows are if the host chooses, and the guards.
+/// arrayType, arrayWidth, cycle start and the scope of the window. Also the values that IODA leaves
+/// open: the turn of the drive, the length of windows if the host chooses it, and the guards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArraySettings {
     /// arrayType, `k`: parities of the array. Less than the width.
     pub parities: u8,
     /// arrayWidth, `N`: drives of the array.
     pub width: u16,
-    /// `i`: how many turns after the start of the cycle the window of this drive opens. Less than
-    /// the width. The article names two pieces of information where three are needed; this is the
-    /// third.
+    /// `i`: number of turns from the start of the cycle to the window of this drive. Less than the
+    /// width. The paper names two pieces of information where three are needed; this is the third.
     pub slot: u16,
-    /// What is done in windows only.
+    /// Work that is done in windows only.
     pub scope: WindowScope,
-    /// `t`: when the first cycle starts, the same for all drives but **on the clock of this
-    /// drive**, which is in [`WindowReport::now`](super::WindowReport::now).
+    /// `t`: start of the first cycle, the same for all drives but **on the clock of this drive**,
+    /// which is in [`WindowReport::now`](super::WindowReport::now).
     pub cycle_start: Instant,
-    /// TW if the host chooses it; none if the drive does (IODA §4.3.2).
+    /// TW if the host chooses it; `None` if the drive does (IODA §4.3.2).
     pub busy_time_window: Option<Duration>,
-    /// At both ends of each window, time in which nothing may run (`docs/windows.md`).
+    /// Time at both ends of each window in which nothing may run (`docs/windows.md`).
     pub guard: Duration,
 }
 
-/// Why a block is refused. All are [`InvalidField`](crate::wire::StatusCode::InvalidField).
+/// Reason why a block is refused. All are [`InvalidField`](crate::wire::StatusCode::InvalidField).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// A version that is not known here.
+    /// Unknown version.
     Version(u16),
     /// Flags that have no meaning in this version.
     Flags(u8),
     /// As many parities as drives, or more.
     Parities(u8),
-    /// A turn that the array does not have.
+    /// A turn outside of the cycle of the array.
     Slot(u16),
-    /// A window that its guards fill.
+    /// A window that is not longer than its guards.
     Guard(Duration),
 }
 
@@ -70,7 +69,7 @@ impl fmt::Display for SettingsError {
 }
 
 impl ArraySettings {
-    /// The settings that give a drive this schedule. None if a number does not fit, or if the first
+    /// Settings that give a drive this schedule. `None` if a number does not fit, or if the first
     /// window of the schedule is not a whole number of turns after it takes effect.
     #[must_use]
     pub fn of(schedule: &WindowSchedule, scope: WindowScope) -> Option<Self> {
@@ -95,8 +94,8 @@ impl ArraySettings {
         ArrayDescription { width: self.width.into(), parities: self.parities.into() }
     }
 
-    /// The schedule of the drive, with windows of this length: that of the settings, or the drive's
-    /// own. Its first window opens `i` turns after `t` (IODA §4.3.1).
+    /// Schedule of the drive with windows of this length: that of the settings, or the drive's own.
+    /// Its first window opens `i` turns after `t` (IODA §4.3.1).
     #[must_use]
     pub fn schedule(&self, busy_time_window: Duration) -> WindowSchedule {
         let first = WindowSchedule {
@@ -124,11 +123,11 @@ impl ArraySettings {
         Ok(())
     }
 
-    /// The block; none if the magic word is not there.
+    /// Reads the block; `None` without the magic word.
     ///
     /// # Errors
     ///
-    /// If it is there, and what follows cannot be done.
+    /// If the magic word is there and the settings are not valid.
     pub fn decode(block: &[u8; SETTINGS_BYTES]) -> Result<Option<Self>, SettingsError> {
         match version(block) {
             None => return Ok(None),

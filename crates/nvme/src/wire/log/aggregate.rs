@@ -1,9 +1,9 @@
-//! Log page 0Bh: which NVM Sets have an event of their windows to tell.
+//! Log page 0Bh: the NVM Sets with an event of their windows.
 
 use super::Excerpt;
 use crate::wire::field::get_u64;
 
-/// Bytes before the first entry: how many there are.
+/// Bytes before the first entry: the number of entries.
 pub const AGGREGATE_HEAD_BYTES: usize = 8;
 
 const ENTRY_BYTES: usize = 2;
@@ -11,7 +11,7 @@ const ENTRY_BYTES: usize = 2;
 /// An entry: the identifier of an NVM Set.
 pub type AggregateEntry = u16;
 
-/// Writes the part of the page that a host asked for. `sets` rise.
+/// Writes the requested part of the page. `sets` rise.
 pub fn put_aggregate(sets: impl IntoIterator<Item = AggregateEntry>, page: &mut Excerpt<'_>) {
     let mut count = 0;
     for set in sets {
@@ -22,8 +22,8 @@ pub fn put_aggregate(sets: impl IntoIterator<Item = AggregateEntry>, page: &mut 
     page.put(0, &count.to_le_bytes());
 }
 
-/// The NVM Sets in a page that was read from its start, as far as it was read; none if not even the
-/// number was.
+/// NVM Sets in a page that was read from its start, as far as it was read; `None` if not even the
+/// number of entries was.
 #[must_use]
 pub fn aggregate_sets(page: &[u8]) -> Option<impl Iterator<Item = AggregateEntry>> {
     let (head, entries) = page.split_first_chunk::<AGGREGATE_HEAD_BYTES>()?;

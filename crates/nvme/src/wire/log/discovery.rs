@@ -1,4 +1,4 @@
-//! Log page 70h: which subsystems there are, and where (Linux `struct nvmf_disc_rsp_page_entry`).
+//! Log page 70h: subsystems and their addresses (Linux `struct nvmf_disc_rsp_page_entry`).
 
 use super::Excerpt;
 use crate::wire::structure::{Value, structure};
@@ -10,10 +10,10 @@ pub const DISCOVERY_BYTES: usize = 1024;
 /// The head of the page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DiscoveryHeader {
-    /// GENCTR: changes whenever the page does. A host that reads it in parts compares it at the
-    /// end.
+    /// GENCTR: changes whenever the page does. A host that reads the page in parts compares it at
+    /// the end.
     pub generation: u64,
-    /// NUMREC: records behind it.
+    /// NUMREC: number of records.
     pub records: u64,
     /// RECFMT: 0.
     pub format: u16,
@@ -83,7 +83,7 @@ impl Value for AddressFamily {
     }
 }
 
-/// SUBTYPE: what is there.
+/// SUBTYPE: kind of a subsystem.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SubsystemKind {
     /// 1: another discovery subsystem.
@@ -118,8 +118,8 @@ impl Value for SubsystemKind {
     }
 }
 
-/// A subsystem at an address. Text is padded with spaces, as ASCII is in all of NVMe; Linux pads its
-/// port and address with zero bytes and takes either.
+/// A subsystem at an address. Text is padded with spaces, as all ASCII in NVMe; Linux pads its port
+/// and address with zero bytes and accepts either.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiscoveryRecord {
     /// TRTYPE.
@@ -140,11 +140,11 @@ pub struct DiscoveryRecord {
     pub flags: u16,
     /// TRSVCID: the TCP port in decimal.
     pub service: Ascii<32>,
-    /// SUBNQN; none is zeroes.
+    /// SUBNQN; zeroes for `None`.
     pub subsystem: Option<Nqn>,
     /// TRADDR: the address in its usual notation.
     pub address: Ascii<256>,
-    /// SECTYPE, the first byte of TSAS, which is all that TCP has: 0 none, 1 TLS 1.2, 2 TLS 1.3.
+    /// SECTYPE, the first byte of TSAS and its only one with TCP: 0 none, 1 TLS 1.2, 2 TLS 1.3.
     pub security: u8,
 }
 
@@ -163,7 +163,7 @@ structure! { DiscoveryRecord, DISCOVERY_BYTES;
     security: "SECTYPE" @ 768,
 }
 
-/// Writes the part of the page that a host asked for.
+/// Writes the requested part of the page.
 pub fn put_discovery(
     generation: u64,
     records: impl IntoIterator<Item = DiscoveryRecord>,

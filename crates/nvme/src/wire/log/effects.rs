@@ -1,25 +1,25 @@
-//! Log page 05h: which commands there are and what they change (Linux `struct nvme_effects_log`).
+//! Log page 05h: supported commands and their effects (Linux `struct nvme_effects_log`).
 
 use crate::wire::structure::structure;
 
 /// Bytes of the page.
 pub const COMMAND_EFFECTS_BYTES: usize = 4096;
 
-/// Bits of a command.
+/// Bits of a command's effects.
 pub mod effect {
-    /// CSUPP: it is supported.
+    /// CSUPP: the command is supported.
     pub const SUPPORTED: u32 = 1 << 0;
-    /// LBCC: it may change data.
+    /// LBCC: the command may change data.
     pub const CHANGES_DATA: u32 = 1 << 1;
-    /// NCC: it may change what a namespace can.
+    /// NCC: the command may change the capabilities of a namespace.
     pub const CHANGES_NAMESPACE: u32 = 1 << 2;
-    /// NIC: it may change which namespaces there are.
+    /// NIC: the command may change the set of namespaces.
     pub const CHANGES_INVENTORY: u32 = 1 << 3;
-    /// CCC: it may change what the controller can.
+    /// CCC: the command may change the capabilities of the controller.
     pub const CHANGES_CONTROLLER: u32 = 1 << 4;
 }
 
-/// What commands change, by opcode.
+/// Effects of commands, by opcode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommandEffects {
     /// ACS: admin commands.
@@ -34,6 +34,6 @@ structure! { CommandEffects, COMMAND_EFFECTS_BYTES;
 }
 
 impl CommandEffects {
-    /// No command at all.
+    /// No command is supported.
     pub const NONE: Self = Self { admin: [0; 256], io: [0; 256] };
 }

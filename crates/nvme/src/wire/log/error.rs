@@ -1,4 +1,4 @@
-//! Log page 01h: what went wrong (libnvme `struct nvme_error_log_page`).
+//! Log page 01h: errors (libnvme `struct nvme_error_log_page`).
 
 use crate::wire::status::StatusField;
 use crate::wire::structure::structure;
@@ -9,28 +9,28 @@ pub const ERROR_ENTRY_BYTES: usize = 64;
 /// An error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ErrorEntry {
-    /// Errors up to this one; 0 is an entry that is not used.
+    /// Number of errors up to this one; 0 for an entry that is not used.
     pub count: u64,
     /// Queue of the command.
     pub sq_id: u16,
     /// CID of the command.
     pub cid: u16,
-    /// How it ended. The bit below the field, a phase tag, is written as 0.
+    /// Status of the command. The bit below the field, a phase tag, is written as 0.
     pub status: StatusField,
-    /// The wrong parameter: byte of the command in bits 7:0, bit in 10:8; `FFFFh` if it is not of
-    /// the command.
+    /// Wrong parameter: byte of the command in bits 7:0, bit in 10:8; `FFFFh` if it is not in the
+    /// command.
     pub location: u16,
     /// First block with an error.
     pub lba: u64,
     /// Namespace.
     pub nsid: u32,
-    /// A log page of the vendor that says more; 0 is none.
+    /// Vendor log page with details; 0 for none.
     pub vendor_page: u8,
     /// TRTYPE: the transport; 3 is TCP.
     pub transport: u8,
-    /// What the command has to say.
+    /// Information of the command.
     pub command_specific: u64,
-    /// What the transport has to say.
+    /// Information of the transport.
     pub transport_specific: u16,
 }
 

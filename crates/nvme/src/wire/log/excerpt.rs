@@ -1,7 +1,8 @@
-//! The part of a log page that a host asks for.
+//! The part of a log page that a host requests.
 
-/// A buffer that is a part of a page: what is put to a place of the page goes there if the place is
-/// in it. So a page of any length can be read from any byte on, and is never in memory as a whole.
+/// A buffer that holds a part of a page. Bytes that are written at an offset of the page are stored
+/// if the offset is within the part. So a page of any length can be read from any byte on, and is
+/// never in memory as a whole.
 #[derive(Debug)]
 pub struct Excerpt<'a> {
     offset_bytes: u64,
@@ -9,16 +10,16 @@ pub struct Excerpt<'a> {
 }
 
 impl<'a> Excerpt<'a> {
-    /// The part of a page from `offset_bytes` on that has room in `into`, which becomes zero.
+    /// The part of a page from `offset_bytes` on that fits into `into`, which is zeroed.
     #[must_use]
     pub fn new(offset_bytes: u64, into: &'a mut [u8]) -> Self {
         into.fill(0);
         Self { offset_bytes, into }
     }
 
-    /// Puts bytes to a place of the page.
+    /// Writes bytes at an offset of the page.
     pub fn put(&mut self, at: u64, bytes: &[u8]) {
-        // Bytes before the part, and bytes of the part before these.
+        // Number of these bytes before the part, and number of bytes of the part before these.
         let skipped = self.offset_bytes.saturating_sub(at);
         let ahead = at.saturating_sub(self.offset_bytes);
         let (Ok(skipped), Ok(ahead)) = (usize::try_from(skipped), usize::try_from(ahead)) else {

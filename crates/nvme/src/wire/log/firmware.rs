@@ -1,4 +1,4 @@
-//! Log page 03h: which firmware is where (Linux `struct nvme_fw_slot_info_log`).
+//! Log page 03h: firmware slots (Linux `struct nvme_fw_slot_info_log`).
 
 use crate::wire::field::{Bits, get, put};
 use crate::wire::text::Ascii;
@@ -6,7 +6,7 @@ use crate::wire::text::Ascii;
 /// Bytes of the page.
 pub const FIRMWARE_SLOTS_BYTES: usize = 512;
 
-/// Slots that there can be.
+/// Most firmware slots.
 pub const FIRMWARE_SLOTS: usize = 7;
 
 const AFI: usize = 0;
@@ -19,9 +19,9 @@ const NEXT: Bits = Bits::new(6, 4);
 /// The firmware of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FirmwareSlots {
-    /// The slot that runs, from 1.
+    /// Slot of the running firmware, from 1.
     pub active: u8,
-    /// The slot that will after a reset; 0 if that does not change.
+    /// Slot that becomes active at the next reset; 0 for no change.
     pub next: u8,
     /// Revision in each slot; a slot without one is zeroes.
     pub revisions: [Option<Ascii<REVISION_BYTES>>; FIRMWARE_SLOTS],

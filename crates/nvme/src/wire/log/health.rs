@@ -1,11 +1,11 @@
-//! Log page 02h: how the drive is (Linux `struct nvme_smart_log`).
+//! Log page 02h: health of a drive (Linux `struct nvme_smart_log`).
 
 use crate::wire::structure::{fields, structure};
 
 /// Bytes of the page.
 pub const HEALTH_BYTES: usize = 512;
 
-/// How the drive is.
+/// Health of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HealthLog {
     /// Bits: 0 spare below threshold, 1 temperature, 2 unreliable, 3 read only, 4 backup of
@@ -13,17 +13,17 @@ pub struct HealthLog {
     pub critical_warning: u8,
     /// Temperature in kelvin.
     pub temperature_k: u16,
-    /// Spare that is left, in per cent.
+    /// Available spare in per cent.
     pub spare_percent: u8,
-    /// Spare at which the drive warns, in per cent.
+    /// Threshold of the spare for a warning, in per cent.
     pub spare_threshold_percent: u8,
-    /// Life that is used, in per cent; up to 255.
+    /// Used part of the rated life in per cent; up to 255.
     pub used_percent: u8,
     /// Warnings of endurance groups.
     pub group_warning: u8,
-    /// What it did.
+    /// Work and incidents of the drive.
     pub counters: HealthCounters,
-    /// How hot it was.
+    /// Temperatures.
     pub thermal: ThermalCounters,
 }
 
@@ -38,28 +38,28 @@ structure! { HealthLog, HEALTH_BYTES;
     thermal: "" @ 0,
 }
 
-/// What a drive did since it was made.
+/// Work and incidents of a drive since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HealthCounters {
     /// Data read, in units of 1000 × 512 bytes, rounded up.
     pub read_units: u128,
     /// Data written, in the same unit.
     pub written_units: u128,
-    /// Commands that read.
+    /// Read commands.
     pub reads: u128,
-    /// Commands that wrote.
+    /// Write commands.
     pub writes: u128,
-    /// Minutes in which it was busy.
+    /// Minutes in which the drive was busy.
     pub busy_minutes: u128,
-    /// How often it was switched on.
+    /// Number of power cycles.
     pub power_cycles: u128,
-    /// Hours for which it was on.
+    /// Hours with power on.
     pub power_on_hours: u128,
-    /// How often the power went without notice.
+    /// Losses of power without notice.
     pub unsafe_shutdowns: u128,
-    /// Data that could not be recovered.
+    /// Media errors: data that could not be recovered.
     pub media_errors: u128,
-    /// Errors in the log over all times.
+    /// Entries of the error log since the drive was made.
     pub error_entries: u128,
 }
 
@@ -76,18 +76,18 @@ fields! { HealthCounters, HEALTH_BYTES;
     error_entries: "errors" @ 176,
 }
 
-/// How hot a drive was.
+/// Temperatures of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ThermalCounters {
     /// Minutes above the temperature of the warning.
     pub warning_minutes: u32,
     /// Minutes above the critical temperature.
     pub critical_minutes: u32,
-    /// Sensors, in kelvin; 0 is none.
+    /// Temperatures of the sensors in kelvin; 0 for none.
     pub sensors_k: [u16; 8],
-    /// How often each of the two limits of host-controlled management was reached.
+    /// Times that each of the two limits of host-controlled thermal management was reached.
     pub transitions: [u32; 2],
-    /// Seconds above them.
+    /// Seconds above each of these limits.
     pub total_seconds: [u32; 2],
 }
 

@@ -39,7 +39,7 @@ const LSI: Bits = Bits::new(31, 16);
 // CDW14.
 const CSI: Bits = Bits::new(31, 24);
 
-/// LID: which page.
+/// LID: identifier of a log page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LogPage {
     /// 01h: [`ErrorEntry`]s, the newest first.
@@ -52,7 +52,7 @@ pub enum LogPage {
     CommandEffects,
     /// 0Ah: [`WindowLog`] of the NVM Set [`GetLogPage::specific`].
     Window,
-    /// 0Bh: which NVM Sets have something to tell ([`put_aggregate`]).
+    /// 0Bh: the NVM Sets with an event ([`put_aggregate`]).
     WindowAggregate,
     /// 70h: [`DiscoveryRecord`]s.
     Discovery,
@@ -96,27 +96,27 @@ impl LogPage {
     }
 }
 
-/// What Get Log Page says (Linux `struct nvme_get_log_page_command`).
+/// The Get Log Page command (Linux `struct nvme_get_log_page_command`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GetLogPage {
     /// LID.
     pub page: LogPage,
-    /// LSP: 7 bits whose meaning is the page's.
+    /// LSP: 7 bits whose meaning depends on the page.
     pub parameter: u8,
-    /// RAE: reading does not acknowledge the event that pointed at the page.
+    /// RAE: reading does not acknowledge the event that announced the page.
     pub retain_event: bool,
     /// NUMDU and NUMDL: dwords to return, 0's based.
     pub dwords: u32,
-    /// LSI: with pages 0Ah the NVM Set.
+    /// LSI: for page 0Ah the NVM Set.
     pub specific: u16,
-    /// LPOU and LPOL: byte of the page to begin with.
+    /// LPOU and LPOL: first byte of the page to return.
     pub offset_bytes: u64,
-    /// CSI: the command set, of page 05h.
+    /// CSI: the command set, for page 05h.
     pub command_set: u8,
 }
 
 impl GetLogPage {
-    /// The first `bytes` of a page, a multiple of four and at least four.
+    /// Command for the first `bytes` of a page, a multiple of four and at least four.
     #[must_use]
     pub const fn new(page: LogPage, bytes: u32) -> Self {
         let dwords = (bytes / 4).saturating_sub(1);
@@ -125,8 +125,8 @@ impl GetLogPage {
         Self { page, parameter, retain_event, dwords, specific, offset_bytes, command_set }
     }
 
-    /// Bytes that are asked for. A drive sends no more than the SGL of the command has room for,
-    /// either.
+    /// Bytes that are requested. A drive also sends no more than the room in the SGL of the
+    /// command.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         (self.dwords as u64 + 1) * 4

@@ -1,4 +1,4 @@
-//! Log page 80h: what happened to reservations of which a host was a part (NVM Express 1.4, section
+//! Log page 80h: notices about reservations that concern a host (NVM Express 1.4, section
 //! 5.14.1.16.1).
 
 use crate::wire::structure::structure;
@@ -18,7 +18,7 @@ pub mod reservation_mask {
     pub const ALL: u32 = REGISTRATION_PREEMPTED | RELEASED | PREEMPTED;
 }
 
-/// What happened.
+/// A notice about reservations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ReservationNotice {
     /// 1: the registration of the host was preempted.
@@ -47,14 +47,14 @@ impl ReservationNotice {
     }
 }
 
-/// The page: the oldest notice that its controller was not asked for.
+/// The page: the oldest notice that the host has not read from its controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReservationLog {
-    /// LPC: counts notices, and is never 0 with one.
+    /// LPC: count of notices, never 0 if the page has one.
     pub count: u64,
-    /// LPT: the number of the notice; 0 if there is none.
+    /// LPT: number of the notice; 0 for none.
     pub kind: u8,
-    /// NALP: notices behind this one, 255 at most.
+    /// NALP: further notices, at most 255.
     pub available: u8,
     /// NSID.
     pub nsid: u32,

@@ -26,15 +26,15 @@ pub mod window_event {
     pub const ALL: u16 = 0xc007;
 }
 
-/// In which window an NVM Set is.
+/// Window of an NVM Set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WindowState {
     /// 0: predictable latency mode is off.
     #[default]
     Off,
-    /// 1: DTWIN, the deterministic window; IODA's predictable one.
+    /// 1: DTWIN, the deterministic window; IODA's predictable window.
     Deterministic,
-    /// 2: NDWIN, the non-deterministic window; IODA's busy one.
+    /// 2: NDWIN, the non-deterministic window; IODA's busy window.
     NonDeterministic,
     /// 3 to 7.
     Reserved(u8),
@@ -50,7 +50,7 @@ impl WindowState {
         }
     }
 
-    /// Its three bits, as in the page and in feature 14h.
+    /// The three bits in the page and in feature 14h.
     #[must_use]
     pub const fn encode(self) -> u32 {
         STATE.put32(match self {
@@ -74,7 +74,7 @@ impl Value for WindowState {
     }
 }
 
-/// What a window typically holds.
+/// Typical values of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WindowTypicals {
     /// DTWIN Reads Typical @32, of 4 KiB.
@@ -83,7 +83,7 @@ pub struct WindowTypicals {
     pub writes: u64,
     /// DTWIN Time Maximum @48, in milliseconds.
     pub time_max_ms: u64,
-    /// NDWIN Time Minimum High @56, in milliseconds: how long the set has to stay out of its
+    /// NDWIN Time Minimum High @56, in milliseconds: time for which the set has to stay out of its
     /// deterministic window after it has used all of one.
     pub busy_time_high_ms: u64,
     /// NDWIN Time Minimum Low @64, in milliseconds.
@@ -98,12 +98,12 @@ fields! { WindowTypicals, WINDOW_LOG_BYTES;
     busy_time_low_ms: "busy-low" @ 64,
 }
 
-/// What is left of a window.
+/// Estimates of the rest of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Estimates {
     /// DTWIN Reads Estimate.
     pub reads: u64,
-    /// DTWIN Writes Estimate: what can be written before the drive must collect.
+    /// DTWIN Writes Estimate: writes before the drive must collect.
     pub writes: u64,
     /// DTWIN Time Estimate @144, in milliseconds.
     pub time_ms: u64,
@@ -120,13 +120,13 @@ fields! { Estimates, WINDOW_LOG_BYTES;
 pub struct WindowLog {
     /// Status.
     pub state: WindowState,
-    /// Event Type: [`window_event`]s that happened since it was read.
+    /// Event Type: [`window_event`]s since the page was read last.
     pub events: u16,
-    /// What a window typically holds.
+    /// Typical values of a window.
     pub typicals: WindowTypicals,
-    /// What is left of this one.
+    /// Estimates of the rest of this window.
     pub estimates: Estimates,
-    /// The block of IODA, in reserved bytes; none for a host that has not asked for it.
+    /// The block of IODA, in reserved bytes; `None` for a host that has not requested it.
     pub ioda: Option<WindowReport>,
 }
 
@@ -139,8 +139,7 @@ structure! { WindowLog, WINDOW_LOG_BYTES;
 }
 
 impl WindowLog {
-    /// How much room the drive has left, if it knows IODA. The optimal write of its set has to be a
-    /// page.
+    /// Room of the drive; `None` without IODA. The optimal write of its set has to be a page.
     #[must_use]
     pub fn drive_status(&self) -> Option<DriveStatus> {
         let CollectionActivity { due, must_collect, collecting } = self.ioda?.activity;

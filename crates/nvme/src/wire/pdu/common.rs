@@ -1,5 +1,4 @@
-//! The eight bytes that every PDU begins with, and what kinds there are (Linux `struct
-//! nvme_tcp_hdr`).
+//! The first eight bytes of every PDU, and the kinds of PDUs (Linux `struct nvme_tcp_hdr`).
 
 use crate::wire::structure::structure;
 
@@ -18,32 +17,32 @@ pub mod pdu_flag {
     pub const HEADER_DIGEST: u8 = 1 << 0;
     /// DDGSTF: a digest follows the data.
     pub const DATA_DIGEST: u8 = 1 << 1;
-    /// LAST_PDU, of data: the last that was asked for.
+    /// LAST_PDU: the last data of a request.
     pub const LAST: u8 = 1 << 2;
-    /// SUCCESS, of C2HData: the command is done, and no completion follows.
+    /// SUCCESS, in C2HData: the command has succeeded, and no completion follows.
     pub const SUCCESS: u8 = 1 << 3;
 }
 
 /// One end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// Who sends commands.
+    /// The side that sends commands.
     Host,
-    /// Who answers them.
+    /// The side that answers commands.
     Controller,
 }
 
-/// What a PDU is.
+/// Kind of a PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum PduKind {
     /// ICReq: the host's terms.
     InitRequest = 0x00,
-    /// ICResp: the controller's.
+    /// ICResp: the controller's terms.
     InitResponse = 0x01,
-    /// H2CTermReq: the host gives up.
+    /// H2CTermReq: the host ends the connection.
     HostTermination = 0x02,
-    /// C2HTermReq: the controller gives up.
+    /// C2HTermReq: the controller ends the connection.
     ControllerTermination = 0x03,
     /// CapsuleCmd: a command.
     Command = 0x04,
@@ -77,7 +76,7 @@ impl PduKind {
         Self::ALL.into_iter().find(|kind| *kind as u8 == bits)
     }
 
-    /// Who sends it.
+    /// Side that sends PDUs of this kind.
     #[must_use]
     pub const fn sender(self) -> Side {
         match self {
@@ -119,23 +118,23 @@ impl PduKind {
         matches!(self, Self::HostTermination | Self::ControllerTermination)
     }
 
-    /// Whether it carries data: always, never, or perhaps (a command).
+    /// Whether PDUs of this kind always carry data. A command may carry data, and is not counted.
     #[must_use]
     pub const fn is_data(self) -> bool {
         matches!(self, Self::HostData | Self::ControllerData)
     }
 }
 
-/// The eight bytes.
+/// The first eight bytes of a PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommonHeader {
-    /// PDU-type; what may be no [`PduKind`].
+    /// PDU-type, which may be unknown to [`PduKind`].
     pub kind: u8,
     /// FLAGS: [`pdu_flag`].
     pub flags: u8,
     /// HLEN: bytes of the header without its digest.
     pub header_bytes: u8,
-    /// PDO: where data begin; reserved without data.
+    /// PDO: offset of the data; reserved without data.
     pub data_offset: u8,
     /// PLEN: bytes of the whole PDU.
     pub pdu_bytes: u32,

@@ -4,21 +4,21 @@ use crate::wire::structure::{Value, fields};
 
 pub(super) const LENGTH: usize = 16;
 
-/// The header of data, in either direction: behind the common header it is that of an R2T.
+/// Header of data in either direction. Behind the common header it has the fields of an R2T.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataHeader {
     /// CCCID: CID of the command.
     pub cid: u16,
-    /// TTAG: that of the R2T; reserved in C2HData.
+    /// TTAG: tag of the R2T; reserved in C2HData.
     pub transfer_tag: u16,
-    /// DATAO: where in the data of the command these belong.
+    /// DATAO: offset in the data of the command.
     pub offset_bytes: u32,
-    /// DATAL: how many.
+    /// DATAL: number of bytes.
     pub data_bytes: u32,
-    /// LAST_PDU: the last of the R2T, or of the command.
+    /// LAST_PDU: the last data of the R2T, or of the command.
     pub last: bool,
-    /// SUCCESS: no completion follows; never without [`Self::last`], and in C2HData only. A command
-    /// that has something to say in DW0 or DW1 needs its completion.
+    /// SUCCESS: no completion follows; only with [`Self::last`], and in C2HData only. A command
+    /// with a value in DW0 or DW1 needs its completion.
     pub success: bool,
 }
 
@@ -34,16 +34,16 @@ impl DataHeader {
     }
 }
 
-/// R2T: there is room for these data of a write.
+/// R2T: the controller has room for these data of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadyToTransfer {
     /// CCCID: CID of the command.
     pub cid: u16,
-    /// TTAG: the controller's name for this transfer, which the data repeat.
+    /// TTAG: the controller's tag of this transfer, which the data repeat.
     pub transfer_tag: u16,
-    /// R2TO: where in the data of the command they begin.
+    /// R2TO: offset in the data of the command.
     pub offset_bytes: u32,
-    /// R2TL: how many.
+    /// R2TL: number of bytes.
     pub data_bytes: u32,
 }
 

@@ -1,19 +1,19 @@
-//! What is wrong with a PDU, in the words of a termination request.
+//! Faults of a PDU, as a termination request reports them.
 
-/// FES: why a connection ends (Linux `enum nvme_tcp_fatal_error_status`).
+/// FES: reason why a connection ends (Linux `enum nvme_tcp_fatal_error_status`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FatalStatus {
-    /// 1: a field of a header is wrong; its place is told.
+    /// 1: a field of a header is wrong; its offset is reported.
     InvalidHeaderField,
     /// 2: a PDU that may not come now.
     Sequence,
-    /// 3: the digest of a header is wrong; the received one is told.
+    /// 3: the digest of a header is wrong; the received digest is reported.
     HeaderDigest,
-    /// 4: data outside of what was asked for.
+    /// 4: data outside of the requested range.
     DataOutOfRange,
-    /// 5: more data, or more R2Ts, than was agreed.
+    /// 5: more data, or more R2Ts, than agreed.
     LimitExceeded,
-    /// 6: a parameter that is not supported; its place is told.
+    /// 6: a parameter that is not supported; its offset is reported.
     UnsupportedParameter,
     /// Any other; never one of the above after decoding.
     Other(u16),
@@ -49,33 +49,33 @@ impl FatalStatus {
     }
 }
 
-/// Something that ends a connection.
+/// A fault that ends a connection.
 ///
-/// Which status goes with which fault, and what is told beside it, was compared with FreeBSD's and
-/// SPDK's sources, not with the specification text. Where they differ, FreeBSD's was followed: it
-/// tells the wrong digest, SPDK nothing.
+/// The status of each fault and its additional information were compared with FreeBSD's and SPDK's
+/// sources, not with the specification text. Where these differ, FreeBSD was followed: it reports
+/// the wrong digest, SPDK nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// FES.
     pub status: FatalStatus,
-    /// FEI: the byte of the header at which the wrong field begins, or the wrong digest; else 0.
+    /// FEI: offset of the wrong field in the header, or the wrong digest; else 0.
     pub information: u32,
 }
 
 impl Fault {
-    /// The field at this byte of the header is wrong.
+    /// The field at this offset of the header is wrong.
     #[must_use]
     pub const fn field(at: usize) -> Self {
         Self { status: FatalStatus::InvalidHeaderField, information: at as u32 }
     }
 
-    /// The parameter at this byte of the header is not supported.
+    /// The parameter at this offset of the header is not supported.
     #[must_use]
     pub const fn unsupported(at: usize) -> Self {
         Self { status: FatalStatus::UnsupportedParameter, information: at as u32 }
     }
 
-    /// A fault of which there is no more to tell.
+    /// A fault without additional information.
     #[must_use]
     pub const fn of(status: FatalStatus) -> Self {
         Self { status, information: 0 }

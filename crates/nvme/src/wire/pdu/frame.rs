@@ -1,35 +1,36 @@
-//! Where header, data and digests of a PDU are: what its first eight bytes promise, checked before
-//! any more of it is taken.
+//! Offsets of header, data and digests in a PDU, as its first eight bytes announce them. They are
+//! checked before any more of it is taken.
 
 use super::common::{CommonHeader, FLAGS, HLEN, PDO, PLEN, PduKind, Side, TYPE, pdu_flag};
 use super::fault::{FatalStatus, Fault};
 use super::framing::Framing;
 use super::term::TERM_BYTES_MAX;
 
-/// How much data PDUs may have.
+/// Most data of PDUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// In a capsule: [`ADMIN_CAPSULE_DATA_BYTES`](super::ADMIN_CAPSULE_DATA_BYTES) on the admin
-    /// queue, and on others as long as fabrics commands may come, which have as much everywhere;
-    /// after that what IOCCSZ leaves. The kind of a command is not in the first eight bytes, so the
-    /// reader cannot tell.
+    /// In a capsule. It is [`ADMIN_CAPSULE_DATA_BYTES`](super::ADMIN_CAPSULE_DATA_BYTES) on the
+    /// admin queue, and on other queues while fabrics commands may come, which have this limit
+    /// everywhere. After that it is what IOCCSZ leaves. The reader cannot distinguish commands,
+    /// because their kind is not in the first eight bytes.
     pub capsule_bytes: u32,
-    /// In an H2CData: MAXH2CDATA. In a C2HData: what a host asks for at most with one command.
+    /// In an H2CData: MAXH2CDATA. In a C2HData: the most data that a host requests with one
+    /// command.
     pub data_bytes: u32,
 }
 
-/// How far a connection is.
+/// Phase of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// Nothing came yet: ICReq or ICResp has to.
+    /// Nothing has come yet: ICReq or ICResp is expected.
     Fresh,
-    /// It came, and whoever reads has not said on which terms to go on.
+    /// ICReq or ICResp has come, and the receiver has not set the terms yet.
     Introduced,
     /// Commands and data.
     Established,
 }
 
-/// Whoever reads.
+/// Rules of the receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) side: Side,
@@ -38,14 +39,14 @@ pub(super) struct Rules {
     pub(super) limits: Limits,
 }
 
-/// Where the parts of a PDU are.
+/// Parts of a PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Frame {
     pub(super) kind: PduKind,
-    /// Bytes of the header; of a termination request all of it.
+    /// Bytes of the header; the whole PDU for a termination request.
     pub(super) header_bytes: usize,
     pub(super) has_header_digest: bool,
-    /// Between header and data.
+    /// Bytes between header and data.
     pub(super) padding_bytes: usize,
     pub(super) data_bytes: u32,
     pub(super) has_data_digest: bool,
@@ -76,7 +77,7 @@ impl Frame {
         }
     }
 
-    /// A PDU that has neither digests nor data.
+    /// Checks a PDU that has neither digests nor data.
     fn check_alone(kind: PduKind, common: &CommonHeader) -> Result<Self, Fault> {
         if common.flags & (pdu_flag::HEADER_DIGEST | pdu_flag::DATA_DIGEST) != 0 {
             return Err(Fault::field(FLAGS));
@@ -97,7 +98,7 @@ impl Frame {
         })
     }
 
-    /// A PDU that may have both.
+    /// Checks a PDU that may have digests and data.
     fn check_framed(kind: PduKind, common: &CommonHeader, rules: &Rules) -> Result<Self, Fault> {
         let digests = rules.framing.digests;
         let has = |flag| common.flags & flag != 0;
@@ -116,11 +117,11 @@ impl Frame {
             data_bytes: 0,
             has_data_digest: false,
         };
-        // What is behind the header, if there is room for the header.
+        // Number of bytes behind the header, if there is room for the header.
         let behind =
             u64::from(common.pdu_bytes).checked_sub(header_end as u64).ok_or(Fault::field(PLEN))?;
         match behind {
-            // PDO is reserved then, and the flag of a digest of nothing means nothing.
+            // Without data, PDO is reserved, and the flag of a data digest has no meaning.
             0 if !kind.is_data() => Ok(without_data),
             1.. if kind.is_data() || kind == PduKind::Command => {
                 without_data.with_data(common, header_end, behind, rules)
@@ -137,7 +138,7 @@ impl Frame {
         rules: &Rules,
     ) -> Result<Self, Fault> {
         let has = |flag| common.flags & flag != 0;
-        // Success is said with the last data of a read, and at no other time.
+        // SUCCESS is valid only with the last data of a read.
         let is_read = self.kind == PduKind::ControllerData;
         if rules.framing.digests.data != has(pdu_flag::DATA_DIGEST)
             || is_read && has(pdu_flag::SUCCESS) && !has(pdu_flag::LAST)
@@ -161,7 +162,7 @@ impl Frame {
             return Err(Fault::of(FatalStatus::LimitExceeded));
         }
         let has_data_digest = rules.framing.digests.data;
-        // It fits: PLEN has four bytes.
+        // The number fits, because PLEN has four bytes.
         Ok(Self { padding_bytes, data_bytes: data_bytes as u32, has_data_digest, ..self })
     }
 }

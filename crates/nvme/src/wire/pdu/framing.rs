@@ -1,4 +1,4 @@
-//! Digests, padding, and PDUs on their way out.
+//! Digests, padding, and the encoding of PDUs.
 
 use super::common::{COMMON_BYTES, CommonHeader, pdu_flag};
 use super::header::Header;
@@ -8,34 +8,33 @@ use crate::wire::field::{put, put_u32};
 /// Bytes of a digest: CRC-32C, little-endian.
 pub const DIGEST_BYTES: usize = 4;
 
-/// Most bytes before the data: the longest termination request. A command with its digest that is
-/// padded to the highest alignment has 128.
+/// Most bytes before the data: the longest termination request. A command with its digest and the
+/// highest alignment has 128.
 pub const PREFIX_BYTES_MAX: usize = TERM_BYTES_MAX;
 
-/// Which digests a connection has.
+/// Digests of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Digests {
-    /// Of headers.
+    /// Digests of headers.
     pub header: bool,
-    /// Of data, without padding.
+    /// Digests of data, without padding.
     pub data: bool,
 }
 
-/// How PDUs are framed in one direction of a connection.
+/// Framing of PDUs in one direction of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Framing {
-    /// Which digests the connection has.
+    /// Digests of the connection.
     pub digests: Digests,
-    /// Data begin at a multiple of so many bytes: `4 × (n + 1)` for the HPDA or CPDA of whoever
-    /// receives them.
+    /// Data begin at a multiple of this: `4 × (n + 1)` bytes for the receiver's HPDA or CPDA.
     pub alignment_bytes: u8,
-    /// Continues a CRC-32C: [`units::crc32c_append`], or one that knows the instruction of the
-    /// processor.
+    /// Continues a CRC-32C: [`units::crc32c_append`], or a function that uses the processor's
+    /// instruction.
     pub checksum: fn(u32, &[u8]) -> u32,
 }
 
 impl Framing {
-    /// Before the terms are agreed: no digests, no padding.
+    /// Framing before the terms are agreed: no digests, no padding.
     pub const INITIAL: Self = Self {
         digests: Digests { header: false, data: false },
         alignment_bytes: 4,
@@ -59,8 +58,8 @@ impl Framing {
         if self.digests.data { DIGEST_BYTES } else { 0 }
     }
 
-    /// Writes everything of a PDU that comes before its data, and returns how many bytes that is.
-    /// The data of [`Header::data_bytes`] and [`Self::data_digest`] have to follow.
+    /// Writes everything of a PDU that comes before its data, and returns the number of bytes. The
+    /// data of [`Header::data_bytes`] and [`Self::data_digest`] have to follow.
     pub fn write(&self, header: &Header, into: &mut [u8; PREFIX_BYTES_MAX]) -> usize {
         into.fill(0);
         let kind = header.kind();
@@ -77,7 +76,7 @@ impl Framing {
         let mut data_offset = 0;
         if data_bytes > 0 {
             end = end.next_multiple_of(self.alignment_bytes.max(1).into());
-            // At most 128, for the highest alignment is.
+            // The value is at most 128, as the highest alignment is.
             data_offset = end as u8;
             pdu_bytes = (end as u32).saturating_add(data_bytes);
             if self.digests.data {
@@ -97,9 +96,9 @@ impl Framing {
         end
     }
 
-    /// The digest of data with this checksum, if the connection has digests of data: of what
-    /// [`Self::checksum`] makes of all pieces one after the other, from 0 on. A PDU without data
-    /// has none.
+    /// Digest of data with this checksum: the result of [`Self::checksum`] over all pieces in
+    /// order, starting from 0. `None` if the connection has no data digests. A PDU without data has
+    /// none.
     #[must_use]
     pub fn data_digest(&self, checksum: u32) -> Option<[u8; DIGEST_BYTES]> {
         self.digests.data.then(|| checksum.to_le_bytes())

@@ -1,4 +1,4 @@
-//! What a PDU says, without its data.
+//! Contents of a PDU, without its data.
 
 use super::common::{COMMON_BYTES, FLAGS, PduKind, Side, pdu_flag};
 use super::data::{DataHeader, LENGTH, ReadyToTransfer};
@@ -10,8 +10,8 @@ use crate::wire::field::{get, put};
 use crate::wire::structure::Value;
 use crate::wire::submission::{SUBMISSION_BYTES, SubmissionEntry};
 
-/// CapsuleCmd: a command and how many bytes of data follow it. The SGL of the command says so as
-/// well; whether the two agree is for whoever carries out the command.
+/// CapsuleCmd: a command, and the number of bytes of data that follow it. The SGL of the command
+/// also has a length; the receiver of the command checks that they agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommandCapsule {
     /// The command.
@@ -20,7 +20,7 @@ pub struct CommandCapsule {
     pub data_bytes: u32,
 }
 
-/// What a PDU says.
+/// Contents of a PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Header {
     /// ICReq.
@@ -53,7 +53,7 @@ impl Header {
         }
     }
 
-    /// What kind of PDU it is of.
+    /// Kind of the PDU.
     #[must_use]
     pub const fn kind(&self) -> PduKind {
         match self {
@@ -79,7 +79,7 @@ impl Header {
         }
     }
 
-    /// Its flags of data.
+    /// Flags of the data.
     pub(super) const fn flags(&self) -> u8 {
         match self {
             Self::HostData(data) | Self::ControllerData(data) => {
@@ -101,7 +101,7 @@ impl Header {
         }
     }
 
-    /// Reads the header of a PDU of this kind, which is complete and has so many bytes of data.
+    /// Reads the complete header of a PDU of this kind, which has `data_bytes` bytes of data.
     pub(super) fn decode(kind: PduKind, pdu: &[u8], data_bytes: u32) -> Result<Self, Fault> {
         let flags = pdu[FLAGS];
         let last = flags & pdu_flag::LAST != 0;
@@ -131,7 +131,7 @@ impl Header {
         })
     }
 
-    /// Writes what is behind the common header.
+    /// Writes the fields behind the common header.
     pub(super) fn encode(&self, pdu: &mut [u8; super::PREFIX_BYTES_MAX]) {
         match self {
             Self::InitRequest(request) => {
@@ -155,7 +155,7 @@ impl Header {
     }
 }
 
-/// Data whose two lengths, that of the PDU and that of the header, agree.
+/// Checks that the data lengths in the PDU and in the header agree.
 fn check_length(data: DataHeader, data_bytes: u32) -> Result<DataHeader, Fault> {
     if data.data_bytes == data_bytes { Ok(data) } else { Err(Fault::field(LENGTH)) }
 }

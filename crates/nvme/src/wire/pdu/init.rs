@@ -44,13 +44,12 @@ fn get_alignment(pdu: &[u8; INIT_BYTES]) -> Result<u8, Fault> {
 /// ICReq, of format 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InitRequest {
-    /// HPDA @10: the host wants data of PDUs that it receives at multiples of `4 × (n + 1)` bytes;
-    /// 0 to 31.
+    /// HPDA @10: data of PDUs to the host begin at multiples of `4 × (n + 1)` bytes; 0 to 31.
     pub alignment: u8,
-    /// DGST @11: digests that the host wants. The answer has to be the same, or Linux ends the
+    /// DGST @11: digests that the host wants. The answer has to be equal, or Linux ends the
     /// connection.
     pub digests: Digests,
-    /// MAXR2T @12: R2Ts of a command that the host takes at a time, 0's based.
+    /// MAXR2T @12: R2Ts of a command that the host accepts at a time, 0's based.
     pub ready_to_transfer_max: u32,
 }
 
@@ -74,8 +73,7 @@ impl InitRequest {
 /// ICResp, of format 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InitResponse {
-    /// CPDA @10: as [`InitRequest::alignment`], of what the controller receives. Linux takes 0
-    /// only.
+    /// CPDA @10: as [`InitRequest::alignment`], for PDUs to the controller. Linux accepts 0 only.
     pub alignment: u8,
     /// DGST @11: the digests of the connection.
     pub digests: Digests,

@@ -1,9 +1,9 @@
-//! NVMe/TCP: what travels over a connection.
+//! NVMe/TCP: the PDUs of a connection.
 //!
-//! A PDU is a header, perhaps its digest, perhaps padding, perhaps data, perhaps their digest.
-//! [`PduReader`] takes PDUs apart as bytes come, [`Framing`] puts them together; both know
-//! [`Header`]s. Neither copies data, allocates, or knows what a command is for: in which order
-//! capsules and data have to come is the business of a connection.
+//! A PDU is a header, optionally followed by its digest, padding, data, and the digest of the data.
+//! [`PduReader`] decodes PDUs as bytes come, [`Framing`] encodes them; both use [`Header`]s.
+//! Neither copies data, allocates, or interprets commands: a connection checks the order of
+//! capsules and data.
 
 mod common;
 mod data;
@@ -27,6 +27,6 @@ pub use outgoing::{DataPiece, OutputPdu};
 pub use reader::{PduReader, Progress};
 pub use term::{OffendingHeader, TERM_BYTES_MAX, Termination};
 
-/// In-capsule data that a controller takes with every admin and fabrics command, whatever IOCCSZ
+/// In-capsule data that a controller accepts with every admin and fabrics command, whatever IOCCSZ
 /// says.
 pub const ADMIN_CAPSULE_DATA_BYTES: u32 = 8192;

@@ -1,22 +1,21 @@
-//! A PDU that is to be sent, the same for both sides. It names the data that it carries and does
-//! not hold them.
+//! A PDU to be sent by either side. It refers to its data and does not hold them.
 
 use super::framing::{DIGEST_BYTES, Framing, PREFIX_BYTES_MAX};
 use super::header::Header;
 
-/// Data of a command to send, from its buffer. A host is to take them at once: the controller may
+/// Data of a command to send, from its buffer. A host has to take them at once: the controller may
 /// end the command before they are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataPiece<Slot> {
     /// The command.
     pub slot: Slot,
-    /// Where in its buffer they begin.
+    /// Offset in its buffer.
     pub offset_bytes: u32,
-    /// How many.
+    /// Number of bytes.
     pub bytes: u32,
 }
 
-/// A PDU to send: what comes before its data, then the data, then their digest.
+/// A PDU to send: the bytes before its data, the data, and their digest.
 #[derive(Clone, Debug)]
 pub struct OutputPdu<Slot> {
     prefix: [u8; PREFIX_BYTES_MAX],
@@ -32,19 +31,20 @@ impl<Slot: Copy> OutputPdu<Slot> {
         Self { prefix, prefix_bytes, framing, data }
     }
 
-    /// Everything before the data.
+    /// Bytes before the data.
     #[must_use]
     pub fn prefix(&self) -> &[u8] {
         &self.prefix[..self.prefix_bytes]
     }
 
-    /// Which data follow.
+    /// Data that follow.
     #[must_use]
     pub const fn data(&self) -> Option<DataPiece<Slot>> {
         self.data
     }
 
-    /// What follows those data; none if the PDU has no data or the connection no digests of data.
+    /// Digest that follows the data; `None` if the PDU has no data or the connection no data
+    /// digests.
     #[must_use]
     pub fn data_digest(&self, data: &[u8]) -> Option<[u8; DIGEST_BYTES]> {
         self.data.filter(|_| self.framing.digests.data)?;

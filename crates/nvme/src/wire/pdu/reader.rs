@@ -1,4 +1,4 @@
-//! PDUs out of bytes as they come.
+//! Reader of PDUs from bytes as they come.
 
 use super::common::{COMMON_BYTES, CommonHeader, PduKind, Side};
 use super::fault::{FatalStatus, Fault};
@@ -8,32 +8,32 @@ use super::header::Header;
 use super::term::{OffendingHeader, TERM_BYTES_MAX, Termination};
 use crate::wire::field::{get, get_u32};
 
-/// What came of some bytes.
+/// Result of received bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress<'a> {
-    /// All bytes were taken. The next step needs so many more, at least one. If data are due, it is
-    /// all of those of this PDU that are missing, and nothing else: they may be received to where
-    /// they belong.
+    /// All bytes were taken. The next step needs this many more, at least one. If data are due, the
+    /// number is exactly the rest of the data of this PDU, so they may be received directly into
+    /// their buffer.
     NeedMore(usize),
-    /// A header that is complete and, if it has a digest, sound. [`Header::data_bytes`] bytes of
+    /// A header that is complete and, if it has a digest, valid. [`Header::data_bytes`] bytes of
     /// data follow in any number of pieces, then the end.
     Header(Header),
     /// A piece of data, not empty, in the order of the PDU.
     Data(&'a [u8]),
     /// The end of a PDU, with or without data.
     End {
-        /// Whether the data had the digest that follows them; true if there is none. Data that are
-        /// not sound fail their command
-        /// ([`TransientTransport`](crate::wire::StatusCode::TransientTransport)), the connection
-        /// goes on.
+        /// Whether the digest of the data was right; true without a digest. Data with a wrong
+        /// digest fail their command
+        /// ([`TransientTransport`](crate::wire::StatusCode::TransientTransport)), and the
+        /// connection continues.
         sound: bool,
     },
-    /// The connection cannot go on: [`PduReader::refusal`] is to be sent. It is the answer to all
-    /// bytes from now on.
+    /// The connection cannot continue: [`PduReader::refusal`] has to be sent. All later bytes give
+    /// the same result.
     Bad(Fault),
 }
 
-/// What is being read. Each number of bytes is what is missing.
+/// Part of a PDU that is being read. Each number is that of missing bytes.
 #[derive(Clone, Copy, Debug)]
 enum State {
     Common,
@@ -45,16 +45,16 @@ enum State {
     Bad(Fault),
 }
 
-/// Takes PDUs apart.
+/// Decodes PDUs.
 ///
 /// The first eight bytes of a PDU are checked against kind, phase, digests and limits before any
-/// more of it is taken, so a PDU that promises too much is refused for its promise. The reader
-/// holds a header at most; it allocates nothing and copies no data.
+/// more of it is taken, so a PDU that announces too much data is refused at once. The reader holds
+/// at most a header; it allocates nothing and copies no data.
 #[derive(Debug)]
 pub struct PduReader {
     rules: Rules,
     state: State,
-    /// A header or a digest, as far as it came.
+    /// A header or a digest, as far as it has come.
     held: [u8; TERM_BYTES_MAX],
     held_bytes: usize,
     /// Checksum of the data so far.
@@ -62,7 +62,7 @@ pub struct PduReader {
 }
 
 impl PduReader {
-    /// A reader of a new connection, on the side that receives.
+    /// A reader for the receiver of a new connection, on side `side`.
     #[must_use]
     pub const fn new(side: Side, limits: Limits) -> Self {
         let (phase, framing) = (Phase::Fresh, Framing::INITIAL);
@@ -75,21 +75,20 @@ impl PduReader {
         }
     }
 
-    /// Says on which terms to go on after ICReq or ICResp: with the digests of the answer, and with
-    /// the alignment that **this** side asked for. Until then only a termination is read.
+    /// Sets the terms after ICReq or ICResp: the digests of the answer, and the alignment that
+    /// **this** side requested. Until then only a termination is read.
     pub const fn establish(&mut self, framing: Framing) {
         self.rules.framing = framing;
         self.rules.phase = Phase::Established;
     }
 
-    /// Changes the limits from the next PDU on: on which queue a connection is comes out with
-    /// Connect.
+    /// Changes the limits from the next PDU on: Connect determines the queue of a connection.
     pub const fn set_limits(&mut self, limits: Limits) {
         self.rules.limits = limits;
     }
 
-    /// The next step with `bytes`, and how many of them it took. To be called again with the rest
-    /// until it says [`Progress::NeedMore`] or [`Progress::Bad`].
+    /// Takes `bytes`. Returns the number of bytes taken, and the progress. To be called again with
+    /// the rest until it returns [`Progress::NeedMore`] or [`Progress::Bad`].
     pub fn advance<'a>(&mut self, bytes: &'a [u8]) -> (usize, Progress<'a>) {
         let mut taken = 0;
         let progress = loop {
@@ -114,8 +113,8 @@ impl PduReader {
         (taken, progress)
     }
 
-    /// What to send before the connection is closed; none if nothing is wrong, or if it was the
-    /// other side's own termination request that was.
+    /// Termination request to send before the close; `None` if nothing is wrong, or if the faulty
+    /// PDU was itself a termination request.
     #[must_use]
     pub fn refusal(&self) -> Option<Header> {
         let State::Bad(fault) = self.state else { return None };
@@ -127,13 +126,14 @@ impl PduReader {
         Some(Header::termination(self.rules.side, Termination { fault, offending }))
     }
 
-    /// Goes on with a state that holds nothing yet.
+    /// Enters a state that holds nothing yet.
     const fn begin(&mut self, state: State) {
         self.state = state;
         self.held_bytes = 0;
     }
 
-    /// Takes bytes until `end` are held: how many were taken, and how many are missing.
+    /// Takes bytes until `end` bytes are held. Returns the number of bytes taken, and the number of
+    /// missing ones.
     fn hold(&mut self, bytes: &[u8], end: usize) -> (usize, usize) {
         let take = bytes.len().min(end - self.held_bytes);
         self.held[self.held_bytes..][..take].copy_from_slice(&bytes[..take]);
@@ -171,7 +171,7 @@ impl PduReader {
         if frame.has_header_digest {
             let received = get_u32(digest, 0);
             if (self.rules.framing.checksum)(0, header) != received {
-                // The digest is told, so it is not shown as a part of the header.
+                // The digest is reported separately, so it is not part of the reported header.
                 self.held_bytes = frame.header_bytes;
                 let status = FatalStatus::HeaderDigest;
                 return (taken, Some(self.fail(Fault { status, information: received })));
@@ -229,7 +229,7 @@ impl PduReader {
         if frame.has_data_digest {
             self.checksum = (self.rules.framing.checksum)(self.checksum, piece);
         }
-        // It fits: it is at most what is missing.
+        // The number fits, because it is at most that of the missing bytes.
         let missing = missing - taken as u32;
         self.state = match (missing, frame.has_data_digest) {
             (0, true) => State::Digest,

@@ -1,4 +1,5 @@
-//! H2CTermReq and C2HTermReq: why the other side gives up (Linux `struct nvme_tcp_term_pdu`).
+//! H2CTermReq and C2HTermReq: the reason of the other side for ending a connection (Linux `struct
+//! nvme_tcp_term_pdu`).
 
 use super::fault::{FatalStatus, Fault};
 use crate::wire::field::{get_u16, get_u32, put, put_u16, put_u32};
@@ -10,10 +11,11 @@ pub(super) const HEADER_BYTES: usize = 24;
 const OFFENDING_BYTES_MAX: usize = 128;
 
 const FES: usize = 8;
-// Two halves in the specification, at a place that is no multiple of four; the lower comes first.
+// Two halves in the specification, at an offset that is no multiple of four; the lower half comes
+// first.
 const FEI: usize = 10;
 
-/// The header of the PDU that was to blame, as far as it came: at most 128 bytes.
+/// Header of the offending PDU, as far as it had come: at most 128 bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct OffendingHeader {
     // Zero from `length` on, so that equal headers are equal bytes.
@@ -44,12 +46,12 @@ impl core::fmt::Debug for OffendingHeader {
     }
 }
 
-/// A termination request. It has no digests; whoever sends it then waits for the other to close.
+/// A termination request. It has no digests; its sender then waits for the other side to close.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Termination {
     /// FES @8 and FEI @10.
     pub fault: Fault,
-    /// What was to blame, from byte 24 on.
+    /// The offending header, from byte 24 on.
     pub offending: OffendingHeader,
 }
 

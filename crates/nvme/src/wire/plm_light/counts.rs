@@ -12,10 +12,11 @@ const WINDOW: usize = 16;
 const READS: usize = 24;
 const WRITES: usize = 48;
 
-/// Counts, and for which life of the policy they are.
+/// Counts, and the life of the policy that they belong to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CountsData {
-    /// [`TrafficLog::generation`](super::TrafficLog::generation) of the page that they follow from.
+    /// [`TrafficLog::generation`](super::TrafficLog::generation) of the page that they are based
+    /// on.
     pub generation: u32,
     /// The counts.
     pub counts: WindowCounts,

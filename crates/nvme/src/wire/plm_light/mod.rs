@@ -4,10 +4,11 @@
 //! | message | place |
 //! |---|---|
 //! | traffic of windows that have ended | log page C0h ([`TrafficLog`]) |
-//! | that there is another such window | Asynchronous Event of the vendor ([`AsyncEvent::TrafficLog`](super::AsyncEvent::TrafficLog)) |
+//! | event of another such window | Asynchronous Event of the vendor ([`AsyncEvent::TrafficLog`](super::AsyncEvent::TrafficLog)) |
 //! | counts for the windows to come | feature C0h ([`CountsData`]) |
 //!
-//! All three are the vendor's. A host that does not read the page hears and changes nothing.
+//! All three are vendor specific. A host that does not read the page gets no events and changes
+//! nothing.
 
 mod counts;
 mod traffic;
@@ -18,10 +19,10 @@ pub use traffic::{Answered, TRAFFIC_LOG_BYTES, TRAFFIC_MAX, TrafficLog};
 use super::field::{get, get_u16, get_u64, put, put_u16, put_u64};
 use crate::QOS_CLASSES;
 
-/// The word that page and data begin with.
+/// Magic word at the start of page and data.
 pub const MAGIC: [u8; 4] = *b"PLML";
 
-/// The version that is written down here.
+/// Version of page and data in this module.
 pub const VERSION: u16 = 1;
 
 const AT_MAGIC: usize = 0;
@@ -32,12 +33,12 @@ fn put_head(bytes: &mut [u8]) {
     put_u16(bytes, AT_VERSION, VERSION);
 }
 
-/// Whether bytes begin as they should.
+/// Whether bytes begin with the magic word and the version.
 fn is_known(bytes: &[u8]) -> bool {
     get(bytes, AT_MAGIC) == MAGIC && get_u16(bytes, AT_VERSION) == VERSION
 }
 
-/// Numbers of all classes, one behind the other from byte `at` on.
+/// Numbers of all classes, one after the other from byte `at` on.
 fn get_classes(bytes: &[u8], at: usize) -> [u64; QOS_CLASSES] {
     core::array::from_fn(|class| get_u64(bytes, at + 8 * class))
 }

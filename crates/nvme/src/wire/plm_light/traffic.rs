@@ -6,54 +6,55 @@ use crate::wire::field::{get_u32, get_u64, put_u32, put_u64};
 use alloc::vec::Vec;
 use units::{Duration, Instant};
 
-/// Bytes of the page: what one command of an admin queue brings.
+/// Bytes of the page: the most data of one command of an admin queue.
 pub const TRAFFIC_LOG_BYTES: usize = 4096;
 
 /// Bytes of the head, and of each window behind it.
 const ENTRY_BYTES: usize = 64;
 
-/// Most windows of the page. A host that reads it within as many windows misses none.
+/// Most windows of the page. A host that reads the page at least once in this many windows misses
+/// none.
 pub const TRAFFIC_MAX: usize = TRAFFIC_LOG_BYTES / ENTRY_BYTES - 1;
 
-// The head.
+// Offsets in the head.
 const GENERATION: usize = 8;
 const WINDOWS: usize = 12;
 const LENGTH: usize = 16;
 const ANSWERED_WINDOW: usize = 24;
 const ANSWERED_AFTER: usize = 32;
 
-// A window, from its first byte.
+// Offsets in a window.
 const NUMBER: usize = 0;
 const ENDED: usize = 8;
 const READS: usize = 16;
 const WRITES: usize = 40;
 
-/// The counts that were set last, as the array saw them.
+/// The counts that were set last, from the array's point of view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answered {
-    /// The window that they follow from.
+    /// Window that they are based on.
     pub window: u64,
-    /// Time from the end of that window to the counts; at least so much if the page has lost the
-    /// window.
+    /// Time from the end of that window to the counts; a lower bound if the window is no longer in
+    /// the page.
     pub after: Duration,
 }
 
 /// The page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TrafficLog {
-    /// Differs for every life of the policy, which begins to count windows anew.
+    /// Differs for every life of the policy, which numbers its windows anew.
     pub generation: u32,
-    /// Length of a deterministic window that nothing ends early.
+    /// Length of a deterministic window that is not ended early.
     pub length: Duration,
-    /// The counts that were set last, if any were.
+    /// The counts that were set last; `None` before the first.
     pub answered: Option<Answered>,
     /// The last windows, the oldest first, without a gap; at most [`TRAFFIC_MAX`].
     pub windows: Vec<WindowTraffic>,
 }
 
 impl TrafficLog {
-    /// Reads the page. A page with another word or version is refused with `None`. So is one that has
-    /// more windows than room for them, or gaps in their numbers.
+    /// Reads the page. `None` if it has another word or version, more windows than fit, or gaps in
+    /// their numbers.
     #[must_use]
     pub fn decode(page: &[u8; TRAFFIC_LOG_BYTES]) -> Option<Self> {
         let (entries, _) = page.as_chunks::<ENTRY_BYTES>();
@@ -75,7 +76,7 @@ impl TrafficLog {
         })
     }
 
-    /// Writes the page; of too many windows the first are left out.
+    /// Writes the page, with the last [`TRAFFIC_MAX`] windows.
     #[must_use]
     pub fn encode(&self) -> [u8; TRAFFIC_LOG_BYTES] {
         let mut page = [0; TRAFFIC_LOG_BYTES];

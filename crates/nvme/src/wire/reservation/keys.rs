@@ -28,7 +28,7 @@ structure! { RegisterKeys, REGISTER_KEYS_BYTES;
 pub struct AcquireKeys {
     /// CRKEY: the present key of the host.
     pub current: u64,
-    /// PRKEY: the key of those that are preempted.
+    /// PRKEY: key of the registrants to preempt.
     pub preempt: u64,
 }
 

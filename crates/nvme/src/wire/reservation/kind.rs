@@ -8,12 +8,12 @@ pub mod rescap {
     pub const ALL_TYPES: u8 = 0b0111_1110;
     /// Exclusive Access - Registrants Only.
     pub const EXCLUSIVE_ACCESS_REGISTRANTS: u8 = 1 << 4;
-    /// IEKEY has the meaning that revision 1.3 gave it.
+    /// IEKEY has the meaning of revision 1.3.
     pub const IGNORE_KEY_1_3: u8 = 1 << 7;
 }
 
-/// RTYPE: who may read and write beside the holder (NVM Express 1.4, 8.8, Figure "Reservation
-/// Types").
+/// RTYPE: which hosts may read and write besides the holder (NVM Express 1.4, 8.8, Figure
+/// "Reservation Types").
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ReservationType {
     /// 1: the holder writes, every host reads.
@@ -41,7 +41,7 @@ impl ReservationType {
         Self::ExclusiveAccessAll,
     ];
 
-    /// The type with a number; `None` of a reserved one.
+    /// The type with a number; `None` for a reserved one.
     #[must_use]
     pub const fn decode(number: u8) -> Option<Self> {
         Some(match number {

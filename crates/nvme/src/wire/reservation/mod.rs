@@ -33,12 +33,12 @@ const CPTPL: Bits = Bits::new(31, 30);
 // CDW11 of Reservation Report.
 const EDS: Bits = Bits::bit(0);
 
-/// RREGA: what Reservation Register does.
+/// RREGA: action of Reservation Register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RegisterAction {
     /// 0: the host becomes a registrant.
     Register,
-    /// 1: the host is a registrant no more.
+    /// 1: the host is no longer a registrant.
     Unregister,
     /// 2: the host gets another key.
     Replace,
@@ -46,10 +46,10 @@ pub enum RegisterAction {
     Reserved(u8),
 }
 
-/// CPTPL: what becomes of Persist Through Power Loss.
+/// CPTPL: change of Persist Through Power Loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PersistChange {
-    /// 0: nothing.
+    /// 0: no change.
     Keep,
     /// 1.
     Reserved,
@@ -59,21 +59,21 @@ pub enum PersistChange {
     Set,
 }
 
-/// RACQA: what Reservation Acquire does.
+/// RACQA: action of Reservation Acquire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AcquireAction {
     /// 0: the host gets the reservation if no other host has it.
     Acquire,
-    /// 1: registrants with the key PRKEY are unregistered; the reservation of one of them goes to
-    /// the host.
+    /// 1: registrants with the key PRKEY are unregistered; if one of them holds the reservation,
+    /// the host gets it.
     Preempt,
-    /// 2: the same, and commands of those hosts end first.
+    /// 2: the same, and the commands of those hosts end first.
     PreemptAndAbort,
     /// 3 to 7.
     Reserved(u8),
 }
 
-/// RRELA: what Reservation Release does.
+/// RRELA: action of Reservation Release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReleaseAction {
     /// 0: the host gives its reservation up.
@@ -91,12 +91,12 @@ pub enum ReservationCommand {
     Register {
         /// RREGA.
         action: RegisterAction,
-        /// IEKEY: the present key of the host is not looked at.
+        /// IEKEY: the present key of the host is not checked.
         ignore_key: bool,
         /// CPTPL.
         persist: PersistChange,
     },
-    /// 0Eh: who is registered, and who holds the reservation.
+    /// 0Eh: the registrants, and the holder of the reservation.
     Report {
         /// NUMD: dwords to return, 0's based.
         dwords: u32,
@@ -109,7 +109,7 @@ pub enum ReservationCommand {
         action: AcquireAction,
         /// IEKEY, which has to be 0.
         ignore_key: bool,
-        /// RTYPE: a [`ReservationType`], or refused.
+        /// RTYPE: a [`ReservationType`]; other values are refused.
         kind: u8,
     },
     /// 15h, with a [`ReleaseKey`].
@@ -118,7 +118,7 @@ pub enum ReservationCommand {
         action: ReleaseAction,
         /// IEKEY, which has to be 0.
         ignore_key: bool,
-        /// RTYPE: that of the reservation.
+        /// RTYPE: type of the reservation.
         kind: u8,
     },
 }
@@ -213,7 +213,7 @@ impl ReservationCommand {
         }
     }
 
-    /// The command of an entry with one of the four opcodes; `None` of any other.
+    /// Decodes an entry with one of the four opcodes; `None` for any other.
     pub(super) const fn decode(entry: &SubmissionEntry) -> Option<Self> {
         let cdw10 = entry.cdw(10);
         let (ignore_key, kind) = (IEKEY.is_set32(cdw10), RTYPE.get32(cdw10) as u8);
@@ -250,7 +250,7 @@ impl ReservationCommand {
     }
 }
 
-/// The first bits of CDW10, which all but the report share.
+/// First bits of CDW10, in all commands but the report.
 const fn head(action: u8, ignore_key: bool) -> u32 {
     ACTION.put32(action as u32) | IEKEY.flag32(ignore_key)
 }

@@ -1,14 +1,14 @@
-//! What Reservation Report returns: a header, and an entry for each registrant.
+//! Data of Reservation Report: a header, and an entry for each registrant.
 
 use super::super::Excerpt;
 use super::super::field::{get, get_u16, get_u64, put, put_u16, put_u64};
 use super::super::structure::structure;
 use super::kind::ReservationType;
 
-/// Bytes of the header. Entries of the extended format begin at byte 64, others right behind it.
+/// Bytes of the header. Entries of the extended format begin at byte 64, others directly behind it.
 pub const STATUS_HEADER_BYTES: usize = 24;
 
-// In an entry.
+// Offsets in an entry.
 const CNTLID: usize = 0;
 const RCSTS: usize = 2;
 const HOSTID_64: usize = 8;
@@ -18,7 +18,7 @@ const HOSTID_128: usize = 16;
 
 const HOLDS: u8 = 1;
 
-/// Which of the two data structures.
+/// Format of the entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StatusFormat {
     /// Entries of 24 bytes, with host identifiers of 64 bits.
@@ -28,7 +28,7 @@ pub enum StatusFormat {
 }
 
 impl StatusFormat {
-    /// Where the first entry begins.
+    /// Offset of the first entry.
     #[must_use]
     pub const fn first_entry(self) -> usize {
         match self {
@@ -47,16 +47,16 @@ impl StatusFormat {
     }
 }
 
-/// The header.
+/// Header of the report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReservationHeader {
     /// GEN: counts changes of registrations.
     pub generation: u32,
-    /// RTYPE: the number of the type; 0 if there is no reservation.
+    /// RTYPE: number of the type; 0 without a reservation.
     pub kind: u8,
-    /// REGCTL: entries behind the header.
+    /// REGCTL: number of entries.
     pub registrants: u16,
-    /// PTPLS: the byte as it is; 1 if all this outlives a loss of power.
+    /// PTPLS: the unchanged byte; 1 if this state outlives a loss of power.
     pub persists: u8,
 }
 
@@ -68,7 +68,7 @@ structure! { ReservationHeader, STATUS_HEADER_BYTES;
 }
 
 impl ReservationHeader {
-    /// The type of the reservation, if there is one of a type that is known.
+    /// Type of the reservation; `None` without one, or of an unknown type.
     #[must_use]
     pub const fn reservation(&self) -> Option<ReservationType> {
         ReservationType::decode(self.kind)
@@ -78,7 +78,7 @@ impl ReservationHeader {
 /// A registrant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RegistrantEntry {
-    /// CNTLID; `FFFFh` of a dynamic controller.
+    /// CNTLID; `FFFFh` for a dynamic controller.
     pub controller: u16,
     /// RCSTS bit 0: it holds the reservation.
     pub holds: bool,
@@ -136,8 +136,7 @@ impl RegistrantEntry {
     }
 }
 
-/// Writes as much of a report as there is room for. The number of registrants in `header` is
-/// counted here.
+/// Writes as much of a report as there is room for. Sets the number of registrants in `header`.
 pub fn put_reservations(
     header: ReservationHeader,
     entries: impl IntoIterator<Item = RegistrantEntry>,

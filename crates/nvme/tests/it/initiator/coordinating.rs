@@ -1,4 +1,4 @@
-//! A coordinator against our own target: each window is heard of, and counts arrive.
+//! A coordinator against our own target: it reads every window, and its counts arrive.
 
 use super::pair::Pair;
 use nvme::initiator::{ControllerAction, Coordinating, Heard, Purpose};
@@ -12,7 +12,7 @@ fn traffic(window: u64) -> WindowTraffic {
     WindowTraffic { window, ended, reads: [window, 1, 0], writes: 2 }
 }
 
-/// Sends what the coordinator wants to say, and gives what it hears.
+/// Sends the commands of the coordinator, and returns the answers.
 fn talk(pair: &mut Pair, coordinating: &mut Coordinating) -> Vec<Heard> {
     let mut heard = Vec::new();
     loop {
@@ -45,7 +45,7 @@ fn an_array_is_coordinated_window_by_window() {
     for window in 1..=5 {
         pair.bench.subsystem.handle_traffic(traffic(window));
         pair.bench.pump();
-        // Time does not pass, so it is the event that makes it ask.
+        // Time does not pass, so only the event makes it read the page.
         let heard = talk(&mut pair, &mut coordinating);
         let [Heard::Traffic(log)] = &heard[..] else { panic!("{heard:?}") };
         assert_eq!(log.windows.last(), Some(&traffic(window)));
@@ -55,7 +55,7 @@ fn an_array_is_coordinated_window_by_window() {
         assert_eq!(heard, [Heard::Counts(StatusField::SUCCESS)]);
         assert_eq!(pair.bench.actions.pop(), Some(Action::SetCounts(counts)));
     }
-    // An array that tells of no event is asked from time to time.
+    // An array without events is asked at intervals.
     assert!(coordinating.next_deadline() > pair.now);
     pair.pass(Duration::from_millis(200));
     let heard = talk(&mut pair, &mut coordinating);

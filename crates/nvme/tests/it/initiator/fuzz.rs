@@ -1,5 +1,5 @@
-//! What the fuzz target calls: a target that says anything, to a host that has commands of every
-//! kind in flight. The tests call it with inputs that seeds draw.
+//! Entry point of the fuzz target: a target with arbitrary answers, and a host with commands of
+//! every kind in flight. The tests call it with seeded inputs.
 
 use nvme::initiator::{CommandData, Connection, Output, Terms, TransportEvent};
 use nvme::wire::pdu::{
@@ -14,7 +14,7 @@ use units::crc32c_append;
 /// Bytes of the input that one step of the target takes.
 const STEP_BYTES: usize = 6;
 
-/// What was sent: how much room or data each command has, by slot.
+/// The host, with the room or data of each command by slot.
 struct Host {
     connection: Connection,
     bytes: Vec<Option<CommandData>>,
@@ -84,8 +84,8 @@ impl Host {
     }
 }
 
-/// Plays a conversation: the first byte says on which terms, then every few bytes are a step of the
-/// target. Some steps make sense, some nearly do, and some are bytes as they come.
+/// Plays a conversation: the first byte selects the terms, then every [`STEP_BYTES`] bytes are a
+/// step of the target. Some steps are valid, some nearly so, and some are arbitrary bytes.
 ///
 /// # Panics
 ///

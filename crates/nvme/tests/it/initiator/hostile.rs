@@ -1,5 +1,5 @@
-//! Targets that nobody should have: each ends its connection, with the right reason, and makes the
-//! host hold no more than it said.
+//! Hostile targets: each ends its connection, with the right reason, and makes the host hold no
+//! more memory than its bound.
 
 use super::fuzz;
 use nvme::initiator::{CommandData, Connection, End, Output, Slot, Terms, TransportEvent};
@@ -86,7 +86,7 @@ impl Hostile {
         bytes
     }
 
-    /// Sends a PDU; the completion, if there is one.
+    /// Sends a PDU. Returns the completion, if there is one.
     fn send(&mut self, header: &Header, data: &[u8]) -> Option<(Slot, StatusField)> {
         let bytes = self.pdu(header, data);
         self.feed(&bytes)
@@ -133,7 +133,7 @@ impl Hostile {
         self.send(&Header::Response(CompletionEntry::new(cid, status)), &[])
     }
 
-    /// Why it ended; it said so and closes.
+    /// Reason why the connection ended, which was reported before the close.
     fn end(&mut self) -> Option<FatalStatus> {
         let end = self.connection.end()?;
         let End::Broken(Fault { status, .. }) = end else { panic!("{end:?}") };
@@ -146,7 +146,7 @@ impl Hostile {
     }
 }
 
-/// Why a connection ends if a target does this, whatever completes on the way.
+/// Reason why a connection ends if a target acts like this, regardless of completions on the way.
 fn end<T>(act: impl Fn(&mut Hostile) -> T) -> Option<FatalStatus> {
     let mut hostile = Hostile::new(Digests::default());
     act(&mut hostile);

@@ -1,4 +1,4 @@
-//! The initiator against targets: the one of this crate, random ones, hostile ones.
+//! The initiator against targets: our own, random and hostile ones.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 mod coordinating;

@@ -1,5 +1,5 @@
-//! A host that sends random commands, with random digests, in random pieces, to a drive that
-//! answers in any order: every command has one answer, and reads return what was written.
+//! A host that sends random commands, with random digests and in random pieces, to a drive that
+//! answers in any order: every command has one answer, and reads return the data that were written.
 
 use super::pair::{Pair, config};
 use crate::target::bench::{BLOCK, BLOCKS, Bench, config as target, terms};
@@ -16,13 +16,13 @@ use units::Rng;
 struct Sent {
     start: usize,
     bytes: usize,
-    /// What a read has to bring.
+    /// Expected data of a read.
     expected: Option<Vec<u8>>,
 }
 
 struct Model {
     pair: Pair,
-    /// What the drive has after all that was answered.
+    /// Contents of the drive after all completed commands.
     expected: Vec<u8>,
     sent: BTreeMap<u64, Sent>,
     next_tag: u64,
@@ -49,7 +49,7 @@ impl Model {
         Self { pair, expected, sent, next_tag, full, in_capsule, asked }
     }
 
-    /// A command of blocks that no other has.
+    /// Sends a command on blocks that no command in flight uses.
     fn send(&mut self, rng: &mut Rng) {
         let blocks = 1 + rng.below(32);
         let lba = rng.below(BLOCKS as u64 - blocks);
@@ -144,7 +144,7 @@ fn every_command_has_one_answer_with_the_right_data() {
             }
             model.step(&mut rng);
         }
-        // Everything comes to its end.
+        // Runs until all commands have completed.
         for _ in 0..100_000 {
             if model.sent.is_empty() {
                 break;

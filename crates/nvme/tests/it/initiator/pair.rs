@@ -26,14 +26,14 @@ pub(super) fn config() -> ControllerConfig {
     }
 }
 
-/// Whose command it is.
+/// Sender of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Owner {
     Controller(Purpose),
     Test(u64),
 }
 
-/// A connection with its buffers, and what is on its way.
+/// A connection with its buffers, and the bytes on their way.
 pub(super) struct Link {
     socket: usize,
     queue: u16,
@@ -43,7 +43,7 @@ pub(super) struct Link {
     to_host: Vec<u8>,
 }
 
-/// A command of a test that is over.
+/// A completed command of a test.
 pub(super) struct Done {
     pub(super) tag: u64,
     pub(super) completion: CompletionEntry,
@@ -57,12 +57,12 @@ pub(super) struct Pair {
     pub(super) now: Instant,
     pub(super) links: Vec<Link>,
     pub(super) done: Vec<Done>,
-    /// What the controller told, but for what is to be done.
+    /// Events of the controller; actions are carried out instead.
     pub(super) told: Vec<ControllerAction>,
-    /// What became of commands of a coordinator.
+    /// Completions of a coordinator's commands.
     pub(super) over: Vec<(Purpose, CompletionEntry, Vec<u8>)>,
     digests: Digests,
-    /// Nothing arrives any more.
+    /// Whether the connection is cut, so that nothing arrives any more.
     pub(super) is_cut: bool,
 }
 
@@ -75,7 +75,7 @@ impl Pair {
         Self { bench, controller, now, links, done, told, over, digests, is_cut: false }
     }
 
-    /// A drive that can be used.
+    /// A pair whose drive can be used.
     pub(super) fn ready() -> Self {
         let mut pair = Self::new(Bench::new(), config(), Digests::default());
         pair.settle();
@@ -148,7 +148,7 @@ impl Pair {
         true
     }
 
-    /// What a link has to send goes on its way.
+    /// Moves the output of a link on its way.
     fn drain(&mut self, number: usize) -> bool {
         let link = &mut self.links[number];
         let mut any = false;
@@ -168,7 +168,7 @@ impl Pair {
         any
     }
 
-    /// At most so many bytes arrive at the target.
+    /// Delivers at most `most` bytes to the target.
     pub(super) fn deliver_to_target(&mut self, number: usize, most: usize) {
         self.drain(number);
         let link = &mut self.links[number];
@@ -179,7 +179,7 @@ impl Pair {
         }
     }
 
-    /// At most so many bytes arrive at the host.
+    /// Delivers at most `most` bytes to the host.
     pub(super) fn deliver_to_host(&mut self, number: usize, most: usize) {
         let link = &mut self.links[number];
         link.to_host.extend(self.bench.take(link.socket));
@@ -189,7 +189,7 @@ impl Pair {
         }
     }
 
-    /// Bytes arrive at the host.
+    /// Delivers bytes to the host.
     pub(super) fn receive(&mut self, number: usize, mut bytes: &[u8]) {
         loop {
             let link = &mut self.links[number];
@@ -228,7 +228,7 @@ impl Pair {
         }
     }
 
-    /// Everything arrives, in pieces, until nothing is on its way.
+    /// Delivers all bytes, in pieces, until none is on its way.
     pub(super) fn settle(&mut self) {
         let mut rng = Rng::stream(1, "pieces");
         loop {
@@ -248,7 +248,7 @@ impl Pair {
         }
     }
 
-    /// Time passes, and everything arrives at once.
+    /// Lets time pass and delivers all bytes at once.
     pub(super) fn pass(&mut self, duration: Duration) {
         let until = self.now + duration;
         while self.controller.next_deadline() <= until {

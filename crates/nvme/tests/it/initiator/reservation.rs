@@ -1,4 +1,4 @@
-//! Goals of reservations against our own target, and against one that answers anything.
+//! Goals of reservations against our own target, and against a target with arbitrary answers.
 
 use super::pair::Pair;
 use nvme::initiator::{
@@ -24,7 +24,7 @@ fn holder(number: u8) -> Holder {
     Holder { host_id: id(number), key: server_key(&id(number)) }
 }
 
-/// A namespace, and goals that are reached one after the other.
+/// A namespace with reservations, and goals that are reached one after the other.
 struct Shared {
     drive: Reservations,
     facts: DriveFacts,

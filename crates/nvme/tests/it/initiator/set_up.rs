@@ -1,4 +1,4 @@
-//! From nothing to a drive that can be used, and its life after that.
+//! From the first byte to a usable drive, and its life after that.
 
 use super::pair::{HOST, Pair, config};
 use crate::target::bench::{BLOCKS, Bench, config as target, terms};
@@ -74,7 +74,7 @@ fn what_the_drive_does_not_want_is_told() {
 
 #[test]
 fn a_drive_that_does_not_answer_is_given_up_in_time() {
-    // It stops to answer after so many bytes.
+    // The target stops answering after `bytes` bytes.
     for bytes in (0..40).map(|number| number * 97) {
         let mut pair = Pair::new(Bench::new(), config(), Digests::default());
         let mut left: usize = bytes;
@@ -101,7 +101,7 @@ fn a_drive_that_does_not_answer_is_given_up_in_time() {
 }
 
 impl Pair {
-    /// Does what the controller wants done, while nothing arrives.
+    /// Carries out the actions of the controller while nothing arrives.
     fn settle_nothing(&mut self) {
         self.is_cut = true;
         self.settle();
@@ -176,7 +176,7 @@ fn windows_are_agreed_as_the_page_says() {
     let Some(Action::SetWindows(order)) = pair.bench.actions.last() else { panic!() };
     assert_eq!((order.enabled, order.config.ioda), (true, Some(settings())));
 
-    // A window that is too short is refused, and nothing else happens.
+    // A window that is too short is refused, and there is no other effect.
     pair.told.clear();
     let short = ArraySettings { busy_time_window: Some(Duration::from_millis(1)), ..settings() };
     assert!(pair.controller.set_windows(pair.now, true, short));

@@ -1,5 +1,5 @@
-//! Hosts that show that they know a secret, with functions that are none of cryptography but differ
-//! where those do.
+//! Authentication of hosts, with functions that are not cryptographic but differ where real ones
+//! do.
 
 use super::bench::{Bench, NQN, config, terms};
 use super::host::{HOST_NQN, Host, completion, connect, data, in_capsule, io, transport};
@@ -24,7 +24,7 @@ fn hmac(function: HashFunction, key: &[u8], pieces: &[&[u8]]) -> Digest {
     hash(function, &[key, &pieces.concat()].concat())
 }
 
-/// Diffie-Hellman modulo a prime of 31 bits, in as many bytes as the group has.
+/// Diffie-Hellman modulo a prime of 31 bits, in the length of the group.
 fn power(base: u64, exponent: &[u8]) -> u64 {
     let exponent = u64::from_be_bytes(exponent[..8].try_into().unwrap()) | 1;
     let modulus = (1u64 << 31) - 1;
@@ -64,7 +64,7 @@ fn bench(groups: Vec<DhGroup>) -> Bench {
     Bench::with(config, terms())
 }
 
-/// A connection whose host authenticates, or tries to.
+/// A connection whose host tries to authenticate.
 struct Dialogue {
     bench: Bench,
     host: Host,
@@ -108,14 +108,14 @@ impl Dialogue {
         if status.is_success() { Ok(data(&pdus)) } else { Err(status) }
     }
 
-    /// What the drive says to a command that has nothing to do with this.
+    /// Status of a command that has nothing to do with authentication.
     fn flush(&mut self) -> StatusField {
         let entry = io(3, SglDescriptor::NO_DATA, IoCommand::Flush);
         let bytes = self.host.command(entry, &[]);
         completion(&self.bench.talk(self.socket, &mut self.host, &bytes)).status
     }
 
-    /// Negotiates, and answers with a secret. What the controller said to that.
+    /// Negotiates, and answers with a secret. Returns the response of the controller.
     fn answer(&mut self, groups: &[DhGroup], secret: &[u8], asks_back: bool) -> Vec<u8> {
         let hashes = vec![HashFunction::Sha512, HashFunction::Sha256];
         let offer =
@@ -217,7 +217,7 @@ fn offer(groups: &[DhGroup]) -> Vec<u8> {
 #[test]
 fn negotiating_again_in_the_middle_costs_no_power_and_ends_the_connection() {
     let group = DhGroup::Ffdhe3072;
-    // Before the challenge is fetched, and after.
+    // Once before the challenge is fetched, once after.
     for fetches in [false, true] {
         let mut dialogue = Dialogue::connected(bench(vec![group]));
         assert!(dialogue.send(&offer(&[group])).is_success());
@@ -253,7 +253,7 @@ fn hosts_that_only_negotiate_share_an_exponent_which_is_renewed() {
         bench = dialogue.bench;
     }
     assert!((2..=CONNECTIONS / 16).contains(&bench.powers), "{} powers", bench.powers);
-    // The random bytes of the bench are always the same, and so are the exponents.
+    // The random bytes of the bench are constant, and so are the exponents.
     assert_eq!(values.len(), 1);
 }
 
@@ -278,7 +278,7 @@ fn every_queue_has_to() {
     assert_eq!(queue.flush(), REQUIRED);
     queue.answer(&[DhGroup::Null], SECRET, false);
     assert!(queue.flush().is_success());
-    // On a queue in use it may be repeated, and ends it if it fails.
+    // On a queue in use an exchange may be repeated; a failure ends the queue.
     queue.answer(&[DhGroup::Null], SECRET, false);
     assert!(queue.flush().is_success());
     queue.answer(&[DhGroup::Null], b"something else", false);
@@ -316,7 +316,7 @@ fn random_messages_open_nothing() {
         for _ in 0..4 {
             let length = 1 + random.below(400) as usize;
             let mut message: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
-            // Half of them begin as one that might come.
+            // Half of the messages begin like a valid one.
             if length > 8 && random.below(2) == 0 {
                 (message[0], message[1]) = (random.below(2) as u8, random.below(5) as u8);
                 (message[6], message[7]) = (32 * random.below(2) as u8, random.below(3) as u8);

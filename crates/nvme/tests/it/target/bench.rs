@@ -70,7 +70,7 @@ fn report() -> DriveReport {
     }
 }
 
-/// One connection and what a driver has beside it.
+/// One connection and the driver's state for it.
 #[derive(Debug)]
 pub(crate) struct Socket {
     pub(super) connection: Connection,
@@ -78,7 +78,7 @@ pub(crate) struct Socket {
     is_discovery: bool,
     buffers: BTreeMap<Slot, Vec<u8>>,
     waiting: BTreeMap<Slot, (SubmissionEntry, Request)>,
-    /// I/O that the drive has to do.
+    /// I/O commands that the drive has to serve.
     pub(crate) at_drive: Vec<(Slot, IoRequest)>,
     sent: Vec<u8>,
     pub(super) is_closed: bool,
@@ -90,20 +90,20 @@ pub(crate) struct Bench {
     pub(crate) now: Instant,
     pub(crate) subsystem: Subsystem,
     pub(super) discovery: Discovery,
-    /// The address by which hosts have reached the discovery subsystem.
+    /// Address by which hosts have reached the discovery subsystem.
     pub(super) reached: Option<Reached>,
     pub(crate) sockets: Vec<Socket>,
     pub(crate) drive: Vec<u8>,
     pub(crate) report: DriveReport,
-    /// What was asked of the drive and of the driver, but for answers.
+    /// Actions for the drive and the driver, except answers.
     pub(crate) actions: Vec<Action>,
-    /// What became of reservation commands.
+    /// Results of reservation commands.
     pub(crate) reserved: Vec<ReservationAnswer>,
-    /// Whether reads that may fail fast do.
+    /// Whether reads that may fail fast do so.
     pub(crate) is_collecting: bool,
-    /// Whether the drive does its work at once.
+    /// Whether the drive serves commands at once.
     pub(crate) is_prompt: bool,
-    /// Of connections that are opened from now on.
+    /// Terms of connections that are opened from now on.
     pub(super) terms: Terms,
     /// Powers that were computed for hosts that authenticate.
     pub(super) powers: usize,
@@ -150,7 +150,7 @@ impl Bench {
         self.sockets.len() - 1
     }
 
-    /// A connection that has a queue, and its host.
+    /// A connection with a queue, and its host.
     pub(super) fn queue(
         &mut self,
         digests: Digests,
@@ -177,18 +177,18 @@ impl Bench {
         (socket, host)
     }
 
-    /// Bytes from the host, and the PDUs that come back.
+    /// Delivers bytes from the host. Returns the PDUs that come back.
     pub(super) fn talk(&mut self, socket: usize, host: &mut Host, bytes: &[u8]) -> Vec<Pdu> {
         self.feed(socket, bytes);
         host.read(&self.take(socket))
     }
 
-    /// What a connection has sent.
+    /// Takes the bytes that a connection has sent.
     pub(crate) fn take(&mut self, socket: usize) -> Vec<u8> {
         std::mem::take(&mut self.sockets[socket].sent)
     }
 
-    /// Why a connection was ended; none if it was not told.
+    /// Reason why a connection was ended; `None` if none was sent.
     pub(super) fn end(&mut self, socket: usize, host: &mut Host) -> Option<FatalStatus> {
         let bytes = self.take(socket);
         host.read(&bytes).into_iter().find_map(|(header, _)| match header {
@@ -197,7 +197,7 @@ impl Bench {
         })
     }
 
-    /// Bytes from the host.
+    /// Delivers bytes from the host.
     pub(crate) fn feed(&mut self, socket: usize, mut bytes: &[u8]) {
         loop {
             let (taken, event) = self.sockets[socket].connection.handle_bytes(bytes);
@@ -347,7 +347,7 @@ impl Bench {
         }
     }
 
-    /// The drive does the work that stands at this place.
+    /// Serves the command at this position of the drive's queue.
     pub(crate) fn work(&mut self, socket: usize, place: usize) {
         let own = &mut self.sockets[socket];
         let (slot, request) = own.at_drive.remove(place);
@@ -382,7 +382,7 @@ impl Bench {
         self.pump();
     }
 
-    /// Actions and outputs, until there are none.
+    /// Carries out actions and outputs until there are none.
     pub(crate) fn pump(&mut self) {
         loop {
             let is_discovery = self.discovery.poll_action();
@@ -460,7 +460,7 @@ impl Socket {
                         self.sent.extend(pdu.data_digest(data).iter().flatten());
                     }
                 }
-                // A buffer is there unless the command was refused before it needed one.
+                // A command has a buffer unless it was refused before it needed one.
                 Output::Released(slot) => {
                     self.buffers.remove(&slot);
                     self.waiting.remove(&slot);
@@ -471,13 +471,13 @@ impl Socket {
         self.connection.check_invariants();
     }
 
-    /// Buffers that are in use.
+    /// Buffers in use.
     pub(super) fn buffers(&self) -> usize {
         self.buffers.len()
     }
 }
 
-/// The controller that a Connect was given.
+/// Controller in the answer to a Connect.
 pub(super) fn controller(pdus: &[Pdu]) -> u16 {
     Connected::decode(super::host::completion(pdus).dw0()).controller
 }

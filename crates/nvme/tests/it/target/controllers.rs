@@ -1,4 +1,4 @@
-//! Who gets a controller, what it answers, and when it is no more.
+//! Controllers: which hosts get one, its answers, and its end.
 
 use super::bench::{Bench, NQN, config, controller, terms};
 use super::host::{
@@ -74,7 +74,7 @@ impl Admin {
         (pdus, status)
     }
 
-    /// A command with so much room for what it returns, and its status.
+    /// Sends a command with room for `room` bytes. Returns the PDUs and the status.
     pub(super) fn ask(&mut self, room: usize, command: AdminCommand) -> (Vec<Pdu>, StatusField) {
         self.raw(admin(9, u32::MAX, transport(room), command), &[])
     }
@@ -166,7 +166,7 @@ fn nothing_is_answered_before_connect_and_little_before_enable() {
 #[test]
 fn a_controller_that_cannot_be_as_wanted_says_so() {
     let mut admin = Admin::connected();
-    // Entries of sizes that there are not.
+    // Entries of sizes that are not supported.
     admin.set_cc(1);
     let status = admin.status();
     assert!(status.fatal && !status.ready);
@@ -203,7 +203,7 @@ fn what_is_not_known_has_its_status() {
     assert_eq!(admin.ask(64, AdminCommand::Unsupported { opcode: 0xc2 }).1, opcode);
     let auth = FabricsCommand::Unsupported { fctype: 0x44 }.encode(9, SglDescriptor::NO_DATA);
     assert_eq!(admin.raw(auth, &[]).1, opcode);
-    // An opcode that nobody knows and whose data are at the host: nobody asks for them.
+    // The data of an unknown opcode that are at the host are never requested.
     assert_eq!(admin.ask(64, AdminCommand::Unsupported { opcode: 0xc1 }).1, opcode);
     let (pdus, status) = admin.ask(0, AdminCommand::Abort(Abort { sq_id: 0, cid: 5 }));
     assert_eq!((status, completion(&pdus).dw0()), (StatusField::SUCCESS, 1), "not aborted");

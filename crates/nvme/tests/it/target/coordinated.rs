@@ -1,4 +1,5 @@
-//! A target whose policy wants a coordinator: who is told of windows, and who may set counts.
+//! A target whose policy wants a coordinator: which hosts get events of windows, and which may set
+//! counts.
 
 use super::bench::{Bench, controller};
 use super::controllers::Admin;
@@ -42,7 +43,7 @@ fn page(admin: &mut Admin) -> Result<TrafficLog, StatusField> {
     }
 }
 
-/// What a host hears when a window ends.
+/// Ends a window. Returns the PDUs to the host.
 fn end_window(admin: &mut Admin, window: u64) -> Vec<Pdu> {
     admin.bench.subsystem.handle_traffic(traffic(window));
     admin.bench.pump();
@@ -76,7 +77,7 @@ fn the_page_has_the_last_windows() {
     let log = page(&mut admin).unwrap();
     assert_eq!(log.windows.len(), TRAFFIC_MAX);
     assert_eq!(log.windows.last(), Some(&traffic(100)));
-    // Another life of the policy counts anew, and none has nothing.
+    // Another life of the policy numbers windows anew; a policy without a coordinator has no page.
     admin.bench.subsystem.begin_traffic(Some(LENGTH));
     let log = page(&mut admin).unwrap();
     assert_eq!((log.generation, log.windows.len()), (2, 0));
@@ -95,12 +96,12 @@ fn a_host_is_told_of_windows_once_it_has_read_the_page() {
     assert!(request_event(&mut admin, 32).is_empty());
     assert!(end_window(&mut admin, 3).is_empty(), "it knows");
     assert_eq!(page(&mut admin).unwrap().windows.len(), 3);
-    // What happens while no request waits is told with the next.
+    // Events without a waiting request are reported with the next request.
     assert_eq!(completion(&end_window(&mut admin, 4)).cid, 32);
     page(&mut admin).unwrap();
     assert!(end_window(&mut admin, 5).is_empty());
     assert_eq!(completion(&request_event(&mut admin, 33)).cid, 33);
-    // A reset forgets that it asked.
+    // A reset forgets the request.
     page(&mut admin).unwrap();
     admin.configure(false);
     admin.configure(true);
@@ -137,7 +138,7 @@ fn counts_follow_from_a_window_and_are_told_with_their_time() {
     assert_eq!(admin.raw(entry, &counts(1, 3)).1, StatusCode::FeatureNotSaveable.for_good());
 }
 
-/// Another host, which has enabled its controller.
+/// Another host with an enabled controller.
 fn other(bench: &mut Bench) -> (usize, Host) {
     use super::host::connect;
     use nvme::wire::{Configuration, FabricsCommand, Property, PropertySet, PropertySize};
@@ -173,7 +174,7 @@ fn one_coordinator_at_a_time_sets_counts() {
     };
     assert_eq!(set(&mut first.bench), StatusCode::CommandSequence.for_good());
     assert_eq!(first.bench.actions.len(), 1);
-    // Its counts stay, and its place is free.
+    // Its counts remain, and another controller may set counts.
     first.configure(false);
     assert_eq!(set(&mut first.bench), StatusField::SUCCESS);
     first.configure(true);

@@ -1,4 +1,4 @@
-//! What a stock Linux 6.1 sends, from its first byte to its last, and what it gets.
+//! Dialogue with a stock Linux 6.1, from its first byte to its last.
 //!
 //! The order of commands was recorded on a running kernel. The bytes of the host are made by the
 //! codecs.
@@ -33,7 +33,7 @@ impl Dialogue {
     }
 
     fn say(&mut self, who: &str, bytes: &[u8], data: &[u8]) {
-        // What is not a header is told by its checksum.
+        // Bytes outside of the header are shown by their checksum.
         let (header, _) = bytes.split_at(bytes.len() - data.len());
         let end = header.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
         let _ = write!(self.text, "  {who}");
@@ -47,14 +47,14 @@ impl Dialogue {
         self.text.push('\n');
     }
 
-    /// A PDU of the host and all that comes back.
+    /// Sends a PDU of the host. Returns all PDUs that come back.
     fn exchange(&mut self, socket: usize, what: &str, header: &Header, out: &[u8]) -> Vec<Pdu> {
         let _ = writeln!(self.text, "{what}");
         let bytes = self.hosts[socket].pdu(header, out);
         self.say("->", &bytes, out);
         let pdus = self.bench.talk(socket, &mut self.hosts[socket], &bytes);
         for (header, data) in &pdus {
-            // The framing is that of the host's PDUs: neither has digests.
+            // The framing of the host's PDUs applies: neither side uses digests.
             let bytes = self.hosts[socket].pdu(header, data);
             self.say("<-", &bytes, data);
         }
@@ -254,8 +254,8 @@ fn linux_discovers_what_its_host_may_see() {
     insta::assert_snapshot!("linux-discovers", host.text);
 }
 
-/// Addresses that a host which has reached the machine by `reached` is told of listings at all
-/// addresses and at one.
+/// Addresses in the records for a host that has reached the machine by `reached`, for listings at
+/// all addresses and at one.
 fn told(reached: Option<(AddressFamily, &str)>) -> Vec<String> {
     let mut host = Dialogue::new();
     let everywhere = |family| {

@@ -1,4 +1,4 @@
-//! Entries with anything in them, on admin and I/O queues: each is answered once, whatever it says.
+//! Entries with arbitrary fields, on admin and I/O queues: each is answered once.
 
 use super::bench::Bench;
 use super::controllers::Admin;
@@ -16,7 +16,7 @@ fn choose<T: Copy>(rng: &mut Rng, among: &[T]) -> T {
     among[rng.below(among.len() as u64) as usize]
 }
 
-/// A number that means something more often than one of so many bits does.
+/// A number that is a meaningful value more often than a uniformly random one.
 fn number(rng: &mut Rng) -> u32 {
     match rng.below(4) {
         0 => 0,
@@ -26,7 +26,7 @@ fn number(rng: &mut Rng) -> u32 {
     }
 }
 
-/// An entry, and the data in its capsule.
+/// Draws an entry, and the data in its capsule.
 fn draw(rng: &mut Rng, opcodes: &[u8], cid: u16) -> (SubmissionEntry, Vec<u8>) {
     let opcode = if rng.below(16) == 0 { rng.next_u64() as u8 } else { choose(rng, opcodes) };
     let bytes = choose(rng, &[0, 4, 8, 64, 512, 1024, 4096]);
@@ -55,7 +55,7 @@ fn draw(rng: &mut Rng, opcodes: &[u8], cid: u16) -> (SubmissionEntry, Vec<u8>) {
     (entry, capsule)
 }
 
-/// Sends what R2Ts ask for until there are none, and returns which commands were answered.
+/// Sends the data that R2Ts request until there are none. Returns the answered commands.
 fn settle(
     bench: &mut Bench,
     socket: usize,
@@ -93,7 +93,7 @@ fn every_entry_is_answered_once() {
         let mut admin = Admin::enabled();
         let digests = Digests { header: rng.below(2) == 0, data: rng.below(2) == 0 };
         let (socket, mut host) = admin.bench.queue(digests, 1, Some(admin.id));
-        // Requests of events wait.
+        // Event requests wait.
         let mut waiting = BTreeSet::new();
         for cid in 100..200 {
             let is_admin = rng.below(2) == 0 || admin.bench.sockets[socket].is_closed;

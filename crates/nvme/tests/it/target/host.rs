@@ -1,4 +1,4 @@
-//! The host's end of a connection, made of the codecs.
+//! The host's end of a connection, built from the codecs.
 
 use nvme::wire::pdu::{
     CommandCapsule, DataHeader, Digests, Framing, Header, InitRequest, Limits, PREFIX_BYTES_MAX,
@@ -13,7 +13,7 @@ use units::crc32c_append;
 /// A PDU and its data.
 pub(super) type Pdu = (Header, Vec<u8>);
 
-/// Everything that a host sends, and what it reads.
+/// Encoder of a host's PDUs, and reader of the answers.
 #[derive(Debug)]
 pub(super) struct Host {
     pub(super) framing: Framing,
@@ -44,16 +44,16 @@ impl Host {
         bytes
     }
 
-    /// ICReq as Linux sends it, with digests and alignment; what follows is framed accordingly.
+    /// ICReq as Linux sends it, with digests and alignment; later PDUs are framed accordingly.
     pub(super) fn init(&mut self, digests: Digests, alignment: u8) -> Vec<u8> {
         let request = InitRequest { alignment, digests, ready_to_transfer_max: 0 };
         let bytes = self.pdu(&Header::InitRequest(request), &[]);
-        // The target takes data unaligned, and aligns what it sends.
+        // The target accepts unaligned data, and aligns the data that it sends.
         self.framing = Framing::new(digests, 0, crc32c_append);
         bytes
     }
 
-    /// ICResp has come.
+    /// Sets the terms after ICResp.
     pub(super) fn establish(&mut self, digests: Digests, alignment: u8) {
         self.reader.establish(Framing::new(digests, alignment, crc32c_append));
     }
@@ -142,7 +142,7 @@ pub(super) fn completion(pdus: &[Pdu]) -> CompletionEntry {
     first
 }
 
-/// The data that some PDUs bring, which have to come in order.
+/// Data in some PDUs, which have to be in order.
 pub(super) fn data(pdus: &[Pdu]) -> Vec<u8> {
     let mut all = Vec::new();
     for (header, data) in pdus {

@@ -1,5 +1,5 @@
-//! Hosts that nobody should have: each ends its own connection, with the right reason, and holds no
-//! more than it may.
+//! Hostile hosts: each ends its own connection, with the right reason, and holds no more memory
+//! than allowed.
 
 use super::bench::{BLOCK, Bench, ENTRIES_MAX, NQN};
 use super::host::{Host, admin, completion, connect, host_data, in_capsule, io, transport};
@@ -11,7 +11,7 @@ use nvme::wire::{
 };
 use units::Rng;
 
-/// A drive that takes its time, an I/O queue, and its host.
+/// A drive that does not answer at once, with an I/O queue and its host.
 fn queue() -> (Bench, usize, Host) {
     let mut admin = super::controllers::Admin::enabled();
     admin.bench.is_prompt = false;
@@ -24,7 +24,7 @@ fn write(cid: u16, lba: u64, blocks: u32) -> SubmissionEntry {
     io(cid, transport(blocks as usize * BLOCK), IoCommand::Write(Transfer::new(range)))
 }
 
-/// Asks to write 8 KiB, and the name of what is to come.
+/// Requests a write of 8 KiB. Returns CID and tag of the R2T.
 fn asked(bench: &mut Bench, socket: usize, host: &mut Host) -> (u16, u16) {
     let bytes = host.command(write(5, 0, 16), &[]);
     let pdus = bench.talk(socket, host, &bytes);
@@ -33,7 +33,7 @@ fn asked(bench: &mut Bench, socket: usize, host: &mut Host) -> (u16, u16) {
     (ready.cid, ready.transfer_tag)
 }
 
-/// Why the connection of a host ends that sends these data for its write.
+/// Reason why the connection of a host ends that sends these data for its write.
 fn end_of(data: impl Fn((u16, u16)) -> Vec<(Header, usize)>) -> Option<FatalStatus> {
     let (mut bench, socket, mut host) = queue();
     let name = asked(&mut bench, socket, &mut host);
@@ -83,7 +83,7 @@ fn a_command_beyond_the_depth_ends_the_connection() {
     let one_more = host.command(io(500, SglDescriptor::NO_DATA, IoCommand::Flush), &[]);
     bench.feed(socket, &one_more);
     assert_eq!(bench.end(socket, &mut host), Some(FatalStatus::Sequence));
-    // Work that ends now is nobody's any more.
+    // The result of work for a closed connection is dropped.
     bench.work(socket, 0);
     assert!(bench.take(socket).is_empty());
     assert!(most < 16 << 10, "{most} bytes for a connection");
@@ -110,7 +110,7 @@ fn only_connect_comes_first_and_alone() {
 }
 
 impl Host {
-    /// A host that skipped the terms.
+    /// A host that skipped the exchange of terms.
     fn new_established() -> Self {
         let mut host = Self::new();
         host.establish(Digests::default(), 0);
@@ -196,7 +196,7 @@ fn the_second_command_of_a_name_is_refused() {
     assert_eq!(completion(&pdus).status, StatusCode::CommandIdConflict.for_good());
     bench.work(socket, 0);
     assert!(completion(&host.read(&bench.take(socket))).status.is_success());
-    // The name is free again.
+    // The CID is free again.
     assert!(bench.talk(socket, &mut host, &flush).is_empty());
 }
 
@@ -245,7 +245,7 @@ fn any_bytes_at_any_time_leave_a_target_that_holds_little() {
             assert!(own.connection.held_bytes() <= Connection::held_bytes_max(ENTRIES_MAX));
             assert!(own.buffers() <= usize::from(ENTRIES_MAX));
         }
-        // Whatever came, another connection is served.
+        // Regardless of these bytes, another connection is served.
         let (other, mut host) = bench.greet(Digests::default(), 0);
         let (entry, data) = connect(0, (0, 31), (None, NQN), 0, 0);
         let bytes = host.command(entry, &data);

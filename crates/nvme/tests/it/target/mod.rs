@@ -1,4 +1,4 @@
-//! The target against hosts: a stock one, random ones, hostile ones.
+//! The target against hosts: stock, random and hostile ones.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 mod authentication;

@@ -1,5 +1,5 @@
-//! A host that sends random commands, with random digests, in random pieces, to a drive that
-//! answers in any order: every command has one answer, and reads return what was written.
+//! A host that sends random commands, with random digests and in random pieces, to a drive that
+//! answers in any order: every command has one answer, and reads return the data that were written.
 
 use super::bench::{BLOCK, BLOCKS, Bench, NQN, config, terms};
 use super::controllers::Admin;
@@ -13,10 +13,10 @@ use units::Rng;
 /// A command without its answer.
 struct Sent {
     range: BlockRange,
-    /// What a read has to bring, or a write brings.
+    /// Expected data of a read, or data of a write.
     data: Vec<u8>,
     is_read: bool,
-    /// How much of a read has come.
+    /// Data of a read so far.
     received: Vec<u8>,
 }
 
@@ -24,7 +24,7 @@ struct Model {
     bench: Bench,
     host: Host,
     socket: usize,
-    /// What the drive has after all that was answered.
+    /// Contents of the drive after all completed commands.
     expected: Vec<u8>,
     sent: BTreeMap<u16, Sent>,
     /// R2Ts whose data are to be sent.
@@ -72,7 +72,7 @@ impl Model {
         start..start + range.blocks.get() as usize * BLOCK
     }
 
-    /// A command of blocks that no other has, if there is room for it.
+    /// Sends a command on blocks that no command in flight uses, if there is room for it.
     fn send(&mut self, rng: &mut Rng) {
         let blocks = 1 + rng.below(32);
         let lba = rng.below(BLOCKS as u64 - blocks);
@@ -118,7 +118,7 @@ impl Model {
         self.sent.insert(cid, Sent { range, data, is_read, received: Vec::new() });
     }
 
-    /// Some of the data of an R2T.
+    /// Sends a part of the data of an R2T.
     fn send_data(&mut self, rng: &mut Rng) {
         if self.asked.is_empty() {
             return;
@@ -138,7 +138,7 @@ impl Model {
         }
     }
 
-    /// Some of the bytes arrive.
+    /// Delivers a part of the bytes.
     fn deliver(&mut self, rng: &mut Rng) {
         let shift = rng.below(16);
         let most = 1 + rng.below(1 << shift);
@@ -147,7 +147,7 @@ impl Model {
         self.bench.feed(self.socket, &piece);
     }
 
-    /// The drive does any of what it has to.
+    /// Lets the drive serve any of its commands.
     fn work(&mut self, rng: &mut Rng) {
         let waiting = self.bench.sockets[self.socket].at_drive.len();
         if waiting > 0 {
@@ -155,7 +155,7 @@ impl Model {
         }
     }
 
-    /// What the target sent is what it owes.
+    /// Checks that the target sends only what is due.
     fn receive(&mut self) {
         let bytes = self.bench.take(self.socket);
         for (header, data) in self.host.read(&bytes) {
@@ -186,7 +186,7 @@ impl Model {
         }
     }
 
-    /// A command is answered: once, for it is in the table no more.
+    /// Ends a command, which must be in the table and so is answered only once.
     fn end(&mut self, cid: u16) {
         let sent = self.sent.remove(&cid).unwrap_or_else(|| panic!("{cid} was answered twice"));
         let place = Self::bytes(&sent.range);
@@ -211,7 +211,7 @@ fn every_command_has_one_answer_with_the_right_data() {
             }
             model.receive();
         }
-        // Everything comes to its end.
+        // Runs until all commands have completed.
         for _ in 0..100_000 {
             if model.sent.is_empty() {
                 break;

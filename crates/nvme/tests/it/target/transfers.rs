@@ -1,4 +1,4 @@
-//! Data of commands: when they are asked for, when they are dropped, how they end.
+//! Data of commands: when they are requested, when they are dropped, how transfers end.
 
 use super::bench::{BLOCK, BLOCKS, NQN, terms};
 use super::controllers::Admin;
@@ -11,7 +11,7 @@ use nvme::wire::{
     WindowConfig,
 };
 
-/// A connection that has its terms, and its host.
+/// A connection with its terms, and its host.
 fn connection() -> (Connection, Host) {
     let mut connection = Connection::new(terms());
     let mut host = Host::new();
@@ -22,7 +22,7 @@ fn connection() -> (Connection, Host) {
     (connection, host)
 }
 
-/// All that a connection has to send; its data are zeroes.
+/// Takes all output of a connection; its data are zeroes.
 fn sent(connection: &mut Connection, host: &mut Host) -> Vec<Pdu> {
     let mut bytes = Vec::new();
     while let Some(output) = connection.poll_output() {
@@ -39,7 +39,7 @@ fn write(bytes: usize) -> SubmissionEntry {
     io(5, transport(bytes), IoCommand::Write(Transfer::new(BlockRange { lba: 0, blocks })))
 }
 
-/// The slot of the command that these bytes bring.
+/// Slot of the command in these bytes.
 fn begin(connection: &mut Connection, bytes: &[u8]) -> Slot {
     let (taken, event) = connection.handle_bytes(bytes);
     let TransportEvent::Command { slot, data, .. } = event else { panic!("{event:?}") };

@@ -16,7 +16,7 @@ use units::Duration;
 const DATA: SglDescriptor = SglDescriptor::InCapsule { offset: 0x10, bytes: 0x2000 };
 const COMMON: CommonFields = CommonFields { cid: 0x1234, nsid: 1, data: DATA };
 
-/// What every command has, its opcode not yet.
+/// Fields of every command, without the opcode.
 const HEAD: &str = "
     1  1 FLAGS =40
     2  2 CID
@@ -31,7 +31,7 @@ fn read(range: (u64, u32)) -> Transfer {
     Transfer::new(BlockRange { lba: range.0, blocks })
 }
 
-/// A table of a command, and the bytes of an example of it.
+/// Table of a command, and the bytes of an example.
 fn io(opcode: u8, table: &str, command: IoCommand) -> String {
     let head = format!("0 1 OPC ={opcode:02x}\n{HEAD}");
     let layout = Layout::with(64, &head, table);
@@ -263,7 +263,7 @@ fn blocks_are_counted_from_one_and_may_not_overflow() {
     assert_eq!(read((u64::MAX - 7, 8)).range.end(), None);
     let range = DatasetRange { attributes: 0, blocks: 2, lba: u64::MAX - 1 };
     assert_eq!(range.end(), None);
-    // Zero ranges cannot be said: it would be the longest list.
+    // Zero ranges cannot be encoded: the field would mean the longest list.
     for (ranges, said) in [(0, 0), (1, 0), (256, 255), (999, 255)] {
         let command = IoCommand::DatasetManagement(DatasetManagement {
             ranges,
@@ -489,7 +489,7 @@ fn what_a_drive_answers_comes_back() {
         }
     }
     assert_eq!(StatusCode::InvalidField.for_good().status(), Status::Unrecovered);
-    // The status that Linux takes for success, which failed reads must never have.
+    // Linux takes this status for success, so failed reads must never have it.
     assert_ne!(StatusField::FAILED_FAST.bits() & 0x7ff, 0);
 }
 
@@ -505,7 +505,7 @@ fn busy_remaining_time_is_rounded_up_and_saturates() {
         assert_eq!(FastFail::decode(&completion), Some(failed));
         assert_eq!(failed.busy_remaining().as_nanos(), u64::from(micros) * 1_000);
     }
-    // Neither the flag nor the status alone is an answer.
+    // Neither the flag nor the status alone is a fast failure.
     let failed = FastFail::new(Duration::from_micros(3)).encode(5);
     let other = CompletionEntry { status: StatusCode::Internal.for_good(), ..failed };
     assert_eq!(FastFail::decode(&other), None);

@@ -1,5 +1,5 @@
-//! A short, repeatable fuzz of everything that reads bytes: conversations that make sense, damaged,
-//! seeded, a fixed number of rounds.
+//! A short, repeatable fuzz of all readers of bytes: valid conversations with seeded damage, in a
+//! fixed number of rounds.
 //!
 //! A failure prints its seed and the line that repeats it. The real fuzzer is in `fuzz/`.
 
@@ -28,7 +28,7 @@ fn damaged_structures_are_read_as_something_that_can_be_written() {
         let mut rng = Rng::stream(seed, "structures");
         let mut input = vec![0, 0, 0, 0, 0, 2 + (seed % 2) as u8];
         let length = rng.below(4200);
-        // Zeroes for the most part: most structures are.
+        // Mostly zeroes, as in most structures.
         let dense = rng.below(3);
         input.extend((0..length).map(|_| match rng.below(1 + 8 * dense) {
             0 => rng.next_u64() as u8,

@@ -1,5 +1,5 @@
-//! What the fuzz target calls: bytes of a stranger for the reader of PDUs and for every decoder.
-//! The tests call it with damage that seeds draw.
+//! Entry point of the fuzz target: untrusted bytes for the reader of PDUs and for every decoder.
+//! The tests call it with seeded damage.
 
 use nvme::wire::ioda::{ArraySettings, FastFail, IodaCapability, WindowReport};
 use nvme::wire::pdu::{
@@ -16,10 +16,10 @@ use nvme::wire::{
 };
 use std::fmt::Debug;
 
-/// How the first bytes of an input say that the rest is read.
+/// First bytes of an input, which select how the rest is read.
 const HEAD_BYTES: usize = 6;
 
-/// What the reader told, with the pieces of data put together.
+/// Results of the reader, with the pieces of data joined.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Told {
     Header(Box<Header>),
@@ -28,8 +28,8 @@ pub(crate) enum Told {
     Bad(Fault),
 }
 
-/// Reads bytes in pieces of at most `piece`; with the terms of `framing` after the first PDU, if it
-/// is not established from the start.
+/// Reads bytes in pieces of at most `piece`. Uses the terms of `framing` after the first PDU,
+/// unless the reader is established from the start.
 ///
 /// # Panics
 ///
@@ -42,7 +42,7 @@ pub(crate) fn read(
     framing: Framing,
 ) -> Vec<Told> {
     let mut told: Vec<Told> = Vec::new();
-    // Data of the PDU that are still to come.
+    // Data of the PDU that have not come yet.
     let mut missing = 0;
     let mut in_pdu = false;
     for piece in bytes.chunks(piece) {
@@ -93,7 +93,7 @@ pub(crate) fn read(
     told
 }
 
-/// The refusal, if there is one, has to be one that the other side can read.
+/// Checks that the other side can read the refusal.
 fn check_refusal(reader: &PduReader, side: Side, told: &[Told]) {
     let Some(refusal) = reader.refusal() else { return };
     let Some(Told::Bad(fault)) = told.last() else { panic!("a refusal of nothing") };
@@ -114,7 +114,7 @@ fn check_refusal(reader: &PduReader, side: Side, told: &[Told]) {
     assert_eq!((taken, progress), (length, Progress::Header(refusal)));
 }
 
-/// A header that was read can be written, and is then read as the same.
+/// Checks that a header that was read can be written, and then reads as the same.
 fn check_header(header: &Header, framing: &Framing, side: Side) {
     let mut bytes = [0; PREFIX_BYTES_MAX];
     let length = framing.write(header, &mut bytes);
@@ -124,13 +124,13 @@ fn check_header(header: &Header, framing: &Framing, side: Side) {
         reader.establish(*framing);
     }
     let (taken, progress) = reader.advance(&bytes[..length]);
-    // A PDU may promise up to 4 GiB, and digests may be more than that leaves room for.
+    // A PDU may announce up to 4 GiB, which may leave too little room for digests.
     let is_full = header.data_bytes() > u32::MAX - PREFIX_BYTES_MAX as u32 - 8;
     assert!(is_full || progress == Progress::Header(*header), "{header:?} became {progress:?}");
     assert!(taken <= length);
 }
 
-/// Reads PDUs, in pieces and as a whole, which has to come to the same.
+/// Checks that PDUs read the same in pieces and as a whole.
 fn check_pdus(head: &[u8; HEAD_BYTES], bytes: &[u8]) {
     let [mode, alignment, piece, capsule, data, _] = *head;
     let side = if mode & 1 == 0 { Side::Host } else { Side::Controller };
@@ -157,7 +157,7 @@ fn check_pdus(head: &[u8; HEAD_BYTES], bytes: &[u8]) {
     }
 }
 
-/// What was read is written so that it reads as the same.
+/// Checks that a value that was read is written so that it reads as the same.
 fn check<T: PartialEq + Debug, const N: usize>(
     bytes: &[u8],
     decode: impl Fn(&[u8; N]) -> Option<T>,
@@ -171,7 +171,7 @@ fn check<T: PartialEq + Debug, const N: usize>(
     }
 }
 
-/// Reads the bytes as each structure that a stranger sends.
+/// Reads the bytes as each structure that an untrusted peer sends.
 fn check_structures(bytes: &[u8]) {
     check(bytes, |b| Some(SubmissionEntry::decode(b)), SubmissionEntry::encode);
     check(bytes, |b| Some(CompletionEntry::decode(b)), CompletionEntry::encode);
@@ -188,7 +188,7 @@ fn check_structures(bytes: &[u8]) {
             let mut entry = SubmissionEntry::decode(b);
             let command = AdminCommand::decode(&entry);
             if let AdminCommand::Fabrics(_) = command {
-                // What is behind the type of a fabrics command is reserved.
+                // The bytes behind the type of a fabrics command are reserved.
                 entry.common.nsid &= 0xff;
             }
             Some((entry.common, command))
@@ -230,8 +230,8 @@ fn check_structures(bytes: &[u8]) {
     assert_eq!(DatasetRange::decode_all(bytes).count(), bytes.len() / 16);
 }
 
-/// A report that promises more registrants than it has is read as far as it goes, and written as it
-/// was read.
+/// Checks that a report that announces more registrants than it has is read as far as it goes, and
+/// written as it was read.
 fn check_report(bytes: &[u8], format: StatusFormat) {
     let Some((header, entries)) = read_reservations(bytes, format) else {
         return assert!(bytes.len() < STATUS_HEADER_BYTES);
@@ -245,7 +245,7 @@ fn check_report(bytes: &[u8], format: StatusFormat) {
     assert_eq!(again.collect::<Vec<_>>(), entries);
 }
 
-/// The structures of four KiB.
+/// Checks the structures of four KiB.
 fn check_pages(bytes: &[u8]) {
     check(bytes, |b| Some(IdentifyController::decode(b)), IdentifyController::encode);
     check(bytes, |b| Some(IdentifyNamespace::decode(b)), IdentifyNamespace::encode);
@@ -256,12 +256,12 @@ fn check_pages(bytes: &[u8]) {
     check(bytes, TrafficLog::decode, TrafficLog::encode);
 }
 
-/// Reads bytes of a stranger.
+/// Reads untrusted bytes.
 ///
 /// # Panics
 ///
-/// When something is read differently in pieces, data go past their limits, a promise of the reader
-/// is broken, or what was read cannot be written: that is what the fuzzer looks for.
+/// When bytes read differently in pieces, data exceed their limits, the reader breaks a promise, or
+/// a value that was read cannot be written. The fuzzer searches for these.
 pub(crate) fn check_all(bytes: &[u8]) {
     let Some((head, rest)) = bytes.split_first_chunk::<HEAD_BYTES>() else { return };
     match head[5] % 4 {

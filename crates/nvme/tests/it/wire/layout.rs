@@ -1,24 +1,24 @@
-//! Tables of fields, and what follows from them for a structure: which bits survive, which are
-//! reserved, and what a representative value looks like. Where the code has such a table it is the
-//! one; the bytes of examples, in snapshots, say that its places are right.
+//! Tables of fields, and the properties of a structure that follow from them: which bits survive,
+//! which are reserved, and what an example looks like. A table of the code is used if there is one;
+//! the bytes of examples, in snapshots, confirm its offsets.
 
 use nvme::wire::Field;
 use std::fmt::{Debug, Write};
 use units::Rng;
 
-/// Drawn values per structure.
+/// Number of drawn values per structure.
 const ROUNDS: u64 = 2_000;
 
-/// What is special about a field.
+/// Kind of a field.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kind {
-    /// Every value of it means something.
+    /// Every value is valid.
     Number,
-    /// Some of its bits are reserved; these are not.
+    /// Some bits are reserved; these are not.
     Bits(u128),
-    /// It always has this value here.
+    /// The field always has this value here.
     Fixed(u128),
-    /// Text, which has more than one spelling.
+    /// Text, with more than one spelling.
     Text,
 }
 
@@ -30,7 +30,7 @@ struct Row {
     kind: Kind,
 }
 
-/// The fields of a structure of so many bytes. What is in none of them is reserved.
+/// Fields of a structure of `bytes` bytes. Bytes outside of all fields are reserved.
 #[derive(Debug)]
 pub(crate) struct Layout {
     bytes: usize,
@@ -42,9 +42,9 @@ fn number(text: &str) -> u128 {
 }
 
 impl Layout {
-    /// Reads a table: in each line offset, size, name, and perhaps `text`, the bits that are not
-    /// reserved as `&hex`, or the value as `=hex`. An offset may be the end of the line before,
-    /// written `+`.
+    /// Reads a table. Each line has offset, size and name. It may end with `text`, with the bits
+    /// that are not reserved as `&hex`, or with the value as `=hex`. An offset may be the end of
+    /// the line before, written `+`.
     pub(crate) fn new(bytes: usize, table: &str) -> Self {
         let mut fields: Vec<Row> = Vec::new();
         for line in table.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -68,14 +68,14 @@ impl Layout {
         Self { bytes, fields }
     }
 
-    /// The fields that the code has, in the order of their places.
+    /// Fields of a table in the code, in the order of their offsets.
     pub(crate) fn of(bytes: usize, fields: &[Field]) -> Self {
         let mut layout = Self { bytes, fields: Vec::new() };
         layout.add(0, "", fields);
         layout.sorted()
     }
 
-    /// Adds fields, at places and with names behind these.
+    /// Adds fields, with offsets from `start` and names behind `outer`.
     fn add(&mut self, start: usize, outer: &str, fields: &[Field]) {
         for &Field { name, at, bytes, is_text, parts } in fields {
             let name = match (outer, name) {
@@ -84,7 +84,7 @@ impl Layout {
             };
             let kind = if is_text { Kind::Text } else { Kind::Number };
             match parts {
-                // Not of this structure alone: a table of its own has it.
+                // Belongs to several structures: it has a table of its own.
                 [] if name.is_empty() => {}
                 [] => self.fields.push(Row { at: start + at, bytes, name, kind }),
                 parts => self.add(start + at, &name, parts),
@@ -99,13 +99,13 @@ impl Layout {
         self
     }
 
-    /// The same with the fields of a table as well.
+    /// Adds the fields of a table.
     pub(crate) fn and(mut self, table: &str) -> Self {
         self.fields.extend(Self::new(self.bytes, table).fields);
         self.sorted()
     }
 
-    /// The same with a list of structures, whose fields are numbered.
+    /// Adds a list of structures, whose fields are numbered.
     pub(crate) fn and_list(mut self, places: impl Iterator<Item = usize>, of: &[Field]) -> Self {
         for (number, place) in places.enumerate() {
             let known = self.fields.len();
@@ -117,7 +117,7 @@ impl Layout {
         self.sorted()
     }
 
-    /// The same with a field that is shown as several of one size.
+    /// Shows a field as several of one size.
     pub(crate) fn split(mut self, name: &str, into: &[&str]) -> Self {
         let index = self.index(name);
         let Row { at, bytes, .. } = self.fields.remove(index);
@@ -132,12 +132,12 @@ impl Layout {
         self.sorted()
     }
 
-    /// The same with a field of which only these bits are not reserved.
+    /// Sets the bits of a field that are not reserved.
     pub(crate) fn bits(self, name: &str, bits: u128) -> Self {
         self.with_kind(name, Kind::Bits(bits))
     }
 
-    /// The same with a field that always has this value.
+    /// Sets the constant value of a field.
     pub(crate) fn fixed(self, name: &str, value: u128) -> Self {
         self.with_kind(name, Kind::Fixed(value))
     }
@@ -153,12 +153,12 @@ impl Layout {
         found.unwrap_or_else(|| panic!("there is no field {name}"))
     }
 
-    /// The same with a table of fields behind the others.
+    /// A layout with a table of fields behind the common ones.
     pub(crate) fn with(bytes: usize, common: &str, table: &str) -> Self {
         Self::new(bytes, &[common, table].join("\n"))
     }
 
-    /// Which bits may be set, and which of them come back as they were.
+    /// Bits that may be set, and those of them that are written as they were read.
     fn masks(&self) -> (Vec<u8>, Vec<u8>) {
         let (mut used, mut kept) = (vec![0; self.bytes], vec![0; self.bytes]);
         for field in &self.fields {
@@ -188,7 +188,7 @@ impl Layout {
         }
     }
 
-    /// The fields of some bytes, one a line, without those that are zero.
+    /// Fields of some bytes, one a line, without those that are zero.
     pub(crate) fn dump(&self, bytes: &[u8]) -> String {
         let mut text = String::new();
         for field in &self.fields {
@@ -213,7 +213,7 @@ impl Layout {
         text
     }
 
-    /// Bytes of a structure: anything, or an example with a few bytes changed.
+    /// Draws the bytes of a structure: arbitrary ones, or an example with a few bytes changed.
     fn draw<const N: usize>(&self, rng: &mut Rng, examples: &[[u8; N]]) -> [u8; N] {
         let mut bytes = match rng.below(4) {
             0 => [0; N],
@@ -231,8 +231,8 @@ impl Layout {
 
     /// Checks a structure with drawn bytes and with examples.
     ///
-    /// What was read is written as it was but for what is reserved, which is zero, and reads as the
-    /// same again. So every bit of the table survives, and no other.
+    /// Bytes that were read are written unchanged, with reserved bits as zero, and read as the same
+    /// again. So every bit of the table survives, and no other.
     pub(crate) fn check<T: PartialEq + Debug, const N: usize>(
         &self,
         decode: impl Fn(&[u8; N]) -> Option<T>,
@@ -265,7 +265,7 @@ impl Layout {
         if testing::is_repeat() {
             return;
         }
-        // What never was anything but zero tested nothing.
+        // A field that was always zero was not tested.
         assert!(read * 4 >= ROUNDS, "{read} of {ROUNDS} could be read");
         let unseen = self.fields.iter().find(|field| {
             let is_zero = matches!(field.kind, Kind::Fixed(0));

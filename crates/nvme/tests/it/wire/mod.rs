@@ -1,5 +1,5 @@
-//! The bytes of NVMe and NVMe/TCP against tables of where every field is, and against streams that
-//! nobody should send.
+//! The bytes of NVMe and NVMe/TCP against tables of every field's offset, and against hostile
+//! streams.
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
 mod commands;

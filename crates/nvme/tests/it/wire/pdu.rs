@@ -105,7 +105,7 @@ fn digests_are_those_of_the_standard() {
     let digest = |data: &[u8]| framing.data_digest((framing.checksum)(0, data)).unwrap();
     assert_eq!(digest(b"123456789"), [0x83, 0x92, 0x06, 0xe3]);
     assert_eq!(digest(&[0; 32]), [0xaa, 0x36, 0x91, 0x8a]);
-    // In pieces it is the same.
+    // The checksum of pieces is the same.
     let pieces = [&b"1234"[..], b"", b"56789"];
     let sum = pieces.iter().fold(0, |sum, piece| (framing.checksum)(sum, piece));
     assert_eq!(framing.data_digest(sum), Some([0x83, 0x92, 0x06, 0xe3]));

@@ -1,5 +1,5 @@
-//! What PLM-light's coordinator and an array say to each other: log page C0h and the data of
-//! feature C0h, and bytes that are neither.
+//! Messages between PLM-light's coordinator and an array: log page C0h and the data of feature C0h,
+//! and bytes that are neither.
 
 use super::layout::Layout;
 use super::values::hex;
@@ -81,7 +81,7 @@ fn a_page_of_traffic_is_read_as_it_was_written() {
     };
     insta::assert_snapshot!("traffic-log", hex(&log.encode()[..3 * 64]));
     assert_eq!(log.encode()[3 * 64..], [0; TRAFFIC_LOG_BYTES - 3 * 64]);
-    // Of more than there is room for the last are kept.
+    // With too many windows the last ones are kept.
     let many = TrafficLog { windows: (1..=70).map(traffic).collect(), ..log };
     let read = TrafficLog::decode(&many.encode()).unwrap();
     assert_eq!((read.windows.len(), read.windows[0].window), (TRAFFIC_MAX, 8));

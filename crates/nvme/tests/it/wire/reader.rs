@@ -1,4 +1,4 @@
-//! The reader of PDUs: whole conversations, in pieces of any size, and what is wrong with bad ones.
+//! The reader of PDUs: whole conversations in pieces of any size, and the faults of bad PDUs.
 
 use super::fuzz::{Told, read};
 use nvme::wire::pdu::{
@@ -11,7 +11,7 @@ use units::{Rng, crc32c, crc32c_append};
 
 const LIMITS: Limits = Limits { capsule_bytes: ADMIN_CAPSULE_DATA_BYTES, data_bytes: 1 << 17 };
 
-/// PDUs of one side after the first, and how they are framed.
+/// PDUs of one side after the first, and their framing.
 #[derive(Clone, Debug)]
 pub(super) struct Conversation {
     pub(super) from: Side,
@@ -109,7 +109,7 @@ impl Conversation {
         self.pdus.iter().flat_map(|(header, data)| self.pdu(header, data)).collect()
     }
 
-    /// What a reader has to tell of it.
+    /// Expected results of a reader.
     fn told(&self) -> Vec<Told> {
         let mut told = Vec::new();
         for (header, data) in &self.pdus {
@@ -128,7 +128,7 @@ impl Conversation {
         reader
     }
 
-    /// The head of an input of the fuzzer that reads such conversations.
+    /// Head of a fuzzer input that reads such conversations.
     pub(super) fn head(&self, rng: &mut Rng) -> [u8; 6] {
         let side = u8::from(self.to() == Side::Controller);
         let digests = self.framing.digests;
@@ -139,7 +139,7 @@ impl Conversation {
     }
 }
 
-/// A few bytes are lost, doubled, changed.
+/// Removes, doubles or changes a few bytes.
 pub(super) fn damage(rng: &mut Rng, bytes: &mut Vec<u8>) {
     for _ in 0..rng.below(4) {
         let at = rng.below(bytes.len() as u64 + 1) as usize;
@@ -147,7 +147,7 @@ pub(super) fn damage(rng: &mut Rng, bytes: &mut Vec<u8>) {
         match rng.below(6) {
             0 => bytes.truncate(at),
             1 => drop(bytes.drain(at..end)),
-            // Of the first bytes of a PDU most are checked.
+            // Most of the first bytes of a PDU are checked.
             2..=3 if at < bytes.len() => {
                 let at = if rng.below(2) == 0 { at.min(7) } else { at };
                 bytes[at] ^= 1 << rng.below(8);
@@ -175,7 +175,7 @@ fn conversations_are_read_as_they_were_written_in_pieces_of_any_size() {
             assert_eq!(heard, told, "in pieces of {piece}");
             assert_eq!(reader.refusal(), None);
         }
-        // Padded data begin where they should, and PLEN is the length.
+        // Padded data begin at their offset, and PLEN is the length.
         let (header, data) = &conversation.pdus[0];
         let first = conversation.pdu(header, data);
         let length = u32::from_le_bytes(first[4..8].try_into().unwrap());
@@ -211,7 +211,7 @@ fn a_connection_begins_with_its_terms() {
         assert_eq!(reader.advance(&bytes[..100]), (100, Progress::NeedMore(28)));
         assert_eq!(reader.advance(&bytes[100..128]), (28, Progress::Header(header)));
         assert_eq!(reader.advance(&[]), (0, Progress::End { sound: true }));
-        // Nothing but a termination until the terms are said, and then no second beginning.
+        // Before the terms only a termination is read, and after them no second ICReq or ICResp.
         assert_eq!(reader.advance(&[]), (0, Progress::NeedMore(COMMON_BYTES)));
         let kind = if to == Side::Host { PduKind::Response } else { PduKind::Command };
         let next = [kind as u8, 1, kind.header_bytes(), 0, kind.header_bytes() + 4, 0, 0, 0];
@@ -228,10 +228,10 @@ fn a_connection_begins_with_its_terms() {
     insta::assert_snapshot!("init", text);
 }
 
-/// What it is, who reads it on which terms, its bytes, and what is wrong with it.
+/// Description, receiver, its framing, bytes, and the expected fault.
 type Case = (&'static str, Side, Framing, Vec<u8>, Option<Fault>);
 
-/// What is wrong with a PDU of eight bytes and more.
+/// Fault of a PDU of at least eight bytes.
 fn fault_of(to: Side, framing: Framing, bytes: &[u8]) -> Option<Fault> {
     let mut reader = PduReader::new(to, Limits { capsule_bytes: 64, data_bytes: 4096 });
     if bytes[0] > 1 {
@@ -258,7 +258,7 @@ fn fault_of(to: Side, framing: Framing, bytes: &[u8]) -> Option<Fault> {
     }
 }
 
-/// A PDU with zeroes behind its first eight bytes, as long as it says, but not absurdly.
+/// A PDU with zeroes behind its first eight bytes, of the announced length up to a limit.
 fn pdu(kind: u8, flags: u8, hlen: u8, pdo: u8, plen: u32) -> Vec<u8> {
     let mut bytes = vec![kind, flags, hlen, pdo];
     bytes.extend(plen.to_le_bytes());
@@ -281,7 +281,7 @@ fn what_is_wrong_is_told_by_its_place() {
     };
     let (hdgst, ddgst) = (pdu_flag::HEADER_DIGEST, pdu_flag::DATA_DIGEST);
     let (last, success) = (pdu_flag::LAST, pdu_flag::SUCCESS);
-    // Data of eight bytes, whose header says so.
+    // Data of eight bytes, as announced in the header.
     let data = |kind, flags, pdo, plen| patched(pdu(kind, flags, 24, pdo, plen), 16, &[8]);
     let init = |kind, at, value: &[u8]| patched(pdu(kind, 0, 128, 0, 128), at, value);
     let wrong_digest = [data(6, hdgst, 28, 36), vec![]].concat();
@@ -393,14 +393,15 @@ fn what_is_wrong_is_told_by_its_place() {
             patched(wrong_digest, 24, &[1, 2, 3, 4]),
             Some(Fault { status: HeaderDigest, information: 0x0403_0201 }),
         ),
-        // What is reserved does not matter.
+        // Reserved fields have no effect.
         ("PDO without data", controller, plain, pdu(4, 0, 72, 3, 72), None),
         ("a digest of no data", controller, digests(false, true), pdu(4, ddgst, 72, 0, 72), None),
         ("other flags", controller, plain, pdu(4, 0xfc, 72, 0, 72), None),
     ];
     for (name, to, framing, bytes, fault) in &cases {
         assert_eq!(fault_of(*to, *framing, bytes), *fault, "{name}");
-        // Most of it is known from the first eight bytes: no memory for the rest.
+        // Most of these faults are found in the first eight bytes, before memory is needed for the
+        // rest.
         if fault.is_some_and(|fault| fault.status == LimitExceeded) {
             assert_eq!(fault_of(*to, *framing, &bytes[..8]), *fault, "{name}");
         }
@@ -421,7 +422,7 @@ fn new_limits_are_those_of_the_next_pdu() {
     let mut reader = PduReader::new(Side::Controller, LIMITS);
     reader.establish(Framing::INITIAL);
     assert!(matches!(reader.advance(&bytes), (72, Progress::Header(_))));
-    // What was let in is read to its end.
+    // A PDU that was accepted is read to its end.
     reader.set_limits(Limits { capsule_bytes: 99, ..LIMITS });
     assert!(matches!(reader.advance(&bytes[72..]), (100, Progress::Data(_))));
     assert_eq!(reader.advance(&[]), (0, Progress::End { sound: true }));
@@ -451,7 +452,7 @@ fn damaged_data_are_told_at_their_end_and_the_connection_goes_on() {
     let told = read(&mut conversation.reader(), &bytes, 5, LIMITS, framing);
     let ends: Vec<_> = told.iter().filter(|told| matches!(told, Told::End(_))).collect();
     assert_eq!(ends, [&Told::End(false), &Told::End(true)]);
-    // A damaged header, though, is the end: nobody knows whose it was.
+    // A damaged header ends the connection, because its command is unknown.
     for at in 8..24 {
         let mut bytes = good.clone();
         bytes[at] ^= 1;
@@ -473,7 +474,7 @@ fn data_can_be_received_where_they_belong() {
     let bytes = conversation.bytes();
     let mut reader = conversation.reader();
     assert_eq!(reader.advance(&bytes[..72]), (72, Progress::Header(header)));
-    // Just the data, without the digest behind them.
+    // Exactly the data, without the digest behind them.
     assert_eq!(reader.advance(&[]), (0, Progress::NeedMore(100)));
     let piece = &bytes[72..102];
     let (taken, progress) = reader.advance(piece);

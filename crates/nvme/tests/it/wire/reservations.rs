@@ -58,7 +58,7 @@ fn a_report() {
         put_reservations(header, [entry, other], format, &mut data);
         let (read, entries) = read_reservations(&data, format).unwrap();
         assert_eq!((read, entries.collect::<Vec<_>>()), (header, vec![entry, other]));
-        // With room for less the number is that of all.
+        // With less room, the count is still that of all registrants.
         for room in 0..bytes {
             let mut part = vec![0xee; room];
             put_reservations(header, [entry, other], format, &mut part);

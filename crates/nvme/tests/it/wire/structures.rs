@@ -340,7 +340,7 @@ fn window_log() {
     let status = example.drive_status().unwrap();
     assert_eq!(status.headroom_pages, 7);
     assert!(status.due && !status.must_collect && status.collecting);
-    // A host that knows nothing of IODA.
+    // A host without IODA.
     let plain = WindowLog { ioda: None, ..example };
     let layout = standard();
     layout.check(|bytes| Some(WindowLog::decode(bytes)), WindowLog::encode, &[plain]);
@@ -435,7 +435,7 @@ fn properties_and_dwords() {
         command_sets: nvme::wire::CSS_NVM,
         ..Capabilities::default()
     };
-    // The value with which stock Linux hosts attached.
+    // Value with which stock Linux hosts attached.
     assert_eq!(capabilities.encode(), 0x0000_0020_1401_007f);
     Layout::new(8, "0 8 CAP &00ff1fffff07ffff").check(
         |bytes| Some(Capabilities::decode(u64::from_le_bytes(*bytes))),

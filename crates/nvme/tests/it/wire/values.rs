@@ -1,5 +1,4 @@
-//! What is not a table of fields: text, lists, pages that are read in parts, and which settings are
-//! refused.
+//! Values that are not tables of fields: text, lists, pages read in parts, and refused settings.
 
 use super::structures::{record, report, settings};
 use nvme::wire::ioda::{ArraySettings, FastFail, SettingsError, WindowReport};
@@ -25,7 +24,7 @@ fn names_are_names_or_nothing() {
     for text in ["", "nqn", "NQN.x", "iqn.x", "nqn.\n", "nqn.\0", "nqn.\u{85}", &longer] {
         assert_eq!(Nqn::new(text), None, "{text:?}");
     }
-    // Neither a field that no zero ends nor one that is not UTF-8.
+    // A field without a zero byte, and a field that is not UTF-8.
     let mut field = [b'x'; 256];
     field[..4].copy_from_slice(b"nqn.");
     assert_eq!(Nqn::decode(&field), None);
@@ -119,13 +118,13 @@ fn names_of_namespaces_are_read_in_any_order_and_never_past_the_end() {
         data[..bytes.len()].copy_from_slice(bytes);
         NamespaceIds::decode(&data)
     };
-    // A type that is not known, then the command set.
+    // An unknown type, then the command set.
     let found = read(&[9, 2, 0, 0, 1, 1, 4, 1, 0, 0, 5]).unwrap();
     assert_eq!(found, NamespaceIds { command_set: Some(5), ..NamespaceIds::default() });
     assert_eq!(read(&[1, 7, 0, 0]), None, "a length that is not that of the type");
     let mut full = [255_u8; IDENTIFY_BYTES];
     assert_eq!(NamespaceIds::decode(&full), None, "past the end");
-    // Filled to the last bytes, which are too few for another.
+    // Filled to the last bytes, which are too few for another name.
     for chunk in full.chunks_mut(16) {
         chunk.copy_from_slice(&[9, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
@@ -198,11 +197,11 @@ fn an_aggregate_log_in_parts_is_the_whole() {
     assert_eq!(aggregate_sets(&page).unwrap().collect::<Vec<_>>(), sets[..2044]);
     assert_eq!(part(4096, 1912), whole[4096..]);
     assert!(aggregate_sets(&whole[..7]).is_none());
-    // A number that is a lie reads no more than is there.
+    // A wrong count reads no more entries than there are.
     assert_eq!(aggregate_sets(&[0xff; 12]).unwrap().count(), 2);
 }
 
-/// A refusal of the settings with some bytes changed, at offsets of the data of feature 13h.
+/// Settings with some bytes changed, at offsets of the data of feature 13h.
 fn refused(changes: &[(usize, u8)]) -> Result<WindowConfig, SettingsError> {
     let config = WindowConfig { ioda: Some(settings()), ..WindowConfig::default() };
     let mut data = config.encode();
@@ -234,7 +233,7 @@ fn settings_that_cannot_be_followed_are_refused() {
     ];
     let text: Vec<_> = sentences.iter().map(ToString::to_string).collect();
     insta::assert_snapshot!("refused-settings", text.join("\n"));
-    // The drive chooses: whether its window is longer than the guards it sees itself.
+    // If the drive chooses the window, it checks itself that the window is longer than the guards.
     let window: Vec<_> = (80..88).map(|at| (at, 0)).collect();
     let config = refused(&window).unwrap();
     assert_eq!(config.ioda.unwrap().busy_time_window, None);
@@ -270,7 +269,7 @@ fn a_schedule_survives_the_wire() {
         assert_eq!(read, settings);
         assert_eq!(read.scope, scope);
         assert_eq!(read.schedule(read.busy_time_window.unwrap()), schedule);
-        // Between two turns there is no slot.
+        // No slot lies between two turns.
         let crooked =
             WindowSchedule { cycle_start: cycle_start + Duration::from_nanos(1), ..schedule };
         if schedule.turn() > Duration::from_nanos(1) {

@@ -1,4 +1,4 @@
-//! What the tests of the drive have in common: a host that keeps a number of commands in flight.
+//! Common parts of the drive's tests: a host that keeps a number of commands in flight.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -53,8 +53,8 @@ impl Host {
         drive.handle_command_from(self.now, id.0 % 5, &command);
     }
 
-    /// Checks the drive after every step; of a larger drive after so many that a step costs no more
-    /// than on a small one, because a check looks at every page.
+    /// Checks the drive after every step. A larger drive is checked less often, because a check
+    /// looks at every page: the cost per step is as on a small drive.
     fn check(&mut self, drive: &Ssd) {
         self.steps += 1;
         if self.steps.is_multiple_of(1 + drive.config().geometry.pages() / 64) {
@@ -83,7 +83,7 @@ impl Host {
         }
     }
 
-    /// Waits for what is in flight.
+    /// Waits for the commands in flight.
     pub fn drain(&mut self, drive: &mut Ssd) {
         while drive.commands_in_flight() > 0 {
             self.now = drive.next_deadline();
@@ -106,7 +106,7 @@ pub fn windows_of_60_ms() -> WindowSchedule {
     }
 }
 
-/// Lets what is left on its way to flash arrive there, so that the maps can be checked as well.
+/// Lets pages on their way to flash arrive there, so that the maps can be checked as well.
 pub fn come_to_rest(drive: &mut Ssd) {
     for _ in 0..10_000 {
         if drive.next_deadline() != Instant::NEVER {
@@ -116,7 +116,7 @@ pub fn come_to_rest(drive: &mut Ssd) {
     drive.check_invariants();
 }
 
-/// Tiny drives of every kind, of which most can exist; the test is to assume that they do.
+/// Tiny drives of every kind. Most of them are valid; the test has to assume it.
 pub fn any_drive() -> impl Strategy<Value = Config> {
     (
         (1u32..5, 1u32..5, 1u32..3, 10u32..40, 1u32..20),
@@ -206,7 +206,7 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
                         most: 7,
                     });
                 }
-                // From the time of half a page read to several page operations.
+                // From half the time of a page read to several page operations.
                 let after = Duration::from_micros(20) * (scrub * scrub * scrub);
                 config.scrub = (copyback && scrub > 0).then_some(ScrubConfig { after });
                 let parts = [geometry.0, geometry.1][placement];
@@ -218,7 +218,7 @@ pub fn any_drive() -> impl Strategy<Value = Config> {
         )
 }
 
-/// Tiny drives with parity of their own, of which most can exist.
+/// Tiny drives with RAIN, most of them valid.
 pub fn any_rain_drive() -> impl Strategy<Value = Config> {
     (any_drive(), 3u32..6, 1u32..3, 0u32..100, 0usize..3, any::<bool>(), 0u32..4).prop_map(
         |(mut config, width, sets, pages, rotation, tolerant_reads, erases)| {
@@ -242,8 +242,8 @@ pub fn any_rain_drive() -> impl Strategy<Value = Config> {
     )
 }
 
-/// A drive of this kind, prepared in one of three ways, perhaps with windows, perhaps collecting in
-/// no time, after a host has written to it from all sides for some time.
+/// A drive that a host has used for some time with random commands. It is prepared in one of three
+/// ways, with or without windows and timed collections.
 pub fn worn_out(config: Config, seed: u64, windows: u64) -> Ssd {
     let mut drive = Ssd::new(config).unwrap();
     if seed.is_multiple_of(3) {

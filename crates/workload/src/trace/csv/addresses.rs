@@ -1,4 +1,4 @@
-//! Numbers of addresses and sizes, and what they count where no name says so.
+//! Numbers of addresses and sizes, and their units if no name says them.
 
 use super::columns::AddressUnit;
 use crate::error::LineProblem;
@@ -6,14 +6,14 @@ use crate::trace::fields;
 use std::collections::HashSet;
 use units::Bytes;
 
-/// The sector of block layers, of which everything that is addressed in bytes is a multiple.
+/// Sector of block layers; all addresses and sizes in bytes are multiples of it.
 pub(in crate::trace) const SECTOR: u64 = 512;
 /// The page of all systems of today: requests are rarely smaller.
 const PAGE: u64 = 4_096;
-/// No request is longer than this.
+/// Longest request.
 const LONGEST: u64 = 1 << 30;
 
-/// A whole number, in hexadecimal if it begins with `0x` or is said to be.
+/// A whole number, in hexadecimal if it begins with `0x` or if `hexadecimal` is set.
 pub(super) fn number(
     column: &'static str,
     text: &str,
@@ -51,7 +51,7 @@ pub(super) fn is_bare_hexadecimal(text: &str) -> bool {
     hexadecimal && text.bytes().any(|b| !b.is_ascii_digit())
 }
 
-/// Why sizes without a unit are bytes; none if they may be something else.
+/// Reason why sizes without a unit are bytes; `None` if they may have another unit.
 pub(in crate::trace) fn sizes_are_bytes(values: &[u64]) -> Option<String> {
     let most = values.iter().max()?;
     if *most > LONGEST / SECTOR {
@@ -65,8 +65,8 @@ pub(in crate::trace) fn sizes_are_bytes(values: &[u64]) -> Option<String> {
         .then(|| format!("all are multiples of {SECTOR}, up to {most}, as only bytes are"))
 }
 
-/// Why addresses without a unit are bytes; none if they may be something else. `least_size` is the
-/// shortest request in bytes, if that is known.
+/// Reason why addresses without a unit are bytes; `None` if they may have another unit.
+/// `least_size` is the shortest request in bytes, if known.
 pub(in crate::trace) fn offsets_are_bytes(
     values: &[u64],
     least_size: Option<u64>,
@@ -88,20 +88,19 @@ pub(in crate::trace) fn offsets_are_bytes(
     })
 }
 
-/// Whether sizes are whole sectors and most addresses are not, though both would be bytes.
+/// Whether sizes are whole sectors and most addresses are not, if both were bytes.
 pub(in crate::trace) fn are_parts(offsets: &[u64], sizes: &[u64]) -> bool {
     let parts = offsets.iter().filter(|offset| !offset.is_multiple_of(SECTOR)).count();
     parts * 2 > offsets.len() && sizes.iter().all(|size| size.is_multiple_of(SECTOR))
 }
 
-/// Whether the sizes look more like addresses: they reach further and have more values.
+/// Whether the sizes look more like addresses: they reach further and have more distinct values.
 pub(in crate::trace) fn are_swapped(offsets: &[u64], sizes: &[u64]) -> bool {
     let distinct = |values: &[u64]| values.iter().collect::<HashSet<_>>().len();
     sizes.iter().max() > offsets.iter().max() && distinct(sizes) > distinct(offsets)
 }
 
-/// What addresses or sizes would mean in each of `units`, behind a colon; nothing if there are
-/// none.
+/// Values of addresses or sizes in each of `units`, after a colon; empty without values.
 pub(in crate::trace) fn readings(values: &[u64], units: &[AddressUnit], is_size: bool) -> String {
     let Some(most) = values.iter().max() else { return String::new() };
     let mean = values.iter().map(|value| *value as f64).sum::<f64>() / values.len() as f64;

@@ -1,4 +1,4 @@
-//! Which columns of a CSV mean what, as people say it.
+//! Map of the columns of a CSV, as it is typed.
 
 use super::cut::{SEPARATORS, separator_name};
 use crate::error::OptionError;
@@ -15,14 +15,14 @@ const EXPECTED: &str = "a column map of the form time=COLUMN:UNIT,op=COLUMN:WORD
                         writes, and any further words are skipped; separator=comma, semicolon, \
                         tab, pipe or space)";
 
-/// Stands in a map that is proposed for a column that is not known.
+/// Placeholder in a proposed map for an unknown column.
 pub(super) const COLUMN: &str = "COLUMN";
-/// Stands there for a unit that is not known.
+/// Placeholder in a proposed map for an unknown unit.
 pub(super) const UNIT: &str = "UNIT";
-/// Stands there for the words of operations that are not known.
+/// Placeholder in a proposed map for unknown words of operations.
 pub(super) const WORDS: &str = "WORD/WORD";
 
-/// No line has as many columns, because it would be too long.
+/// More columns than a line can have, because it would be too long.
 const MOST_COLUMNS: usize = 1 << 16;
 
 /// A column, by position or by name.
@@ -34,17 +34,17 @@ pub(super) enum Column {
     Name(String),
 }
 
-/// What an address or a size counts.
+/// Unit of an address or a size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::trace) enum AddressUnit {
     Bytes,
     Sectors,
-    /// So many bytes each.
+    /// Units of this many bytes.
     Each(u64),
 }
 
 impl AddressUnit {
-    /// Bytes in one, with the sectors that are usual.
+    /// Bytes in one unit, with the usual sectors.
     pub(super) const fn bytes(self) -> u64 {
         match self {
             Self::Bytes => 1,
@@ -66,11 +66,11 @@ impl fmt::Display for AddressUnit {
     }
 }
 
-/// A column of addresses or sizes as the map gives it.
+/// A column of addresses or sizes in a map.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct AddressColumn {
     pub(super) column: Column,
-    /// None where the map gives none: then the header or the values must say it.
+    /// Unit in the map; `None` leaves it to the header or the values.
     pub(super) unit: Option<AddressUnit>,
     pub(super) hexadecimal: bool,
 }
@@ -80,18 +80,18 @@ pub(super) struct AddressColumn {
 pub(super) struct OpWords {
     pub(super) read: String,
     pub(super) write: String,
-    /// Lines with these are skipped and counted.
+    /// Words of lines that are skipped and counted.
     pub(super) skip: Vec<String>,
 }
 
-/// Which columns of a CSV mean what, written as
+/// Meaning of the columns of a CSV, written as
 /// `time=timestamp:us,op=rw:0/1,offset=lba:sectors,size=bytes:bytes,device=disk`.
 ///
-/// A column is a position from 0 or the name in the header. A unit that is left out must be told by
-/// the header or the values, or the trace is refused. `op=1:0/1` says that `0` reads and `1`
-/// writes, and `op=1:0/1/2` that lines with `2` are to be skipped; without it all words that are
-/// known for reads, writes, trims and flushes are read. `separator=` is `comma`, `semicolon`,
-/// `tab`, `pipe` or `space`; without it the lines tell. `device` may be left out.
+/// A column is a position from 0 or the name in the header. A unit that is left out must follow
+/// from the header or the values, or the trace is refused. `op=1:0/1` says that `0` reads and `1`
+/// writes, and `op=1:0/1/2` that lines with `2` are to be skipped; without it all known words for
+/// reads, writes, trims and flushes are read. `separator=` is `comma`, `semicolon`, `tab`, `pipe`
+/// or `space`; without it the separator is detected. `device` may be left out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ColumnMap {
     pub(super) time: Column,
@@ -108,7 +108,7 @@ fn wrong(text: &str) -> OptionError {
     OptionError::NotUnderstood { option: "column map", value: text.to_owned(), expected: EXPECTED }
 }
 
-/// Refuses a part of a map in which a placeholder was left as it is.
+/// Refuses a part of a map in which a placeholder is left.
 fn placeholder(part: &str) -> Option<OptionError> {
     let (key, value) = part.split_once('=')?;
     let (stands, instead) = value.split(':').find_map(|word| match (word, key) {
@@ -121,7 +121,7 @@ fn placeholder(part: &str) -> Option<OptionError> {
     Some(OptionError::Placeholder { part: part.to_owned(), placeholder: stands, instead })
 }
 
-/// `offset:sectors:hex`, behind the equals sign.
+/// Parses `offset:sectors:hex`, the part behind the equals sign.
 fn address(column: Column, details: &[&str]) -> Option<AddressColumn> {
     let (mut unit, mut hexadecimal) = (None, false);
     for detail in details {
@@ -149,7 +149,7 @@ fn address(column: Column, details: &[&str]) -> Option<AddressColumn> {
 fn op_words(detail: &str) -> Option<OpWords> {
     let mut words = detail.split('/').map(str::to_owned);
     let (read, write) = (words.next()?, words.next()?);
-    // One word cannot mean both.
+    // One word cannot mean both read and write.
     (read != write).then(|| OpWords { read, write, skip: words.collect() })
 }
 
@@ -218,8 +218,8 @@ impl FromStr for ColumnMap {
     }
 }
 
-/// A map for the command line: what is known of the columns of a trace, and placeholders for the
-/// rest, which are refused as they stand.
+/// A map for the command line, with the known columns of a trace and placeholders for the rest. A
+/// map with placeholders is refused.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Suggestion {
     pub(super) parts: Vec<String>,
@@ -236,7 +236,7 @@ impl Suggestion {
         self.parts.push(part);
     }
 
-    /// Takes back what is known of `key`.
+    /// Replaces the part of `key` by placeholders.
     pub(super) fn forget(&mut self, key: &str) {
         for part in &mut self.parts {
             if part.split_once('=').is_some_and(|(known, _)| known == key) {
@@ -245,7 +245,7 @@ impl Suggestion {
         }
     }
 
-    /// Adds the separator unless it is the usual one.
+    /// Adds the separator, unless it is a comma.
     pub(super) fn separator(&mut self, separator: char) {
         if separator != ',' {
             self.parts.push(format!("separator={}", separator_name(separator)));
@@ -266,7 +266,7 @@ impl fmt::Display for Suggestion {
         }
         f.write_str(": --columns ")?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "_=:,./-".contains(c);
-        // Anything else might mean something to a shell.
+        // Other characters might have a meaning in a shell.
         if map.chars().all(plain) { f.write_str(&map) } else { write!(f, "'{map}'") }
     }
 }

@@ -1,8 +1,8 @@
-//! How a line is cut into its columns.
+//! Cutting of a line into its columns.
 
 use crate::error::{LineProblem, excerpt};
 
-/// The separators that are looked for, with the names that people type; earlier ones win.
+/// Separators with their names on the command line, in order of preference.
 pub(super) const SEPARATORS: [(char, &str); 5] =
     [(',', "comma"), (';', "semicolon"), ('\t', "tab"), ('|', "pipe"), (' ', "space")];
 
@@ -11,15 +11,15 @@ pub(super) fn separator_name(separator: char) -> &'static str {
     SEPARATORS.iter().find(|(one, _)| *one == separator).map_or("comma", |(_, name)| name)
 }
 
-/// A column that may have blanks in it although blanks separate columns, among a number of columns.
+/// A column that may contain blanks although blanks separate columns, and the number of columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FreeText {
     pub(super) place: usize,
     pub(super) width: usize,
 }
 
-/// The same as [`cut`]. Words that a line has too many belong to `free`, whose column is its first
-/// word then.
+/// [`cut`] with a column of free text. Excess words of a line belong to `free`, whose column is
+/// then its first word.
 pub(super) fn cut_around<'a>(
     line: &'a str,
     separator: char,
@@ -39,8 +39,8 @@ pub(super) fn cut_around<'a>(
     Ok(words - extra)
 }
 
-/// Hands each column of `line` to `take`, without blanks and quotation marks around it, and gives
-/// their number. Blanks as separators may be several, and leave no empty columns.
+/// Passes each column of `line` to `take`, without surrounding blanks and quotation marks. Returns
+/// their number. Several blanks count as one separator, and leave no empty columns.
 pub(super) fn cut<'a>(
     line: &'a str,
     separator: char,
@@ -64,8 +64,8 @@ pub(super) fn cut<'a>(
     cut_quoted(line, separator, take)
 }
 
-/// The same where there are quotation marks. A doubled one within a column stays doubled: the only
-/// columns with free text are devices, of which only whether they are the same counts.
+/// [`cut`] for a line with quotation marks. A doubled mark within a column stays doubled: only
+/// devices are free text, and these are only compared.
 fn cut_quoted<'a>(
     line: &'a str,
     separator: char,
@@ -104,7 +104,7 @@ fn cut_quoted<'a>(
     }
 }
 
-/// Where the quotation ends that `inner` is behind the beginning of.
+/// Position of the closing mark in `inner`, the text behind an opening mark.
 fn closing_quote(inner: &str) -> Option<usize> {
     let mut from = 0;
     loop {
@@ -121,7 +121,7 @@ pub(super) fn columns(line: &str, separator: char) -> Result<Vec<&str>, LineProb
     columns_around(line, separator, None)
 }
 
-/// All columns of `line`, of which `free` may have blanks in it.
+/// All columns of `line`, where the column `free` may contain blanks.
 pub(super) fn columns_around(
     line: &str,
     separator: char,

@@ -1,4 +1,4 @@
-//! Which columns a CSV has and what they hold, as a map, the header or the values say.
+//! Columns of a CSV and their contents, by a map, the header or the values.
 
 use super::columns::{Column, ColumnMap, OpWords};
 use super::cut::{SEPARATORS, columns, columns_around, separator_name};
@@ -11,42 +11,41 @@ use crate::error::{LineProblem, TraceError, excerpt};
 use crate::trace::formats::blkparse::Rwbs;
 use crate::trace::{ReadOptions, TimeUnit, fields, ops, stray};
 
-/// No request of a trace without header is longer, or its columns could be others.
+/// Longest request of a trace without a header; with longer ones its columns could be others.
 const LONG_REQUEST: u64 = 64 << 20;
 
-/// So many columns are listed.
+/// Most columns that a message lists.
 const MOST_SHOWN: usize = 12;
 
 /// The first lines of a file, without blank lines and comments.
 pub(in crate::trace) struct Sample<'a> {
     pub(in crate::trace) name: &'a str,
     pub(in crate::trace) lines: &'a [&'a str],
-    /// The number of each in the file, from 1.
+    /// Number of each line in the file, from 1.
     pub(in crate::trace) numbers: &'a [u64],
-    /// The comment above the first of them, without its sign.
+    /// Comment above the first of these lines, without its sign.
     pub(in crate::trace) comment: Option<&'a str>,
-    /// Whether that is the whole file.
+    /// Whether these are all lines of the file.
     pub(in crate::trace) is_all: bool,
 }
 
 /// A sample in columns.
 pub(super) struct Table<'a> {
     pub(super) separator: char,
-    /// The line with the names, where it stands among the others.
+    /// Line with the names, if it is one of the lines.
     pub(super) header: Option<&'a str>,
-    /// The names; empty without any.
+    /// Names of the columns; empty without names.
     pub(super) names: Vec<&'a str>,
-    /// What stands in each column below the names, a line at each index; empty where a line is
-    /// short.
+    /// Text of each column in the lines below the names; empty text where a line is short.
     pub(super) values: Vec<Vec<&'a str>>,
-    /// The number of the first of these lines.
+    /// Number of the first of these lines.
     pub(super) first_line: u64,
-    /// The first line that does not have the columns that the names ask for, and what is wrong.
+    /// First line whose columns do not fit the names, and its problem.
     pub(super) problem: Option<(u64, LineProblem)>,
 }
 
 impl<'a> Table<'a> {
-    /// The lines of `sample` below `header`, if that is one of them.
+    /// The lines of `sample` below `header`, if the header is one of them.
     fn new(
         sample: &Sample<'a>,
         separator: char,
@@ -90,13 +89,13 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// How many columns the names ask for.
+    /// Number of columns, by the names.
     pub(super) fn width(&self) -> Option<Width> {
         let last = self.names.iter().rposition(|name| !name.is_empty())?;
         Some(Width { least: last + 1, most: self.names.len() })
     }
 
-    /// What messages call the column.
+    /// Name of the column in messages.
     pub(super) fn label(&self, column: usize) -> String {
         match self.names.get(column) {
             Some(name) if !name.is_empty() => format!("\"{}\"", excerpt(name)),
@@ -104,7 +103,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// What is typed for the column: its name, if that can be typed and is the only one.
+    /// Text to type for the column: its name, if that is unique and can be typed, else its number.
     pub(super) fn typed(&self, column: usize) -> String {
         let name = self.names.get(column).copied().unwrap_or("");
         let plain = !name.is_empty()
@@ -123,23 +122,23 @@ impl<'a> Table<'a> {
     }
 }
 
-/// What is known of the columns before their values are looked at.
+/// Known properties of the columns before their values are examined.
 #[derive(Default)]
 pub(super) struct Draft {
-    /// The columns of time, operation, offset and size, as far as they are known.
+    /// Columns of time, operation, offset and size, if known.
     pub(super) places: [Option<usize>; 4],
     /// The first and the last column of the device.
     pub(super) device: Option<(usize, usize)>,
-    /// Whether there is a device, but several columns may be it.
+    /// Whether several columns may be the device.
     pub(super) device_is_open: bool,
     pub(super) time_unit: Option<TimeUnit>,
     pub(super) op_words: Option<OpWords>,
-    /// What the map says of offset and size.
+    /// Units of offset and size in the map.
     pub(super) units: [Option<super::columns::AddressUnit>; 2],
     pub(super) hexadecimal: [bool; 2],
-    /// Whether the header or a first line fixes the number of columns.
+    /// Whether the header or the first line fixes the number of columns.
     pub(super) is_wide: bool,
-    /// What is not known, one clause each.
+    /// Unknown properties, one clause each.
     pub(super) doubts: Vec<String>,
 }
 
@@ -179,7 +178,7 @@ pub(in crate::trace) fn by_map(
             });
         }
     }
-    // Without names, a first line whose every number is a word must be a header.
+    // Without names, a first line with words in place of all numbers must be a header.
     let is_word = |place: usize| {
         found[place].and_then(|place| cells.get(place)).is_some_and(|text| !is_value(text))
     };
@@ -203,7 +202,7 @@ pub(in crate::trace) fn by_map(
     settle(sample, &table, draft, options, evidence).map(Some)
 }
 
-/// The separator with which `first` has all columns that are wanted; the usual one if none has.
+/// Separator with which `first` has all columns of `wanted`; a comma if none has.
 fn separator_for<'a>(
     first: &str,
     wanted: impl Iterator<Item = Option<&'a Column>> + Clone,
@@ -243,7 +242,7 @@ fn find(wanted: &Column, cells: &[&str], first: &str, by_name: bool) -> Result<u
     }
 }
 
-/// Whether `text` is a number or a time rather than a name.
+/// Whether `text` is a number or a time, and so no name.
 fn is_value(text: &str) -> bool {
     fields::time(text, TimeUnit::Nanoseconds).is_ok()
         || moments::moment(text).is_some()
@@ -253,7 +252,7 @@ fn is_value(text: &str) -> bool {
             .is_some_and(|rest| fields::time(rest, TimeUnit::Nanoseconds).is_ok())
 }
 
-/// Finds the columns by the names in the first line; none if that has no names that are known.
+/// Finds the columns by the names in the first line; `None` without known names.
 pub(in crate::trace) fn by_header(
     sample: &Sample<'_>,
     options: &ReadOptions,
@@ -262,7 +261,7 @@ pub(in crate::trace) fn by_header(
     let first = sample.lines.first().copied()?;
     let (line, separator, header) = match separator_of_names(first, 2) {
         Some(separator) => (first, separator, Some(first)),
-        // A comment is a header only if it names all that is needed.
+        // A comment is a header only if it names all required columns.
         None => {
             let comment = sample.comment?;
             (comment, separator_of_names(comment, 4)?, None)
@@ -307,13 +306,13 @@ fn by_names(
     settle(sample, table, draft, options, evidence)
 }
 
-/// Whether the first line names all columns that are needed.
+/// Whether the first line names all required columns.
 pub(in crate::trace) fn has_all_names(line: &str) -> bool {
     separator_of_names(line, 4).is_some()
 }
 
-/// The separator with which most columns of `line` have names that are known; none if fewer than
-/// `least` of the four that are needed are named, or if it has numbers.
+/// Separator with which most columns of `line` have known names; `None` if fewer than `least` of
+/// the four required columns are named, or if the line has numbers.
 fn separator_of_names(line: &str, least: usize) -> Option<char> {
     let known = |separator: char| {
         let cells = columns(line, separator).ok()?;
@@ -337,7 +336,7 @@ fn separator_of_names(line: &str, least: usize) -> Option<char> {
     best.map(|(separator, _)| separator)
 }
 
-/// The columns whose names say `role`, the clear ones if there are any.
+/// Columns whose names mean `role`: those with clear names, or else those with vague ones.
 fn candidates(table: &Table<'_>, role: Role) -> Vec<usize> {
     let with = |vague: bool| -> Vec<usize> {
         let is =
@@ -348,7 +347,7 @@ fn candidates(table: &Table<'_>, role: Role) -> Vec<usize> {
     if clear.is_empty() { with(true) } else { clear }
 }
 
-/// The column of `role`. `None` where it is missing, and with a doubt where several columns fit.
+/// Column of `role`. `None` if it is missing, or, with a doubt, if several columns fit.
 fn choose(
     table: &Table<'_>,
     role: Role,
@@ -369,7 +368,7 @@ fn choose(
         _ => {}
     }
     if role == Role::Op && found.len() > 1 {
-        // A command may be that of a process.
+        // A column `command` may be the name of a process.
         let are_words = |column: &usize| table.all(*column, |text| ops::word(text).is_some());
         let words: Vec<usize> = found.iter().copied().filter(are_words).collect();
         if words.len() == 1 {
@@ -394,7 +393,7 @@ fn choose(
     }
 }
 
-/// The columns that name the device: one, or several beside each other.
+/// Columns that name the device: one, or several adjacent ones.
 fn device(table: &Table<'_>, doubts: &mut Vec<String>) -> Option<(usize, usize)> {
     let found = candidates(table, Role::Device);
     let (first, last) = (*found.first()?, *found.last()?);
@@ -406,7 +405,8 @@ fn device(table: &Table<'_>, doubts: &mut Vec<String>) -> Option<(usize, usize)>
     None
 }
 
-/// Several events of one request, each on a line of its own, would be as many requests.
+/// Doubt about a trace with several events for each request, because each line would count as a
+/// request.
 fn several_events(table: &Table<'_>) -> Option<String> {
     let column = *candidates(table, Role::Event).first()?;
     let mut kinds: Vec<&str> = table.values.get(column)?.clone();
@@ -425,7 +425,7 @@ fn several_events(table: &Table<'_>) -> Option<String> {
     })
 }
 
-/// Which names are what, and which are not used.
+/// Names that are used, with their meanings, and names that are not used.
 fn said_of(table: &Table<'_>, draft: &Draft) -> String {
     let mut parts = Vec::new();
     for (slot, name) in super::layout::NAMES.iter().take(4).enumerate() {
@@ -456,7 +456,7 @@ fn said_of(table: &Table<'_>, draft: &Draft) -> String {
     }
 }
 
-/// Finds the columns by their values alone; none if the lines have no columns at all.
+/// Finds the columns by their values alone; `None` if the lines have no columns.
 pub(in crate::trace) fn without_header(
     sample: &Sample<'_>,
     options: &ReadOptions,
@@ -487,7 +487,7 @@ pub(in crate::trace) fn without_header(
     Some(settle(sample, &table, draft, options, evidence))
 }
 
-/// Takes the columns in the order of the common form; none if there are too few.
+/// Takes the columns in the order of the common form; `None` if there are too few.
 pub(in crate::trace) fn by_position(
     sample: &Sample<'_>,
     options: &ReadOptions,
@@ -514,8 +514,8 @@ pub(in crate::trace) fn by_position(
     Some(settle(sample, &table, draft, options, evidence))
 }
 
-/// The sample below a first line of words that are no names that are known, where the second line
-/// has as many columns, of which two or more are numbers.
+/// The sample below a first line of unknown names. The second line must have as many columns, at
+/// least two of which are numbers.
 fn table_with_unknown_names<'a>(sample: &Sample<'a>) -> Option<Table<'a>> {
     let (first, second) = (*sample.lines.first()?, *sample.lines.get(1)?);
     SEPARATORS.into_iter().find_map(|(separator, _)| {
@@ -534,7 +534,7 @@ fn is_numbers(table: &Table<'_>, column: usize) -> bool {
     })
 }
 
-/// What the columns may be; with a doubt unless nothing else is possible.
+/// Guesses the columns, with a doubt unless nothing else is possible.
 fn guess(table: &Table<'_>) -> Draft {
     let all = 0..table.values.len();
     let words: Vec<usize> =
@@ -571,7 +571,7 @@ fn guess(table: &Table<'_>) -> Draft {
          be told for sure (in the first line {})",
         first.join(", ")
     ));
-    // What is not the only column of its kind stays open.
+    // A column that is not the only one of its kind stays undecided.
     let only = |found: &[usize]| if let [column] = found { Some(*column) } else { None };
     let moves_data = |column: &usize| {
         let data = |text: &&str| matches!(ops::word(text), Some(Rwbs::Data(_)));
@@ -581,7 +581,7 @@ fn guess(table: &Table<'_>) -> Draft {
     draft
 }
 
-/// Whether the values count the lines.
+/// Whether the values number the lines.
 fn is_index(values: &[&str]) -> bool {
     let counted = |pair: &[&str]| match (pair[0].parse::<u64>(), pair[1].parse::<u64>()) {
         (Ok(a), Ok(b)) => b == a.wrapping_add(1),

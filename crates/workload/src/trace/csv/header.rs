@@ -1,10 +1,10 @@
-//! What the name of a column says: what it holds, and in which unit.
+//! Meaning of a column's name: the contents and the unit.
 
 use super::columns::AddressUnit;
 use crate::trace::TimeUnit;
 use units::{GIB, KIB, MIB};
 
-/// What a column holds.
+/// Contents of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     Time,
@@ -12,19 +12,19 @@ pub(super) enum Role {
     Offset,
     Size,
     Device,
-    /// What happened to a request, as in a blkparse log: it may have several lines.
+    /// Event of a request, as in a blkparse log: a request may have several lines.
     Event,
 }
 
-/// What a name says.
+/// Meaning of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Named {
     pub(super) role: Role,
-    /// Whether the name is so common that a clearer one goes before it.
+    /// Whether the name is so common that a clearer one is preferred.
     pub(super) vague: bool,
 }
 
-/// Words of names that are never the time, though they may stand beside `time`.
+/// Words in names of columns that are never the time, though `time` may occur in them.
 const OTHER_TIMES: [&str; 40] = [
     "response",
     "resp",
@@ -112,7 +112,7 @@ const OPS: [&str; 19] = [
     "requesttype",
     "accesstype",
 ];
-/// Names of operations only if nothing else stands in them.
+/// Names of operations, if all values are operations.
 const VAGUE_OPS: [&str; 6] = ["type", "kind", "io", "flag", "flags", "access"];
 const EVENTS: [&str; 3] = ["action", "event", "act"];
 const DEVICES: [&str; 30] = [
@@ -200,13 +200,13 @@ const SIZES: [&str; 24] = [
     "numblocks",
     "blockcount",
 ];
-/// With a sector or a block they make a number of them.
+/// Words that make a name with a sector or a block a number of these.
 const COUNTS: [&str; 6] = ["count", "cnt", "num", "nr", "n", "number"];
-/// Sizes of other things than requests.
+/// Words for sizes of other things than requests.
 const OTHER_SIZES: [&str; 10] =
     ["total", "file", "disk", "device", "volume", "lun", "page", "queue", "sector", "cache"];
 
-/// The words of a name: lower case, split at signs and where a capital follows a small letter.
+/// Words of a name, in lower case, split at signs and where a capital follows a small letter.
 pub(super) fn words(name: &str) -> Vec<String> {
     let letters: Vec<char> = name.chars().collect();
     let mut words = vec![String::new()];
@@ -226,14 +226,14 @@ pub(super) fn words(name: &str) -> Vec<String> {
         if begins {
             words.push(String::new());
         }
-        // Both signs that are in use for micro.
+        // Both characters in use for micro.
         let letter = if matches!(letter, 'µ' | 'μ') { 'u' } else { *letter };
         if let Some(word) = words.last_mut() {
             word.extend(letter.to_lowercase());
         }
     }
     words.retain(|word| !word.is_empty());
-    // `KiB` and `kB` are one word.
+    // `KiB` and `kB` count as one word.
     let mut at = 1;
     while at < words.len() {
         if words[at] == "b" && ["k", "m", "g", "ki", "mi", "gi"].contains(&words[at - 1].as_str()) {
@@ -245,7 +245,7 @@ pub(super) fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// What the column of this name holds; none if the name says nothing.
+/// Contents of the column with this name; `None` if the name has no known meaning.
 pub(super) fn role(name: &str) -> Option<Named> {
     let words = words(name);
     let joined = words.concat();
@@ -262,7 +262,7 @@ pub(super) fn role(name: &str) -> Option<Named> {
     if has(&TIMES) || is(&TIMES) {
         return match has(&["zone"]) {
             true => None,
-            // Beside it may stand the time of day.
+            // A column with the time of day may stand beside it.
             false if is(&["date"]) => vague(Role::Time),
             false => clear(Role::Time),
         };
@@ -282,7 +282,7 @@ pub(super) fn role(name: &str) -> Option<Named> {
     let sectors = has(&["sector", "block", "blk", "lba", "page"]);
     let counts = has(&["sectors", "blocks", "lbas", "blks", "pages"]) || sectors && has(&COUNTS);
     let begins = has(&["start", "starting", "first", "offset", "off"]);
-    // `sector_number` says which, `number_of_sectors` how many.
+    // `sector_number` is an address, `number_of_sectors` a size.
     let which = sectors && joined.ends_with("number");
     if has(&["offset", "off", "address", "addr"]) || begins && (sectors || counts) {
         return clear(Role::Offset);
@@ -300,7 +300,7 @@ pub(super) fn role(name: &str) -> Option<Named> {
     (has(&DEVICES) || is(&DEVICES)).then_some(Named { role: Role::Device, vague: false })
 }
 
-/// For a column such as `is_write`: whether true writes.
+/// For a column such as `is_write`, whether true means a write; `None` for other names.
 pub(super) fn flag_of(name: &str) -> Option<bool> {
     match words(name).concat().as_str() {
         "iswrite" | "writeflag" => Some(true),
@@ -309,7 +309,7 @@ pub(super) fn flag_of(name: &str) -> Option<bool> {
     }
 }
 
-/// The unit of time that a name gives, such as `time_us` or `Timestamp (ms)`.
+/// Unit of time in a name, such as `time_us` or `Timestamp (ms)`.
 pub(super) fn time_unit(name: &str) -> Option<TimeUnit> {
     let mut found = None;
     for word in words(name) {
@@ -333,7 +333,7 @@ pub(super) fn time_unit(name: &str) -> Option<TimeUnit> {
     found
 }
 
-/// The unit of addresses or sizes that a name gives.
+/// Unit of addresses or sizes in a name.
 pub(super) fn address_unit(name: &str) -> Option<AddressUnit> {
     let words = words(name);
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
@@ -369,7 +369,7 @@ pub(super) fn address_unit(name: &str) -> Option<AddressUnit> {
     has(&sectors).then_some(AddressUnit::Sectors)
 }
 
-/// Whether a name counts blocks or pages, of which nobody knows the size.
+/// Whether a name counts blocks or pages of unknown size.
 pub(super) fn is_blocks(name: &str) -> bool {
     let blocks = [
         "block",

@@ -1,4 +1,4 @@
-//! Where the columns of a CSV are and what they count, once that is settled.
+//! Positions and units of the columns of a CSV, when they are settled.
 
 use super::columns::{AddressUnit, OpWords};
 use super::cut::{FreeText, cut_around};
@@ -6,46 +6,46 @@ use super::moments::Clock;
 use crate::error::LineProblem;
 use crate::trace::clock::Written;
 
-/// What is taken from a line; a column may be several of them.
+/// Slots for the parts of a line; a column may fill several slots.
 pub(super) const TIME: usize = 0;
 pub(super) const OP: usize = 1;
 pub(super) const OFFSET: usize = 2;
 pub(super) const SIZE: usize = 3;
-/// The first column that names the device, and the last: all between them are the name.
+/// First and last column of the device; its name is the text from the first to the last.
 pub(super) const DEVICE: usize = 4;
 pub(super) const DEVICE_END: usize = 5;
-/// How many there are.
+/// Number of slots.
 const SLOTS: usize = 6;
-/// What messages call them.
+/// Names of the slots in messages.
 pub(super) const NAMES: [&str; SLOTS] = ["time", "op", "offset", "size", "device", "device"];
 
-/// What a column of addresses or sizes counts.
+/// Unit of a column of addresses or sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Address {
     pub(super) unit: AddressUnit,
     pub(super) hexadecimal: bool,
-    /// Whether it counts bytes only because all values seen are multiples of 512: then one that is
-    /// not takes the evidence away.
+    /// Whether the only evidence for bytes is that all values seen are multiples of 512: a later
+    /// value that is not contradicts it.
     pub(super) by_values: bool,
 }
 
-/// What the words of the operations mean.
+/// Meaning of the words of operations.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum OpMeaning {
-    /// All that are known.
+    /// All known words.
     Known,
-    /// These.
+    /// These words only.
     Words(OpWords),
-    /// Whether it is true that the request writes, or reads.
+    /// A flag that is true for writes, or for reads.
     Flag { true_writes: bool },
 }
 
-/// How many columns a line has.
+/// Number of columns of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Width {
-    /// Columns without the empty ones at the end.
+    /// Number of columns without empty ones at the end.
     pub(super) least: usize,
-    /// Columns; all beyond are empty.
+    /// Number of columns; all further ones must be empty.
     pub(super) most: usize,
 }
 
@@ -55,32 +55,32 @@ impl Width {
         row.len() >= self.least && row.iter().skip(self.most).all(|text| text.is_empty())
     }
 
-    /// What is wrong with a line of `found` columns.
+    /// Problem of a line with `found` columns.
     pub(super) fn problem(self, line: &str, found: usize) -> LineProblem {
         LineProblem::Width { found, needed: self.most, text: crate::error::excerpt(line) }
     }
 }
 
-/// Where the columns of a CSV are and what they count.
+/// Positions and units of the columns of a CSV.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::trace) struct Layout {
     pub(super) separator: char,
-    /// The column that may have blanks in it.
+    /// Column that may contain blanks.
     pub(super) free: Option<FreeText>,
-    /// Whether this is a table of biosnoop or a relative.
+    /// Whether this is a table of biosnoop or a similar tool.
     pub(super) is_snoop: bool,
-    /// For each column the set of what it holds, one bit each.
+    /// Set of the slots that each column fills, one bit each.
     pub(super) holds: Vec<u8>,
-    /// None where a map describes a file without header, whose lines may have what they like behind
-    /// the columns of the map.
+    /// Number of columns; `None` if a map describes a file without a header, whose lines may have
+    /// any further columns.
     pub(super) width: Option<Width>,
-    /// The line with the names.
+    /// Line with the names.
     pub(super) header: Option<String>,
     pub(super) clock: Clock,
     pub(super) op: OpMeaning,
     pub(super) offset: Address,
     pub(super) size: Address,
-    /// What is typed for the columns of offset and size.
+    /// Texts to type for the columns of offset and size.
     pub(super) typed: [String; 2],
 }
 
@@ -90,7 +90,7 @@ impl Layout {
         self.offset.unit == AddressUnit::Sectors || self.size.unit == AddressUnit::Sectors
     }
 
-    /// How times are written.
+    /// Notation of the times.
     pub(in crate::trace) fn written(&self) -> Written {
         match self.clock {
             Clock::Number => Written::Number,
@@ -99,7 +99,7 @@ impl Layout {
         }
     }
 
-    /// What the columns of `line` are, each with what it is; empty where a column is missing.
+    /// Parts of `line`, by slot; empty where a column is missing.
     pub(super) fn take<'a>(&self, line: &'a str) -> Result<[&'a str; SLOTS], LineProblem> {
         let mut slots = [""; SLOTS];
         let most = self.width.map_or(usize::MAX, |width| width.most);

@@ -1,4 +1,4 @@
-//! Plain CSV: the common form, or whatever the header, the values or a map say.
+//! Plain CSV: the common form, or columns by the header, the values or a map.
 
 pub(super) mod addresses;
 mod columns;
@@ -29,7 +29,7 @@ use moments::Clock;
 /// The header of the common form; a fifth column `dev` may follow.
 pub(super) const COMMON_HEADER: &str = "t_us,op,offset_bytes,size_bytes";
 
-/// The words that are known for operations, as messages list them.
+/// Known words for operations, as messages list them.
 const KNOWN_OPS: &str = "R, W, Read, Write, Read10, Write(16), WS, RA, TRIM, DISCARD, UNMAP, FLUSH, \
                          SYNC and the like; where the words are others, --columns says which read \
                          and write, such as op=COLUMN:0/1";
@@ -46,9 +46,9 @@ pub(super) fn is_common_header(line: &str) -> bool {
 /// The state of the reader.
 #[derive(Clone, Debug)]
 pub(super) struct Csv {
-    /// None for the common form.
+    /// `None` for the common form.
     layout: Option<Layout>,
-    /// The last time of day, where times are no more than that.
+    /// Last time of day, if times have no date.
     last_in_day: u64,
 }
 
@@ -67,13 +67,13 @@ impl Csv {
             None if is_common_header(line) => Ok(Parsed::Skip(SkipReason::Header)),
             None => read_common(line, units),
             Some(layout) => {
-                // Headers, also of files that were joined, cannot be read as requests.
+                // Headers, also in files that were concatenated, cannot be read as requests.
                 let parsed = read(layout, line, units)
                     .or_else(|problem| no_request(layout, line).ok_or(problem))?;
                 if layout.clock == Clock::Day
                     && let Parsed::Request(request) | Parsed::Flagged(request, _) = parsed
                 {
-                    // Half a day in the units of whoever reads a sample.
+                    // Half a day in the unit of the caller, which may be another for a sample.
                     let half = HALF_A_DAY / 1_000_000_000 * units.time.nanos();
                     if request.nanos.saturating_add(half) < self.last_in_day {
                         return Err(LineProblem::Midnight);
@@ -86,14 +86,14 @@ impl Csv {
     }
 }
 
-/// Why a line that cannot be read need not be.
+/// Reason to skip a line that cannot be read; `None` without one.
 fn no_request<'a>(layout: &Layout, line: &str) -> Option<Parsed<'a>> {
     if layout.header.as_deref() == Some(line) {
         return Some(Parsed::Skip(SkipReason::Header));
     }
     let mut filled = false;
     cut::cut(line, layout.separator, |_, text| filled |= !text.is_empty()).ok()?;
-    // Spreadsheets write rows of nothing but separators.
+    // Spreadsheets write rows of separators only.
     (!filled).then_some(Parsed::Skip(SkipReason::Blank))
 }
 
@@ -159,7 +159,7 @@ fn read<'a>(layout: &Layout, line: &'a str, units: &Units) -> Result<Parsed<'a>,
     })
 }
 
-/// The part of `line` from the beginning of `first` to the end of `last`, which are parts of it.
+/// Text from the beginning of `first` to the end of `last`, which are parts of `line`.
 fn between<'a>(line: &'a str, first: &'a str, last: &'a str) -> &'a str {
     let place = |part: &str| (part.as_ptr() as usize).checked_sub(line.as_ptr() as usize);
     match (place(first), place(last)) {
@@ -170,7 +170,7 @@ fn between<'a>(line: &'a str, first: &'a str, last: &'a str) -> &'a str {
     }
 }
 
-/// What the word for an operation says, and the flag in it that is not known.
+/// Meaning of the word for an operation, and an unknown flag in it.
 fn operation(text: &str, meaning: &OpMeaning) -> Result<(Rwbs, Option<char>), LineProblem> {
     let said = match meaning {
         OpMeaning::Known => {
@@ -200,8 +200,8 @@ fn operation(text: &str, meaning: &OpMeaning) -> Result<(Rwbs, Option<char>), Li
     said.map(|said| (said, None))
 }
 
-/// A time that is a date or a time of day. A file has one kind: a zone that comes and goes would
-/// mean that some of its times are hours away from the others.
+/// A time that is a date or a time of day. All times of a file have one notation: if only some had
+/// a zone, these could be hours off.
 fn time_of_clock(text: &str, clock: Clock, units: &Units) -> Result<u64, LineProblem> {
     let expected = match clock {
         Clock::Date { zoned: true } => "a date with a zone such as 2023-01-15T12:34:56.789Z",

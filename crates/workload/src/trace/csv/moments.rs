@@ -1,29 +1,30 @@
-//! Times that are written as a date and a clock: `2023-01-15T12:34:56.789+01:00`.
+//! Times as a date and a clock: `2023-01-15T12:34:56.789+01:00`.
 
 use crate::trace::TimeUnit;
 
-/// How the times of a CSV are written.
+/// Notation of the times of a CSV.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Clock {
-    /// A number of some unit.
+    /// A number in some unit.
     Number,
-    /// A date and a time of day; whether a zone stands behind it.
+    /// A date and a time of day, with or without a zone.
     Date { zoned: bool },
-    /// A time of day only.
+    /// A time of day without a date.
     Day,
 }
 
-/// A moment, in seconds since 1970 or since midnight, with a fraction.
+/// A moment in seconds since 1970, or since midnight, with a fraction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Moment<'a> {
     seconds: u64,
-    /// The digits behind the point.
+    /// Digits behind the decimal point.
     fraction: &'a str,
     pub(super) clock: Clock,
 }
 
 impl Moment<'_> {
-    /// In nanoseconds if `unit` is seconds, and so on; rounded down. None if it does not fit.
+    /// Nanoseconds if `unit` is seconds, and proportionally for other units; rounded down. `None`
+    /// if the number does not fit.
     pub(super) fn nanos(&self, unit: TimeUnit) -> Option<u64> {
         let mut nanos = self.seconds.checked_mul(unit.nanos())?;
         let mut place = unit.nanos();
@@ -35,7 +36,7 @@ impl Moment<'_> {
     }
 }
 
-/// Reads a date with a time of day, or a time of day; none if `text` is neither.
+/// Reads a date with a time of day, or a time of day; `None` if `text` is neither.
 pub(super) fn moment(text: &str) -> Option<Moment<'_>> {
     let bytes = text.as_bytes();
     if bytes.get(2) == Some(&b':') {
@@ -57,7 +58,7 @@ pub(super) fn moment(text: &str) -> Option<Moment<'_>> {
     Some(Moment { seconds, fraction, clock: Clock::Date { zoned } })
 }
 
-/// `HH:MM:SS.fff`: seconds, the fraction, and what is behind it.
+/// Parses `HH:MM:SS.fff`: the seconds, the fraction, and the text behind it.
 fn time_of_day(text: &str) -> Option<(u64, &str, &str)> {
     let bytes = text.as_bytes();
     if *bytes.get(2)? != b':' || *bytes.get(5)? != b':' {
@@ -79,7 +80,7 @@ fn time_of_day(text: &str) -> Option<(u64, &str, &str)> {
     }
 }
 
-/// The seconds that a zone is east of Greenwich, and whether there is one.
+/// Offset of a zone east of Greenwich in seconds, and whether there is a zone.
 fn zone(text: &str) -> Option<(i64, bool)> {
     if text.is_empty() {
         return Some((0, false));
@@ -106,7 +107,7 @@ fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// The day of the Gregorian calendar, counted from 1970-01-01; none before that or for no day.
+/// Day of the Gregorian calendar, counted from 1970-01-01; `None` for earlier or invalid days.
 fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
     let leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
@@ -117,16 +118,16 @@ fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
     if year < 1970 || !(1..=length).contains(&day) {
         return None;
     }
-    // Leap years that are over before `year` begins.
+    // Leap years that end before `year` begins.
     let leaps = |year: u64| (year - 1) / 4 - (year - 1) / 100 + (year - 1) / 400;
     let before: u64 = months.iter().take(month as usize - 1).sum();
     Some((year - 1970) * 365 + leaps(year) - leaps(1970) + before + day - 1)
 }
 
-/// The date on which `seconds` since 1970 fall, as people write it.
+/// Date of `seconds` since 1970, in ISO notation.
 pub(super) fn date_of(seconds: u64) -> String {
     let day = seconds / 86_400;
-    // The year of a day is found from below; a wrong first guess costs one more step.
+    // The search starts at or below the year of the day; a low first guess costs one more step.
     let mut year = 1970 + day / 366;
     while days_since_1970(year + 1, 1, 1).is_some_and(|first| first <= day) {
         year += 1;

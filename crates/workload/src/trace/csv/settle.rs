@@ -1,4 +1,4 @@
-//! What the columns of a CSV count: told by a map, by their names or by their values, or in doubt.
+//! Units of a CSV's columns: by a map, by their names or by their values, or in doubt.
 
 use super::addresses::{self, is_bare_hexadecimal};
 use super::columns::{AddressUnit, COLUMN, Suggestion, UNIT, WORDS};
@@ -14,7 +14,7 @@ use crate::error::{LineProblem, TraceError, excerpt};
 use crate::trace::formats::blkparse::Rwbs;
 use crate::trace::{ReadOptions, TimeUnit, fields};
 
-/// Lines below this number contradict no name.
+/// Fewer lines than this do not contradict a name.
 const FEW: usize = 20;
 
 /// A layout, and the unit of its times.
@@ -23,16 +23,16 @@ pub(in crate::trace) struct Found {
     pub(in crate::trace) time_unit: TimeUnit,
 }
 
-/// What is settled so far: evidence of what is sure, doubts about the rest, and a map of both.
+/// Notes on settled and open properties: evidence, doubts, and a map of both.
 struct Notes<'a> {
     evidence: &'a mut Vec<String>,
     doubts: Vec<String>,
     map: Suggestion,
-    /// What is wrong with the first time, where no unit can help.
+    /// Problem of the first time, if no unit can solve it.
     no_time: Option<LineProblem>,
 }
 
-/// Settles what `draft` leaves open.
+/// Settles the properties that `draft` leaves open.
 pub(super) fn settle(
     sample: &Sample<'_>,
     table: &Table<'_>,
@@ -42,11 +42,11 @@ pub(super) fn settle(
 ) -> Result<Found, TraceError> {
     let mut notes =
         Notes { evidence, doubts: Vec::new(), map: Suggestion::default(), no_time: None };
-    // Lines further on would be read by guesses.
+    // Without lines in the sample, later lines would be read by guesses.
     let nothing_to_see = table.values.iter().all(Vec::is_empty);
     let (clock, time_unit) = time(table, &draft, options, &mut notes);
     let op = operation(table, &draft, &mut notes);
-    // The size first, because short requests tell what offsets count.
+    // The size comes first, because short requests are evidence for the unit of offsets.
     let mut map_of_size = Suggestion::default();
     std::mem::swap(&mut map_of_size, &mut notes.map);
     let size = address(table, &draft, SIZE, (&op, Sizes::default()), &mut notes);
@@ -76,7 +76,7 @@ pub(super) fn settle(
     notes.map.separator(table.separator);
     let Notes { doubts, map, no_time, .. } = notes;
     let mut all = draft.doubts;
-    // Without lines there is no doubt about them, and the reader says that there are none.
+    // Without lines there are no doubts, and the reader reports the empty file.
     if !(nothing_to_see && sample.is_all) {
         all.extend(doubts);
     }
@@ -85,7 +85,7 @@ pub(super) fn settle(
         return Err(at_line(table.first_line, problem));
     }
     if !all.is_empty() {
-        // A line that is wrong may be why the others seem doubtful.
+        // An invalid line may be the reason for the doubts.
         if let Some((line, problem)) = &table.problem {
             return Err(at_line(*line, problem.clone()));
         }
@@ -112,7 +112,7 @@ pub(super) fn settle(
     Ok(Found { layout, time_unit })
 }
 
-/// For each column what it holds.
+/// Slots that each column fills.
 fn holds(places: &[Option<usize>; 4], device: Option<(usize, usize)>) -> Vec<u8> {
     let device = device.map_or([None; 2], |(first, last)| [Some(first), Some(last)]);
     let slots = [places[TIME], places[OP], places[OFFSET], places[SIZE], device[0], device[1]];
@@ -120,7 +120,7 @@ fn holds(places: &[Option<usize>; 4], device: Option<(usize, usize)>) -> Vec<u8>
     let mut holds = vec![0; most];
     for (slot, place) in slots.iter().enumerate() {
         if let Some(place) = place {
-            // One column as the device has no last one.
+            // A device of one column has no last column.
             let same = slot == DEVICE_END && slots[DEVICE] == slots[DEVICE_END];
             holds[*place] |= if same { 0 } else { 1 << slot };
         }
@@ -128,14 +128,14 @@ fn holds(places: &[Option<usize>; 4], device: Option<(usize, usize)>) -> Vec<u8>
     holds
 }
 
-/// The columns of the first lines, of which those at the end may be empty.
+/// Columns of the first lines; those at the end may be empty.
 fn width_of_values(table: &Table<'_>) -> Width {
     let filled = |values: &Vec<&str>| values.iter().any(|text| !text.is_empty());
     let least = table.values.iter().rposition(filled).map_or(0, |last| last + 1);
     Width { least, most: table.values.len() }
 }
 
-/// How times are written, and in which unit.
+/// Notation and unit of the times.
 fn time(
     table: &Table<'_>,
     draft: &Draft,
@@ -219,7 +219,7 @@ fn time(
     }
 }
 
-/// What the words of the operations mean.
+/// Meaning of the words of operations.
 fn operation(table: &Table<'_>, draft: &Draft, notes: &mut Notes<'_>) -> OpMeaning {
     let Some(column) = draft.places[OP] else {
         notes.map.add("op", COLUMN, &[]);
@@ -265,25 +265,25 @@ fn operation(table: &Table<'_>, draft: &Draft, notes: &mut Notes<'_>) -> OpMeani
     OpMeaning::Known
 }
 
-/// A column of addresses or sizes, settled.
+/// A settled column of addresses or sizes.
 struct Settled {
     address: Address,
-    /// The smallest of them in bytes, if the unit is sure.
+    /// Smallest value in bytes, if the unit is certain.
     bytes_at_least: Option<u64>,
-    /// Numbers of the lines that are requests.
+    /// Values in the lines that are requests.
     values: Vec<u64>,
 }
 
-/// What is known of sizes when addresses are settled.
+/// Known sizes, for settling addresses.
 #[derive(Clone, Copy, Default)]
 struct Sizes<'a> {
-    /// The shortest request in bytes, if that is known.
+    /// Shortest request in bytes, if known.
     least: Option<u64>,
     values: &'a [u64],
 }
 
-/// What a column of addresses or sizes counts, by the lines that are requests. Where addresses are
-/// settled, `sizes` are known.
+/// Unit of a column of addresses or sizes, by the lines that are requests. `sizes` are known when
+/// addresses are settled.
 fn address(
     table: &Table<'_>,
     draft: &Draft,
@@ -311,7 +311,7 @@ fn address(
         ));
         hexadecimal = true;
     }
-    // A discard may be as long as the device, and a flush is empty.
+    // A discard may cover the whole device, and a flush is empty.
     let is_request = |row: usize| {
         let word = draft.places[OP].and_then(|op| table.values.get(op)?.get(row));
         !word.is_some_and(|word| matches!(super::operation(word, op), Ok((Rwbs::Skip(_), _))))
@@ -384,8 +384,8 @@ fn address(
     }
 }
 
-/// Why values cannot be in the `unit` that their name says. `why` is the evidence that they are
-/// bytes. A few lines contradict no name.
+/// Reason why values cannot be in the `unit` of their name. `why` is the evidence that they are
+/// bytes. Few lines do not contradict a name.
 fn contradiction(
     unit: AddressUnit,
     values: &[u64],
@@ -403,7 +403,7 @@ fn contradiction(
     }
 }
 
-/// A unit as evidence names it.
+/// Name of a unit in evidence.
 fn counted(unit: AddressUnit) -> String {
     match unit {
         AddressUnit::Each(bytes) if unit.to_string() == bytes.to_string() => {

@@ -1,7 +1,7 @@
-//! Tables that tools print of the requests of Linux's block layer, such as biosnoop of bcc and its
-//! relatives: `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`.
+//! Tables of requests of Linux's block layer, as biosnoop of bcc and similar tools print them:
+//! `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`.
 //!
-//! Blanks separate columns, and also stand in names of programs. Column `T` is the operation. A
+//! Blanks separate columns, and also occur in names of programs. Column `T` is the operation. A
 //! flush has no sector and no bytes. The time is that of the completion.
 
 use super::cut::FreeText;
@@ -11,17 +11,17 @@ use crate::Op;
 use crate::trace::formats::blkparse::Rwbs;
 use crate::trace::{SkipReason, TimeUnit, ops};
 
-/// Names of columns with names of programs, which may have blanks in them.
+/// Names of columns with program names, which may contain blanks.
 const PROGRAMS: [&str; 8] =
     ["comm", "command", "process", "program", "task", "application", "processname", "procname"];
-/// The kernel's sector of what has none, as tools print it.
+/// The kernel's sector number of requests without a sector, as tools print it.
 const NO_SECTOR: [&str; 2] = ["18446744073709551615", "-1"];
 
 fn names_of<'a>(names: &'a [&str]) -> impl Iterator<Item = String> + 'a {
     names.iter().map(|name| header::words(name).concat())
 }
 
-/// The column that may have blanks in it although they separate columns.
+/// Column that may contain blanks although they separate columns.
 pub(super) fn free_text(names: &[&str], separator: char) -> Option<FreeText> {
     let mut found = names_of(names)
         .enumerate()
@@ -31,14 +31,13 @@ pub(super) fn free_text(names: &[&str], separator: char) -> Option<FreeText> {
     found.next().is_none().then_some(FreeText { place, width: names.len() })
 }
 
-/// Whether `names` are the columns of biosnoop or a relative.
+/// Whether `names` are the columns of biosnoop or a similar tool.
 pub(super) fn is_snoop(names: &[&str]) -> bool {
     let all: Vec<String> = names_of(names).collect();
     ["comm", "pid", "t", "sector", "bytes"].iter().all(|name| all.iter().any(|one| one == name))
 }
 
-/// The unit of times where such a tool does not name it: it prints seconds with six digits behind
-/// the point.
+/// Unit of times if such a tool does not name it: it prints seconds with six decimals.
 pub(super) fn time_unit(names: &[&str], values: &[&str]) -> Option<TimeUnit> {
     let is_micro = |text: &&str| {
         text.split_once('.').is_some_and(|(whole, fraction)| {
@@ -52,17 +51,17 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Why a line of such a table moves no data of a user.
+/// Reason to skip a line of such a table that moves no data of a user; `None` for a request.
 pub(super) fn without_data(sector: &str, bytes: &str) -> Option<SkipReason> {
     match (NO_SECTOR.contains(&sector), bytes) {
         (_, "0") => Some(SkipReason::Flush),
-        // What a program sent to the drive itself.
+        // A command of a program to the drive itself.
         (true, _) => Some(SkipReason::NoData),
         (false, _) => None,
     }
 }
 
-/// Whether all values of a column are operations, so that it is no time, whatever its name.
+/// Whether all values of a column are operations, so that it is not a time, whatever its name.
 pub(super) fn are_operations(table: &Table<'_>, column: usize) -> bool {
     let is = |text: &&str| {
         text.starts_with(|first: char| first.is_ascii_alphabetic()) && ops::word(text).is_some()
@@ -70,9 +69,8 @@ pub(super) fn are_operations(table: &Table<'_>, column: usize) -> bool {
     table.values.get(column).is_some_and(|values| !values.is_empty() && values.iter().all(is))
 }
 
-/// The columns that hold operations by their values, where no name says so. A column called `T` may
-/// have reads only; any other needs both reads and writes, or its letters could mean something
-/// else.
+/// Columns with operations, by their values, if no name says so. A column `T` may have reads only;
+/// any other needs both reads and writes, because its letters could have another meaning.
 pub(super) fn operations(table: &Table<'_>) -> Vec<usize> {
     let is_t = |column: &usize| header::words(table.names[*column]).concat() == "t";
     let both = |column: &usize| {

@@ -1,40 +1,40 @@
-//! Which unit a column of numbers can have that are times and whose name gives none.
+//! Possible units of a column of times whose name gives no unit.
 //!
-//! A unit is found only if all others are impossible; what each would mean is said, and left to
-//! people.
+//! A unit is certain only if all others are impossible. Otherwise the result of each possible unit
+//! is reported, and the user decides.
 
 use super::moments::date_of;
 use crate::trace::TimeUnit;
 
-/// Seconds since 1970 that a clock of a computer shows: from 2000 until 2040.
+/// Seconds since 1970 on a plausible clock: from 2000 until 2040.
 const CLOCK_S: std::ops::Range<f64> = 946_684_800.0..2_208_988_800.0;
 /// Seconds between 1601, where file times begin, and 1970.
 const FILE_TIME_S: f64 = 11_644_473_600.0;
-/// More requests in a second than any recorded trace has.
+/// Request rate above that of any recorded trace.
 const MOST_PER_SECOND: f64 = 1e7;
-/// Fewer requests in a second than anybody records.
+/// Request rate below that of any recorded trace.
 const LEAST_PER_SECOND: f64 = 1.0 / 3_600.0;
-/// So many requests have a rate that means something.
+/// Number of requests from which their rate is meaningful.
 const ENOUGH: usize = 20;
-/// A clock that shows the date has at least this rate; below it, it may be a count of something
-/// finer whose value is a date by chance.
+/// Least rate of a clock that shows the date. At lower rates, the values may count a finer unit and
+/// look like dates by chance.
 const BUSY_PER_SECOND: f64 = 0.5;
-/// A rate that a count of something finer would have to stay below.
+/// A rate that a count of a finer unit would have to stay below.
 const FAST_PER_SECOND: f64 = 2e6;
 
-/// What the values of a column say.
+/// Unit of a column by its values.
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::trace) enum Verdict {
-    /// This unit and no other, and why.
+    /// This unit only, with the reason.
     Sure(TimeUnit, String),
     /// Any of these units.
     Open(Readings),
 }
 
-/// What several units would mean.
+/// Results of several units.
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::trace) struct Readings {
-    /// The units that are possible, each with the requests per second that it means.
+    /// Possible units, each with the requests per second in that unit.
     pub(in crate::trace) units: Vec<(TimeUnit, Option<f64>)>,
 }
 
@@ -50,7 +50,7 @@ impl Readings {
     }
 }
 
-/// Three digits, or all that stand before the point.
+/// A number with three digits, or with all digits before the point.
 fn number(value: f64) -> String {
     match value {
         _ if value >= 1e9 => format!("{value:.1e}"),
@@ -60,15 +60,15 @@ fn number(value: f64) -> String {
     }
 }
 
-/// The numbers of a column.
+/// Properties of a column of numbers.
 struct Numbers {
     first: f64,
     count: usize,
-    /// Mean step from one to the next; none for a single one.
+    /// Mean step from one number to the next; `None` for a single number.
     step: Option<f64>,
-    /// Digits behind the point: the same in all, or none if they differ.
+    /// Digits behind the decimal point, if all numbers have the same number of them; else `None`.
     decimals: Option<usize>,
-    /// Whether any has a fraction other than zero.
+    /// Whether any number has a fraction other than zero.
     has_fraction: bool,
 }
 
@@ -94,12 +94,13 @@ fn numbers(values: &[&str]) -> Option<Numbers> {
 }
 
 impl Numbers {
-    /// Requests per second in `unit`; infinite where no time passes, none for a single request.
+    /// Requests per second in `unit`; infinite if no time passes, `None` for a single request.
     fn rate(&self, unit: TimeUnit) -> Option<f64> {
         self.step.map(|step| 1e9 / (step * unit.nanos() as f64))
     }
 
-    /// The units in which the first value is a date of our time.
+    /// The unit in which the first value is a plausible date, and that date in seconds since 1970;
+    /// `None` without such a unit.
     fn date(&self) -> Option<(TimeUnit, f64)> {
         use TimeUnit::{HundredNanoseconds, Microseconds, Milliseconds, Nanoseconds, Seconds};
         [Seconds, Milliseconds, Microseconds, Nanoseconds, HundredNanoseconds]
@@ -111,9 +112,9 @@ impl Numbers {
             .find(|(_, seconds)| CLOCK_S.contains(seconds))
     }
 
-    /// The units that the digits behind the point leave, the coarser ones first. A clock with seven
-    /// to nine digits counts in seconds, because nothing measures picoseconds; with four to six it
-    /// may count in milliseconds.
+    /// Possible units by the digits behind the decimal point, coarse ones first. With seven to nine
+    /// digits the unit is seconds, because no clock measures picoseconds; with four to six it may
+    /// be milliseconds.
     fn units_by_digits(&self) -> &'static [TimeUnit] {
         use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
         match (self.has_fraction, self.decimals) {
@@ -131,8 +132,8 @@ pub(in crate::trace) fn are_dates(values: &[&str]) -> bool {
     matches!(unit_of(values), Verdict::Sure(..)) && numbers(values).is_some_and(dated)
 }
 
-/// Why `values` cannot be in `unit`: later than any clock of ours shows, or slower or faster than
-/// any trace. `None` where they can.
+/// Reason why `values` cannot be in `unit`: later than any plausible clock, or slower or faster
+/// than any trace. `None` if they can.
 pub(in crate::trace) fn contradicts(values: &[&str], unit: TimeUnit) -> Option<String> {
     let numbers = numbers(values)?;
     let since = if unit == TimeUnit::HundredNanoseconds { FILE_TIME_S } else { 0.0 };
@@ -145,7 +146,7 @@ pub(in crate::trace) fn contradicts(values: &[&str], unit: TimeUnit) -> Option<S
         TimeUnit::Microseconds => 3,
         _ => 9,
     };
-    // A name goes before digits that a program may have filled up.
+    // A name is stronger evidence than digits that a program may have padded.
     let is_finer = |text: &&str| {
         let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
         fraction.bytes().skip(resolution).any(|b| b != b'0')
@@ -172,7 +173,7 @@ pub(in crate::trace) fn reading(values: &[&str], unit: TimeUnit) -> String {
     Readings { units: vec![(unit, rate(values, unit))] }.text()
 }
 
-/// The unit of `values`, as far as they tell it.
+/// Unit of `values`, as far as the values determine it.
 pub(in crate::trace) fn unit_of(values: &[&str]) -> Verdict {
     let Some(numbers) = numbers(values) else {
         return Verdict::Open(Readings { units: Vec::new() });
@@ -258,9 +259,9 @@ mod tests {
 
     #[test]
     fn a_counter_that_is_a_date_by_chance_is_none() {
-        // MQSim: nanoseconds since the start, which as seconds are of 1999 to 2005.
+        // MQSim: nanoseconds since the start, which as seconds would be dates from 1999 to 2005.
         assert_eq!(sure(&steps(1_000_513_000.0, 80_000.0, 0)), None);
-        // A request every ten seconds, or a hundred thousand a second.
+        // One request every ten seconds, or a hundred thousand per second.
         assert_eq!(sure(&steps(1.7e12, 10_000.0, 0)), None);
     }
 

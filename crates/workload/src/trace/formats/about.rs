@@ -1,4 +1,4 @@
-//! What is known of a format before a file of it is read.
+//! Properties of a format that are known before a file is read.
 
 use crate::error::LineProblem;
 use crate::trace::TimeUnit;
@@ -15,29 +15,29 @@ pub(in crate::trace) enum Addressing {
     SectorsOfBytes,
 }
 
-/// Reason for which times are dates.
+/// Whether times are dates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::trace) enum Dated {
-    /// They begin at zero or anywhere.
+    /// Times begin at zero or anywhere.
     No,
-    /// Lines have the shape of the format only with a date of our years.
+    /// Times are dates, because lines with other times do not have the shape of the format.
     ByShape,
-    /// They may be seconds since 1970.
+    /// Times may be seconds since 1970.
     IfDates,
-    /// They may be file times of Windows.
+    /// Times may be file times of Windows.
     IfFileTimes,
 }
 
 /// Time, device, offset, size and operation of a line.
 pub(in crate::trace) type Cells<'a> = (&'a str, String, &'a str, &'a str, &'a str);
 
-/// Columns of a format whose text does not say what each number is.
+/// Columns of a format whose text does not name its numbers.
 pub(in crate::trace) struct Columns {
     /// Whether a line has the shape of the format; `None` if another format has the same shape.
     pub(in crate::trace) has_shape: Option<fn(&str) -> bool>,
-    /// The cells of a line that has the shape.
+    /// Cells of a line that has the shape.
     pub(in crate::trace) cells: fn(&str) -> Option<Cells<'_>>,
-    /// The place of the device in a sentence, such as `column 4`; `None` if a line names none.
+    /// Place of the device in messages, such as `column 4`; `None` if lines have no device.
     pub(in crate::trace) device: Option<&'static str>,
     /// Whether devices are numbered from 0.
     pub(in crate::trace) devices_from_zero: bool,
@@ -51,36 +51,37 @@ pub(in crate::trace) struct Columns {
     pub(in crate::trace) reads: Option<&'static str>,
 }
 
-/// Reads one line that is neither empty nor a comment: one request, or a reason to skip it.
+/// Reader of one line that is neither empty nor a comment: returns one request, or a reason to skip
+/// it.
 pub(in crate::trace) type ReadLine = for<'a> fn(&'a str, &Units) -> Result<Parsed<'a>, LineProblem>;
 
-/// How a format is read.
+/// Reader of a format.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::trace) enum Reader {
-    /// Each line stands for itself.
+    /// Each line is read by itself.
     Lines(ReadLine),
-    /// Lines of text that are read with what was read before.
+    /// Lines of text whose meaning depends on earlier lines.
     Stateful,
     /// Binary records.
     Records,
 }
 
-/// What is known of a format.
+/// Properties of a format.
 pub(in crate::trace) struct About {
-    /// The name that is typed and printed.
+    /// Name on the command line and in messages.
     pub(in crate::trace) name: &'static str,
-    /// The unit that the format prescribes for times; `None` where files differ.
+    /// Unit that the format prescribes for times; `None` if files differ.
     pub(in crate::trace) time_unit: Option<TimeUnit>,
     /// Unit of addresses and sizes.
     pub(in crate::trace) counted: Addressing,
-    /// How it is read.
+    /// Reader of the format.
     pub(in crate::trace) reader: Reader,
-    /// Its columns; `None` if the text, a header or the records say what each number is.
+    /// Columns of the format; `None` if the text, a header or the records name each number.
     pub(in crate::trace) columns: Option<Columns>,
 }
 
 impl Columns {
-    /// Columns with a device of few and undated times, none of whose properties is special.
+    /// Columns with few devices, undated times and no special properties.
     pub(in crate::trace) const fn new(
         has_shape: fn(&str) -> bool,
         cells: fn(&str) -> Option<Cells<'_>>,

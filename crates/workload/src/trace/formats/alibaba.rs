@@ -28,12 +28,12 @@ pub(in crate::trace) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed
     }))
 }
 
-/// Whether this is the header, which the published description has and the files do not.
+/// Whether this is the header, which is in the published description but not in the files.
 pub(in crate::trace) fn is_header(line: &str) -> bool {
     line.starts_with("device_id,opcode,offset,length")
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "alibaba",
     time_unit: Some(TimeUnit::Microseconds),

@@ -1,8 +1,8 @@
-//! The text that blkparse prints by default:
-//! `major,minor cpu sequence seconds pid action rwbs sector + sectors [process]`.
+//! The default text output of blkparse: `major,minor cpu sequence seconds pid action rwbs sector +
+//! sectors [process]`.
 //!
-//! One kind of event is taken for requests: issues, unless another is chosen or there are none. All
-//! others are counted, and so are tables of CPUs, devices and programs, wherever they stand.
+//! One kind of event counts as the request: issues, unless another is chosen or there are none. All
+//! others are counted, as are tables of CPUs, devices and programs anywhere in the file.
 
 use super::about::{About, Addressing, Columns, Reader};
 use crate::Op;
@@ -21,20 +21,20 @@ pub(in crate::trace) struct Blkparse {
     in_table: bool,
 }
 
-/// What an RWBS column says.
+/// Meaning of an RWBS column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::trace) enum Rwbs {
-    /// Moves data.
+    /// An operation that moves data.
     Data(Op),
-    /// Moves none.
+    /// An operation that moves no data.
     Skip(SkipReason),
 }
 
-/// The flags behind an operation that are known: FUA (F), ahead (A), sync (S), meta (M), barrier
-/// (B), secure erase (E), atomic (U) and two of older kernels.
+/// Known flags behind an operation: FUA (F), ahead (A), sync (S), meta (M), barrier (B), secure
+/// erase (E), atomic (U) and two of older kernels.
 const FLAGS: u32 = set_of(b"FASMBEUXN");
 
-/// The set of `letters`, a bit for each of A to Z; other bytes are not in it.
+/// Set of `letters`, one bit for each of A to Z; other bytes are ignored.
 const fn set_of(letters: &[u8]) -> u32 {
     let (mut set, mut at) = (0, 0);
     while at < letters.len() {
@@ -47,13 +47,14 @@ const fn set_of(letters: &[u8]) -> u32 {
 }
 
 /// Reads an RWBS column: `R`, `W`, `RA`, `WS`, `WSM`, `RM`, `FWFS`, `D`, `N`, `ZR` and so on;
-/// `None` for what no kernel writes. Flags of kernels to come are no matter.
+/// `None` for text that no kernel writes. Unknown flags of later kernels are accepted.
 pub(in crate::trace) fn rwbs(text: &str) -> Option<Rwbs> {
     let letters = text.as_bytes();
     if letters.is_empty() || letters.len() > 12 || !letters.iter().all(u8::is_ascii_uppercase) {
         return None;
     }
-    // A leading F is a flush ahead of the data, a later one is FUA; the data itself decides.
+    // A leading F is a flush ahead of the data, a later one is FUA; the data itself determines the
+    // operation.
     let (is_flush, operation) = match letters {
         [b'F', operation @ ..] => (true, operation),
         operation => (false, operation),
@@ -71,7 +72,7 @@ pub(in crate::trace) fn rwbs(text: &str) -> Option<Rwbs> {
     })
 }
 
-/// The first flag behind a read or a write that is not known, in a word that [`rwbs`] reads.
+/// First unknown flag behind a read or a write, in a word that [`rwbs`] reads.
 pub(in crate::trace) fn unknown_flag(text: &str) -> Option<char> {
     let flags = match text.as_bytes() {
         [b'F', b'Z', b'A', flags @ ..] | [b'Z', b'A', flags @ ..] => flags,
@@ -83,8 +84,8 @@ pub(in crate::trace) fn unknown_flag(text: &str) -> Option<char> {
     flags.iter().find(|flag| !is_known(flag)).map(|flag| char::from(*flag))
 }
 
-/// Tells writes to stable storage by the flags that [`rwbs`] reads: a flush ahead, FUA, or a
-/// barrier of old kernels.
+/// Whether a word is a write to stable storage, by the flags that [`rwbs`] reads: a flush ahead,
+/// FUA, or a barrier of old kernels.
 pub(in crate::trace) fn is_durable(text: &str) -> bool {
     let flags = match text.as_bytes() {
         [b'F', b'W', ..] | [b'F', b'Z', b'A', ..] => return true,
@@ -138,7 +139,7 @@ impl Blkparse {
             None => return Err(fields::operation(flags, "an RWBS word such as R, WS, RA, D, FN")),
         };
         if plus != "+" {
-            // A flush that is flagged as a write has no sectors; a SCSI command has a byte count.
+            // A flush with the flag of a write has no sectors; a SCSI command has a byte count.
             let reason =
                 if flags.starts_with('F') { SkipReason::Flush } else { SkipReason::NoData };
             return match found {
@@ -156,7 +157,7 @@ impl Blkparse {
         if sectors == 0 && flags.starts_with('F') {
             return Ok(Parsed::Skip(SkipReason::Flush));
         }
-        // The kernel's sector of what has none.
+        // The kernel's sector number of requests without a sector.
         if sector == u64::MAX {
             let reason = if sectors == 0 { SkipReason::Flush } else { SkipReason::NoData };
             return Ok(Parsed::Skip(reason));
@@ -171,7 +172,7 @@ impl Blkparse {
         })
     }
 
-    /// A line that is no event: part of a table, a message, or a mistake.
+    /// Reads a line that is no event: part of a table, a message, or a mistake.
     fn other_line<'a>(&mut self, line: &str, found: usize) -> Result<Parsed<'a>, LineProblem> {
         let is_row = self.in_table && line.starts_with(' ') && line.contains(':');
         let reason = match messages::certainly_no_request(line) {
@@ -185,12 +186,12 @@ impl Blkparse {
     }
 }
 
-/// The letter of an action; some have two.
+/// Letter of an action; for an action of two letters, the first.
 fn letter_of(action: &str) -> char {
     action.bytes().next().filter(u8::is_ascii).map_or('?', char::from)
 }
 
-/// The letters of the events among `lines`.
+/// Letters of the events among `lines`.
 pub(in crate::trace) fn letters<'a>(lines: &'a [&str]) -> impl Iterator<Item = char> + 'a {
     lines.iter().filter_map(|line| {
         let mut words = line.split_ascii_whitespace();
@@ -208,7 +209,7 @@ pub(in crate::trace) fn is_device(word: &str) -> bool {
     word.split_once(',').is_some_and(|(major, minor)| number(major) && number(minor))
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "blkparse",
     time_unit: Some(TimeUnit::Seconds),

@@ -16,7 +16,7 @@ pub(in crate::trace) struct Blkreplay {
 }
 
 impl Blkreplay {
-    /// Reads one line. Everything above the first request is header; below it, nothing may be.
+    /// Reads one line. All lines above the first request are header; below it, none may be.
     pub(in crate::trace) fn parse<'a>(
         &mut self,
         line: &'a str,
@@ -48,7 +48,7 @@ impl Blkreplay {
     }
 }
 
-/// Whether the line is a request and no header.
+/// Whether the line is a request and not a header.
 pub(in crate::trace) fn is_data(line: &str) -> bool {
     let mut parts = line.split(';');
     let time = parts.next().unwrap_or("").trim();
@@ -57,20 +57,21 @@ pub(in crate::trace) fn is_data(line: &str) -> bool {
         && parts.count() >= 3
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "blkreplay",
     time_unit: Some(TimeUnit::Seconds),
     counted: Addressing::Sectors,
     reader: Reader::Stateful,
     columns: Some(Columns {
-        // Its tables have fractions where others have whole numbers.
+        // Tables of this format have fractions where others have whole numbers.
         are_written: |_| true,
         ..Columns::new(has_shape, cells)
     }),
 };
 
-/// Other tables with semicolons have whole numbers in the place of the delay and the duration.
+/// Whether a line has the shape of the format. Other tables with semicolons have whole numbers in
+/// place of the delay and the duration.
 fn has_shape(line: &str) -> bool {
     let fraction = |text: &str| text.contains('.') && is_decimal(text);
     matches!(columns(line, ';')[..], [time, _, _, _, delay, duration]

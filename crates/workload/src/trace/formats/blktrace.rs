@@ -10,7 +10,7 @@
 //! | 4, 4, 4 | process, device, CPU |
 //! | 2, 2 | error, bytes behind the head that belong to the event |
 //!
-//! Each CPU has a file of its own, in order of time. The files of several CPUs are merged.
+//! Each CPU has its own file, in order of time. The files of several CPUs are merged.
 
 use super::about::{About, Addressing, Reader};
 use crate::Op;
@@ -24,15 +24,15 @@ use crate::trace::{
 };
 use std::io::{self, BufRead, Read};
 
-/// Bytes of a head.
+/// Bytes of an event's head.
 const HEAD: usize = 48;
-/// The version that is read.
+/// Version that is supported.
 const VERSION: u8 = 7;
 const SECTOR_BYTES: u64 = 512;
-/// Bytes of each file in which events are looked for that can be requests.
+/// Bytes at the start of each file that are searched for events that can be requests.
 const TELLING_BYTES: usize = 64 << 10;
 
-/// Kinds of an action, in its upper half.
+/// Kinds of actions, in the upper half of the action.
 const READS: u32 = 1 << 16;
 const WRITES: u32 = 1 << 17;
 const FLUSHES: u32 = 1 << 18;
@@ -40,9 +40,9 @@ const PASSES_THROUGH: u32 = 1 << 25;
 const NOTIFIES: u32 = 1 << 26;
 const DISCARDS: u32 = 1 << 29;
 const FORCES: u32 = 1 << 31;
-/// What happened, in the lower half, where bit 8 says that a control group follows.
+/// Event, in the lower half of the action, where bit 8 says that a control group follows.
 const HAPPENED: u32 = 0xff;
-/// The letters of what happened, as blkparse prints them, from 1.
+/// Letters of events as blkparse prints them, from 1.
 const LETTERS: [char; 16] =
     ['Q', 'M', 'F', 'G', 'S', 'R', 'D', 'C', 'P', 'U', 'T', 'I', 'X', 'B', 'A', 'a'];
 
@@ -51,12 +51,12 @@ pub(in crate::trace) fn is_magic(first: &[u8]) -> bool {
     matches!(first, [_, b't', b'a', b'e', ..] | [b'e', b'a', b't', _, ..]) && version(first) < 32
 }
 
-/// The version of the event that `head` begins with.
+/// Version of the event at the start of `head`.
 fn version(head: &[u8]) -> u8 {
     if head.first() == Some(&b'e') { head[3] } else { head[0] }
 }
 
-/// An event, without what is not used.
+/// An event, without unused fields.
 #[derive(Clone, Copy)]
 struct Event {
     time: u64,
@@ -67,7 +67,7 @@ struct Event {
 }
 
 impl Event {
-    /// What blkparse prints for it; `None` for what is not known.
+    /// Letter that blkparse prints for it; `None` for an unknown event.
     fn letter(&self) -> Option<char> {
         LETTERS.get(((self.action & HAPPENED) as usize).checked_sub(1)?).copied()
     }
@@ -81,7 +81,7 @@ impl Event {
 struct Stream {
     input: Box<dyn BufRead + Send>,
     is_big: bool,
-    /// The next one, or what is wrong with it; `None` at the end.
+    /// Next event, or its problem; `None` at the end.
     next: Option<Result<Event, LineProblem>>,
 }
 
@@ -126,22 +126,22 @@ impl Stream {
     }
 }
 
-/// Reads the events of all CPUs in order of time.
+/// Reader of the events of all CPUs in order of time.
 pub(in crate::trace) struct Blktrace {
     streams: Vec<Stream>,
     name: String,
     compression: Compression,
     chosen: Chosen,
-    /// Events that have been read.
+    /// Number of events read so far.
     number: u64,
     /// The device of the last request, as blkparse prints it.
     device: (u32, String),
-    /// Notices have no time that counts.
+    /// Whether the first events have been read. Times of notices are ignored.
     is_begun: bool,
 }
 
 impl Blktrace {
-    /// Reads these files, and tells what they are.
+    /// Opens these files, and determines their properties.
     pub(in crate::trace) fn open(
         inputs: Vec<Box<dyn BufRead + Send>>,
         name: &str,
@@ -188,7 +188,7 @@ impl Blktrace {
         Ok((detected, reader))
     }
 
-    /// What the next event says, or what is wrong with it; `None` at the end.
+    /// Meaning of the next event, or its problem; `None` at the end.
     pub(in crate::trace) fn next(
         &mut self,
         units: &Units,
@@ -199,7 +199,7 @@ impl Blktrace {
                 self.advance(index)?;
             }
         }
-        // A few CPUs: looking at each is as fast as anything. What is wrong comes first.
+        // There are few CPUs, so examining each is fast enough. Problems come first.
         let time = |stream: &Stream| match &stream.next {
             Some(Ok(event)) if event.is(NOTIFIES) => Some(0),
             Some(Ok(event)) => Some(event.time),
@@ -254,7 +254,7 @@ impl Blktrace {
             return Ok(Parsed::Skip(SkipReason::NoData));
         };
         if self.device.0 != event.device {
-            // Twenty bits of a device number are its minor part.
+            // The lower twenty bits of a device number are its minor part.
             let (major, minor) = (event.device >> 20, event.device & 0xf_ffff);
             self.device = (event.device, format!("{major},{minor}"));
         }
@@ -274,7 +274,7 @@ impl Blktrace {
     }
 }
 
-/// What is known of the files before they are read.
+/// Properties of the files before they are read.
 fn detected(
     streams: &[Stream],
     compression: Compression,
@@ -325,7 +325,7 @@ fn detected(
     }
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "blktrace",
     time_unit: Some(TimeUnit::Nanoseconds),

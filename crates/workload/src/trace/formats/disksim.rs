@@ -2,7 +2,7 @@
 //! flag`, separated by blanks, where flag 1 reads and 0 writes.
 //!
 //! The relatives differ in the unit of time: DiskSim has milliseconds and MQSim nanoseconds. Files
-//! of SSDSim and MSPS have several units. The replayer of IODA's artifact counts bytes, not
+//! of SSDSim and MSPS have several units. The replayer in IODA's artifact counts bytes, not
 //! sectors.
 
 use super::about::{About, Addressing, Cells, Columns, Reader};
@@ -13,7 +13,7 @@ use crate::trace::fields;
 use crate::trace::raw::{Parsed, RawRequest, Units};
 use crate::trace::shape::{is_decimal, is_flag, is_integer};
 
-/// Reads one line of the relative that is called `format`.
+/// Reads one line of the relative with the name `format`.
 pub(in crate::trace) fn parse<'a>(
     line: &'a str,
     format: &'static str,
@@ -45,7 +45,7 @@ pub(in crate::trace) fn parse<'a>(
     }))
 }
 
-/// DiskSim itself, whose shape the others have, too.
+/// DiskSim itself, whose shape the others also have.
 pub(super) const DISKSIM: About = About {
     name: "disksim",
     time_unit: Some(TimeUnit::Milliseconds),

@@ -1,12 +1,13 @@
 //! fio's I/O log. Version 2 is `file action [offset length]`; its only time is in `wait` lines.
 //! Version 3 is `timestamp file action [offset length]`.
 //!
-//! In every fio, `wait N` of version 2 lasts until N milliseconds have passed since fio started.
-//! The manual of fio says that it lasts N microseconds. The unit that is given chooses: ms is the
-//! program, us the manual. Without a unit it is the program, unless the values contradict.
+//! In every release of fio, `wait N` of version 2 lasts until N milliseconds have passed since fio
+//! started. The manual of fio says that it lasts N microseconds. The given unit selects the
+//! reading: ms that of the program, us that of the manual. Without a unit it is that of the
+//! program, unless the values contradict.
 //!
 //! fio writes the timestamps of version 3 in microseconds since the start of the job (they come
-//! from its `utime_since_now`), and replays them so, so that is the unit unless another is given.
+//! from its `utime_since_now`), and replays them in this unit. It is the default.
 
 use super::about::{About, Addressing, Reader};
 use crate::Op;
@@ -21,24 +22,25 @@ use units::Duration;
 pub(in crate::trace) struct FioIolog {
     version_3: bool,
     waits: Waits,
-    /// Now, by the waits so far.
+    /// Current time, from the waits so far.
     waited_nanos: u64,
-    /// The last wait as it stands there.
+    /// Number in the last wait.
     last_wait: u64,
 }
 
-/// What a wait of version 2 means.
+/// Meaning of a wait in version 2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Waits {
-    /// Until that time since the start; one that does not grow is a contradiction.
+    /// Until that time since the start; a wait that does not grow is a contradiction.
     Until,
-    /// The same, as was said, so that one that has passed is none.
+    /// Until that time since the start, by the given unit; a wait whose time has passed has no
+    /// effect.
     UntilAsSaid,
     /// For that time, after the wait before.
     For,
 }
 
-/// The first line of a log of `version`.
+/// Whether a line is the first line of a log of `version`.
 pub(in crate::trace) fn is_first_line(line: &str, version: char) -> bool {
     line.trim_end()
         .strip_prefix("fio version ")
@@ -47,7 +49,7 @@ pub(in crate::trace) fn is_first_line(line: &str, version: char) -> bool {
 }
 
 impl FioIolog {
-    /// Version 2 with waits in the unit that is given.
+    /// Reader of version 2 with waits in the given unit.
     pub(in crate::trace) fn version_2(given: Option<TimeUnit>) -> Self {
         let waits = match given {
             None => Waits::Until,
@@ -142,7 +144,7 @@ impl FioIolog {
     }
 }
 
-/// The waits among `lines`.
+/// Numbers in the waits among `lines`.
 fn waits(lines: &[&str]) -> Vec<u64> {
     let wait = |line: &&str| {
         let mut words = line.split_ascii_whitespace().skip(1);
@@ -151,7 +153,7 @@ fn waits(lines: &[&str]) -> Vec<u64> {
     lines.iter().filter_map(wait).collect()
 }
 
-/// Refuses a unit that no reading of version 2 has.
+/// Refuses a unit that waits of version 2 never have.
 pub(in crate::trace) fn check_unit(given: Option<TimeUnit>) -> Result<(), OptionError> {
     match given {
         None | Some(TimeUnit::Milliseconds | TimeUnit::Microseconds) => Ok(()),
@@ -165,8 +167,8 @@ pub(in crate::trace) fn check_unit(given: Option<TimeUnit>) -> Result<(), Option
     }
 }
 
-/// What the waits of a log of version 2 mean, where there are any; the error says why neither
-/// reading is sure.
+/// Meaning of the waits in a log of version 2, if there are any; the error says why neither meaning
+/// is certain.
 pub(in crate::trace) fn meaning_of_waits(
     lines: &[&str],
     given: Option<TimeUnit>,

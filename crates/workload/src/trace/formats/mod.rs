@@ -1,5 +1,6 @@
-//! The trace formats. A new one is a file here, four lines below (`mod`, the variant, `ALL` and
-//! `about`) and its name in the help of `--format`; one that remembers lines, two in `parser.rs` too.
+//! The trace formats. A new format needs a file here, four lines below (`mod`, the variant, `ALL`
+//! and `about`) and its name in the help of `--format`. A format whose reader has state also needs
+//! two lines in `parser.rs`.
 
 mod about;
 pub(super) mod alibaba;
@@ -32,8 +33,8 @@ pub enum Format {
     DiskSim,
     /// MQSim: the columns of DiskSim, with times in nanoseconds.
     MqSim,
-    /// SSDSim: the columns of DiskSim. Its own times are nanoseconds, but files that have its name
-    /// also count microseconds or milliseconds.
+    /// SSDSim: the columns of DiskSim. Its own times are nanoseconds, but files under its name also
+    /// count microseconds or milliseconds.
     SsdSim,
     /// MSPS: traces of Microsoft's servers in the columns of DiskSim, with times of several units.
     Msps,
@@ -45,9 +46,9 @@ pub enum Format {
     Alibaba,
     /// SPC: `ASU,LBA,bytes,r|w,seconds`.
     Spc,
-    /// The text that blkparse prints by default.
+    /// The default text output of blkparse.
     Blkparse,
-    /// The binary that blktrace writes, of one CPU or of all.
+    /// The binary output of blktrace, of one CPU or of all.
     Blktrace,
     /// fio's I/O log, version 2, whose only time is in `wait` entries.
     FioIologV2,
@@ -56,7 +57,7 @@ pub enum Format {
     /// blkreplay: `seconds ; sector ; sectors ; R|W ; 0.0 ; 0.0` below a free text header.
     Blkreplay,
     /// Comma-separated columns: the common form `t_us,op,offset_bytes,size_bytes[,dev]`, or any
-    /// other order that the header, the values or a column map tell.
+    /// other order that follows from the header, the values or a column map.
     Csv,
     /// The binary records of virtual disks, of either version, that CloudPhysics collected.
     Vscsi,
@@ -72,7 +73,7 @@ const COMMON: About = About {
 };
 
 impl Format {
-    /// All formats, in the order in which they are listed to people.
+    /// All formats, in the order of listings.
     pub const ALL: [Self; 16] = [
         Self::Msr,
         Self::DiskSim,
@@ -92,7 +93,7 @@ impl Format {
         Self::Vscsi,
     ];
 
-    /// What is known of it.
+    /// Properties of the format.
     pub(super) const fn about(self) -> &'static About {
         match self {
             Self::Msr => &msr::ABOUT,
@@ -114,13 +115,13 @@ impl Format {
         }
     }
 
-    /// The name that is typed and printed.
+    /// Name on the command line and in messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.about().name
     }
 
-    /// The time unit that the format prescribes; `None` where files of the format differ.
+    /// Time unit that the format prescribes; `None` if files of the format differ.
     #[must_use]
     pub const fn time_unit(self) -> Option<TimeUnit> {
         self.about().time_unit
@@ -132,7 +133,7 @@ impl Format {
         matches!(self, Self::DiskSim | Self::MqSim | Self::SsdSim | Self::Msps)
     }
 
-    /// Whether it is lines of text.
+    /// Whether the format consists of lines of text.
     #[must_use]
     pub const fn is_text(self) -> bool {
         !matches!(self.about().reader, Reader::Records)

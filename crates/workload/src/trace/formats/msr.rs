@@ -8,8 +8,8 @@ use crate::trace::raw::{Parsed, RawRequest, Units};
 use crate::trace::shape::{are_file_times, columns, is_clock_of_1970, is_integer, is_letter};
 use crate::trace::{fields, ops};
 
-/// Reads one line. A device is a host and a disk; the response time is not used, because it is
-/// the one of the drives of 2007.
+/// Reads one line. A device is a host and a disk. The response time is not used, because it belongs
+/// to the drives of 2007.
 pub(in crate::trace) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, LineProblem> {
     let [time, host, disk, op, offset, size, _response] = fields::split(line, ',', "msr", "7")?;
     let op = match ops::letter(op)? {
@@ -26,7 +26,7 @@ pub(in crate::trace) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed
     }))
 }
 
-/// `host,disk` as it stands in the line, so that nothing is allocated per line.
+/// `host,disk` as in the line, so that nothing is allocated per line.
 fn device<'a>(line: &'a str, host: &'a str, disk: &'a str) -> &'a str {
     let after_time = line.split_once(',').map_or("", |(_, rest)| rest);
     match after_time.match_indices(',').nth(1) {
@@ -35,7 +35,7 @@ fn device<'a>(line: &'a str, host: &'a str, disk: &'a str) -> &'a str {
     }
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "msr",
     time_unit: Some(TimeUnit::HundredNanoseconds),

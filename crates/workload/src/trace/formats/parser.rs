@@ -1,4 +1,4 @@
-//! One line in, one request or a reason to skip it out.
+//! Parsers: each turns one line into one request or a reason to skip it.
 
 use super::about::{ReadLine, Reader};
 use super::blkparse::Blkparse;
@@ -10,10 +10,10 @@ use crate::trace::csv::{Csv, Layout};
 use crate::trace::events::Chosen;
 use crate::trace::raw::{Parsed, Units};
 
-/// The reader of one format, with whatever it remembers from line to line.
+/// The parser of one format, with its state.
 #[derive(Clone, Debug)]
 pub(in crate::trace) enum Parser {
-    /// Each line stands for itself.
+    /// Each line is read by itself.
     Lines(ReadLine),
     Blkparse(Blkparse),
     FioIolog(FioIolog),
@@ -24,7 +24,7 @@ pub(in crate::trace) enum Parser {
 }
 
 impl Parser {
-    /// The reader of lines of `format`; a CSV other than the common form has a layout.
+    /// Parser for lines of `format`; a CSV other than the common form needs a layout.
     pub(in crate::trace) fn new(
         format: Format,
         layout: Option<&Layout>,

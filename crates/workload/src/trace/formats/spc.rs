@@ -9,7 +9,7 @@ use crate::trace::fields;
 use crate::trace::raw::{Parsed, RawRequest, Units};
 use crate::trace::shape::{columns, is_decimal, is_integer, is_letter};
 
-/// Reads one line. Columns beyond the fifth are the application's own and not used.
+/// Reads one line. Columns beyond the fifth are application specific and not used.
 pub(in crate::trace) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed<'a>, LineProblem> {
     let mut columns = [""; 5];
     let mut found = 0;
@@ -33,7 +33,7 @@ pub(in crate::trace) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed
     }))
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "spc",
     time_unit: Some(TimeUnit::Seconds),
@@ -65,7 +65,8 @@ fn cells(line: &str) -> Option<Cells<'_>> {
     }
 }
 
-/// Microseconds or finer; below a request a second, milliseconds would be as likely.
+/// Whether times are in microseconds or finer. At less than one request per second, milliseconds
+/// would be as likely.
 fn are_written(values: &[&str]) -> bool {
     let digits = |text: &&str| text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
     let slow = times::rate(values, TimeUnit::Seconds).is_some_and(|rate| rate < 1.0);

@@ -1,6 +1,6 @@
 //! SYSTOR'17: `Timestamp,Response,IOType,LUN,Offset,Size`, seconds and bytes, below a header.
 //!
-//! The rows are written when a request completes, so they are not sorted by their timestamps.
+//! Rows are written when requests complete, so they are not sorted by their timestamps.
 
 use super::about::{About, Addressing, Cells, Columns, Dated, Reader};
 use super::blkparse::Rwbs;
@@ -30,12 +30,12 @@ pub(in crate::trace) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed
     }))
 }
 
-/// Whether this is the header, which also stands inside files that were joined.
+/// Whether this is the header, which also occurs inside files that were concatenated.
 pub(in crate::trace) fn is_header(line: &str) -> bool {
     line.starts_with("Timestamp,Response,IOType")
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "systor",
     time_unit: Some(TimeUnit::Seconds),

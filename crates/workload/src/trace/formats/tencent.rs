@@ -1,5 +1,5 @@
-//! Tencent CBS: `seconds,sector,sectors,0|1,volume`, where 0 reads and 1 writes: the other way
-//! round than DiskSim. The clock has whole seconds only.
+//! Tencent CBS: `seconds,sector,sectors,0|1,volume`, where 0 reads and 1 writes, unlike in DiskSim.
+//! The clock has whole seconds only.
 
 use super::about::{About, Addressing, Cells, Columns, Dated, Reader};
 use crate::Op;
@@ -26,7 +26,7 @@ pub(in crate::trace) fn parse<'a>(line: &'a str, units: &Units) -> Result<Parsed
     }))
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "tencent",
     time_unit: Some(TimeUnit::Seconds),

@@ -8,8 +8,8 @@
 //! | 2 each | command, version | |
 //! | 8 each | address, time | address, time, response time |
 //!
-//! Addresses count sectors, lengths bytes, times microseconds. The high byte of the version says
-//! which layout it is.
+//! Addresses count sectors, lengths bytes, times microseconds. The high byte of the version
+//! determines the layout.
 
 use super::about::{About, Addressing, Reader};
 use super::blkparse::Rwbs;
@@ -21,10 +21,10 @@ use crate::trace::raw::{Parsed, RawRequest, Units};
 use crate::trace::{Compression, SkipReason, ops};
 use std::io::BufRead;
 
-/// Bytes from which the layout is told: many records of either.
+/// Bytes that determine the layout: many records of either.
 pub(in crate::trace) const TELLING_BYTES: usize = 64 * 40;
 
-/// Which of the two layouts.
+/// Layout of the records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::trace) enum Version {
     One,
@@ -47,7 +47,7 @@ impl Version {
     }
 }
 
-/// One record, without what is not used.
+/// One record, without unused fields.
 struct Record {
     command: u16,
     version: u16,
@@ -80,9 +80,9 @@ impl Record {
     }
 }
 
-/// The layout of the records that a file begins with; none if it is another kind of file.
+/// Layout of the records at the start of a file; `None` for another kind of file.
 pub(in crate::trace) fn version_of(prefix: &[u8]) -> Option<Version> {
-    // Text has no zeros, and records have many.
+    // Text has no zero bytes, and records have many.
     if !prefix.contains(&0) {
         return None;
     }
@@ -102,7 +102,7 @@ pub(in crate::trace) struct Records {
     name: String,
     compression: Compression,
     version: Version,
-    /// How many have been read.
+    /// Number of records read so far.
     number: u64,
 }
 
@@ -116,7 +116,7 @@ impl Records {
         Self { input, name: name.to_owned(), compression, version, number: 0 }
     }
 
-    /// What the next record says, or what is wrong with it; none at the end of the file.
+    /// Meaning of the next record, or its problem; `None` at the end of the file.
     pub(in crate::trace) fn next(
         &mut self,
         units: &Units,
@@ -161,7 +161,7 @@ impl Records {
     }
 }
 
-/// What is known of the format.
+/// Properties of the format.
 pub(super) const ABOUT: About = About {
     name: "vscsi",
     time_unit: Some(TimeUnit::Microseconds),

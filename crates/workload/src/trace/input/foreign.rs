@@ -1,4 +1,4 @@
-//! Files that people have and that are not read here: each has a name, and a command that helps.
+//! Files that cannot be read here: the kind of each, and a command that converts it.
 
 use super::tar;
 use crate::error::TraceError;
@@ -6,10 +6,10 @@ use crate::trace::Compression;
 use std::borrow::Cow;
 use std::io::BufRead;
 
-/// What reads a trace from a pipe.
+/// Command that reads a trace from a pipe.
 const READER: &str = "ioda trace inspect -";
 
-/// Programs that print what is in a container, by the first bytes of the container.
+/// Programs that print the contents of a container, by its first bytes.
 const PACKED: [(&[u8], &str, &str); 10] = [
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "7z x -so"),
     (b"Rar!\x1a\x07", "a rar archive", "unrar p -inul"),
@@ -23,7 +23,7 @@ const PACKED: [(&[u8], &str, &str); 10] = [
     (b"\xff\x06\0\0sNaPpY", "snappy data", "snzip -dc"),
 ];
 
-/// Tables that pandas reads, by their first bytes. They all have zeros further on.
+/// Tables that pandas reads, by their first bytes. All of them have zero bytes further on.
 const TABLES: [(&[u8], &str, &str); 8] = [
     (b"PAR1", "a Parquet file", "parquet"),
     (b"PARE", "an encrypted Parquet file", "parquet"),
@@ -35,7 +35,7 @@ const TABLES: [(&[u8], &str, &str); 8] = [
     (b"\x80\x04\x95", "a pickle of Python", "pickle"),
 ];
 
-/// Other binaries, whose requests have to be written as text by their own programs.
+/// Other binary files, whose requests their own programs have to write as text.
 const BINARIES: [(&[u8], &str); 12] = [
     (b"\xff\xff\xff\xff", "a stream of Arrow"),
     (b"\x93NUMPY", "an array of NumPy"),
@@ -51,8 +51,8 @@ const BINARIES: [(&[u8], &str); 12] = [
     (b"%PDF-", "a PDF document"),
 ];
 
-/// Refuses what begins with `first` unless it can be text or records that are read here. `input`
-/// still has these bytes.
+/// Refuses a file that begins with `first`, unless it can be text or records that are read here.
+/// `input` still has these bytes.
 pub(in crate::trace) fn refuse_foreign(
     first: &[u8],
     input: &mut (dyn BufRead + Send),
@@ -65,7 +65,7 @@ pub(in crate::trace) fn refuse_foreign(
     let typed = typed(name);
     if let Some(inner) = packed_again(first) {
         return match compression {
-            // A stream cannot be told to begin at its end.
+            // A stream cannot be read from its end.
             Compression::Plain => refused(
                 "a zip archive in a pipe".to_owned(),
                 format!(
@@ -123,7 +123,7 @@ pub(in crate::trace) fn refuse_foreign(
             ),
         );
     }
-    // A trace of text may begin with such letters, but has no zeros.
+    // A text trace may begin with such letters, but has no zero bytes.
     if !first.contains(&0) {
         return Ok(());
     }
@@ -159,7 +159,7 @@ fn is_oracle_general(first: &[u8]) -> bool {
     for (index, record) in (0_u64..).zip(first.chunks_exact(24)) {
         let (time, size, next) =
             (number(record, 0, 4), number(record, 12, 4), number(record, 16, 8));
-        // The next access comes later, or never.
+        // The next access is later than this one, or never.
         let is_next = next > index && next < 1 << 40 || next == u64::MAX || next == i64::MAX as u64;
         if time < last || !(1..=1 << 30).contains(&size) || !is_next {
             return false;
@@ -169,7 +169,8 @@ fn is_oracle_general(first: &[u8]) -> bool {
     records >= 3
 }
 
-/// What is compressed once more, or a zip archive that is not a file.
+/// Name of a second compression, or of a zip archive that is not a plain file; `None` for other
+/// bytes.
 fn packed_again(first: &[u8]) -> Option<&'static str> {
     match super::compression_of(first) {
         Compression::Plain => first.starts_with(b"PK\x03\x04").then_some("zip"),
@@ -177,8 +178,8 @@ fn packed_again(first: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The encoding of text in units of two or four bytes, told by its byte order mark, or by zeros
-/// beside letters.
+/// Encoding of text in units of two or four bytes, detected by its byte order mark, or by zero
+/// bytes beside letters.
 fn wide_text(first: &[u8]) -> Option<&'static str> {
     match first {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => return Some("UTF-32"),
@@ -198,11 +199,11 @@ fn wide_text(first: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Where bytes come from that a command takes.
+/// Source of the bytes for a command.
 enum Source<'a> {
-    /// A file with this name, as it is typed.
+    /// A file with this name, as typed.
     File(&'a str),
-    /// What this command prints.
+    /// The output of this command.
     Pipe(String),
 }
 
@@ -213,7 +214,7 @@ fn source(compression: Compression, typed: &str) -> Source<'_> {
     }
 }
 
-/// The command that prints what is in a file that is compressed.
+/// Command that prints the contents of a compressed file.
 fn unpacking(compression: Compression, typed: &str) -> String {
     match compression {
         Compression::Plain => format!("cat {typed}"),
@@ -225,7 +226,7 @@ fn unpacking(compression: Compression, typed: &str) -> String {
     }
 }
 
-/// How a table is written as CSV.
+/// Command that writes a table as CSV.
 fn as_csv(reader: &str, name: &str) -> String {
     let plain =
         name.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'\'' | b'"' | b'\\' | b'$'));
@@ -236,7 +237,7 @@ fn as_csv(reader: &str, name: &str) -> String {
     )
 }
 
-/// Members of an archive in a sentence; `is_all` says whether there are no others.
+/// Members of an archive in a sentence; `is_all` is false if there may be others.
 pub(super) fn listed(members: &[String], is_all: bool) -> String {
     const MOST: usize = 12;
     let mut shown: Vec<String> =
@@ -249,15 +250,15 @@ pub(super) fn listed(members: &[String], is_all: bool) -> String {
     format!("{least}{count} member{plural} ({})", shown.join(", "))
 }
 
-/// What messages call the path `-`.
+/// Name of the path `-` in messages.
 pub(super) const STANDARD_INPUT: &str = "standard input";
 
-/// The name of the file as it is typed; what comes through a pipe has none.
+/// Name of the file as typed; a placeholder for a pipe, which has no name.
 pub(in crate::trace) fn typed(name: &str) -> Cow<'_, str> {
     if name == STANDARD_INPUT { Cow::Borrowed("FILE") } else { quoted(name) }
 }
 
-/// `text` as one word for a shell.
+/// `text` quoted as one word for a shell.
 pub(super) fn quoted(text: &str) -> Cow<'_, str> {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+:@%=,".contains(&b);
     if !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain) {

@@ -1,4 +1,4 @@
-//! From a path to bytes of text or records: what can be opened, and what compresses it.
+//! From a path to bytes of text or records: opening, and decompression.
 
 mod foreign;
 mod opened;
@@ -15,10 +15,10 @@ use super::Compression;
 use crate::error::TraceError;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
-/// Memory that the dictionary of xz data may take: that of `xz -9` is 64 MiB.
+/// Most memory for the dictionary of xz data; `xz -9` needs 64 MiB.
 const XZ_MEMORY_KIB: u32 = 256 << 10;
 
-/// Decompresses `input`, told by its first bytes.
+/// Decompresses `input`; its first bytes determine the compression.
 pub(super) fn decompress<'a>(
     mut input: impl BufRead + Send + 'a,
     name: &str,
@@ -46,7 +46,7 @@ pub(super) fn decompress<'a>(
     ))
 }
 
-/// How bytes that begin with `first` are compressed, apart from archives.
+/// Compression of bytes that begin with `first`, apart from archives.
 fn compression_of(first: &[u8]) -> Compression {
     match first {
         [0x1f, 0x8b, ..] => Compression::Gzip,
@@ -57,7 +57,7 @@ fn compression_of(first: &[u8]) -> Compression {
     }
 }
 
-/// The error of a file that cannot be read further than `line`.
+/// Error of a file that cannot be read beyond `line`.
 pub(super) fn read_error(
     name: &str,
     compression: Compression,
@@ -86,7 +86,8 @@ pub(super) fn read_error(
     }
 }
 
-/// Reads the first `length` bytes, or all if there are fewer, and puts them back.
+/// Reads the first `length` bytes, or all if there are fewer, and returns them with an input that
+/// still has them.
 pub(super) fn peek(
     mut input: Box<dyn BufRead + Send>,
     length: usize,
@@ -97,7 +98,7 @@ pub(super) fn peek(
     let (held, failed) = match fill(&mut input, &mut prefix) {
         Ok(held) => (held, None),
         Err((0, error)) => return Err(read_error(name, compression, 0, error)),
-        // What came before the error is read first.
+        // The bytes before the error are read first.
         Err((held, error)) => (held, Some(error)),
     };
     prefix.truncate(held);
@@ -109,7 +110,8 @@ pub(super) fn peek(
     Ok((prefix, input))
 }
 
-/// Reads until `bytes` are full or the input ends; with an error come the bytes before it.
+/// Reads until `bytes` is full or the input ends. An error is returned with the number of bytes
+/// before it.
 pub(super) fn fill(
     input: &mut (impl Read + ?Sized),
     bytes: &mut [u8],
@@ -130,7 +132,7 @@ fn buffered<'a>(input: impl Read + Send + 'a) -> Box<dyn BufRead + Send + 'a> {
     Box::new(BufReader::with_capacity(1 << 16, input))
 }
 
-/// An input that ends with an error that came earlier than it was asked for.
+/// An input that ends with an error, which was met earlier.
 struct Failing(Option<io::Error>);
 
 impl Read for Failing {

@@ -1,5 +1,5 @@
-//! What a path leads to: a file, a pipe that is read once and hashed on the way, or nothing with an
-//! end.
+//! Opening of a path: a file, a pipe that is read once and hashed as it is read, or a path that is
+//! refused because it has no end.
 
 use super::foreign::STANDARD_INPUT;
 use super::waiting::Patience;
@@ -14,41 +14,41 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Which file exactly, for the manifest of a run.
+/// Identity of a file, for the manifest of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileIdentity {
-    /// The SHA-256 of the bytes as they are on disk or come through a pipe, compressed or not, in
-    /// hexadecimal. Of several files that are read as one it is that of all, one after the other.
+    /// SHA-256 of the bytes on disk or from the pipe, compressed or not, in hexadecimal. For
+    /// several files that are read as one, the hash of their concatenation.
     pub sha256: String,
     /// Its length in bytes.
     pub bytes: u64,
 }
 
-/// Bytes that are read at once.
+/// Bytes of one read.
 const BUFFER: usize = 1 << 16;
 
 /// A trace that has been opened.
 pub(in crate::trace) struct Opened {
-    /// What messages call it.
+    /// Name in messages.
     pub(in crate::trace) name: String,
     pub(in crate::trace) content: Content,
-    /// Tells which bytes these are, once all have been read.
+    /// Identity of the bytes, known when all have been read.
     pub(in crate::trace) identity: Identity,
-    /// Whether its bytes come only once.
+    /// Whether its bytes can be read only once.
     pub(in crate::trace) is_once: bool,
 }
 
-/// What there is to read.
+/// Content of an opened trace.
 pub(in crate::trace) enum Content {
     /// Bytes, compressed or not.
     Bytes(Box<dyn BufRead + Send>),
-    /// The only file in a zip archive, and its name.
+    /// The only file in a zip archive, with its name.
     Member(String, Box<dyn BufRead + Send>),
-    /// The files of blktrace, one for each CPU that had events.
+    /// Files of blktrace, one for each CPU with events.
     Cpus(Vec<Box<dyn BufRead + Send>>),
 }
 
-/// Opens `path`, where `-` is standard input. `waiting` hears of a pipe that is silent for long.
+/// Opens `path`, where `-` is standard input. Calls `waiting` for a pipe that is silent for long.
 pub(in crate::trace) fn open(path: &Path, waiting: fn(&str)) -> Result<Opened, TraceError> {
     let is_standard_input = path == Path::new("-");
     let name =
@@ -80,7 +80,7 @@ pub(in crate::trace) fn open(path: &Path, waiting: fn(&str)) -> Result<Opened, T
     let kind = path.metadata().map_err(failed)?.file_type();
     refuse_what_has_no_end(kind, &name)?;
     if kind.is_fifo() {
-        // Opening waits for a program that writes.
+        // Opening a pipe waits for a program that writes to it.
         let patience = patience(kind);
         let file = File::open(path).map_err(failed)?;
         return Ok(Opened { is_once: true, ..tapped(file, patience, name) });
@@ -111,12 +111,12 @@ pub(in crate::trace) fn open(path: &Path, waiting: fn(&str)) -> Result<Opened, T
     Ok(tapped(file, None, name))
 }
 
-/// Whether the bytes at `path` come only once.
+/// Whether the bytes at `path` can be read only once.
 pub(in crate::trace) fn is_pipe(path: &Path) -> bool {
     path == Path::new("-") || path.metadata().is_ok_and(|file| file.file_type().is_fifo())
 }
 
-/// Refuses what is no file and no pipe.
+/// Refuses a path that is neither a file nor a pipe.
 fn refuse_what_has_no_end(kind: FileType, name: &str) -> Result<(), TraceError> {
     let reason = if kind.is_dir() {
         "it is a folder; name a file in it".to_owned()
@@ -134,7 +134,7 @@ fn refuse_what_has_no_end(kind: FileType, name: &str) -> Result<(), TraceError> 
     Err(TraceError::Unusable { name: name.to_owned(), reason })
 }
 
-/// The files of all CPUs with events that were traced together with `path`, which is one of them:
+/// Files of all CPUs with events that were traced together with `path`, one of these files:
 /// `sda.blktrace.0`, `sda.blktrace.1` and so on.
 fn cpus_of(path: &Path) -> Vec<PathBuf> {
     let cpu = |name: &str| -> Option<(String, u32)> {
@@ -158,16 +158,16 @@ fn cpus_of(path: &Path) -> Vec<PathBuf> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Which bytes a trace has.
+/// Bytes of a trace, for its identity.
 pub(in crate::trace) enum Identity {
-    /// The bytes that went through this tap.
+    /// The bytes that were read through this tap.
     Tapped(Arc<Mutex<Tapped>>),
     /// The bytes of these files, one after the other.
     OfFiles(Vec<PathBuf>),
 }
 
 impl Identity {
-    /// The files that are one trace together, or an archive; empty for a file of its own or a pipe.
+    /// Files that form one trace together, or an archive; empty for a single file or a pipe.
     pub(in crate::trace) fn files(&self) -> &[PathBuf] {
         match self {
             Self::Tapped(_) => &[],
@@ -175,7 +175,7 @@ impl Identity {
         }
     }
 
-    /// The identity of all bytes; what has not been read yet is read now.
+    /// Identity of all bytes. Bytes that were not read yet are read now.
     pub(in crate::trace) fn finish(self, name: &str) -> Result<FileIdentity, TraceError> {
         let failed = |source| TraceError::Read { name: name.to_owned(), source };
         let mut buffer = vec![0; BUFFER];
@@ -215,7 +215,7 @@ pub(in crate::trace) struct Tapped {
     file: File,
     hash: Sha256,
     bytes: u64,
-    /// Until the first byte comes.
+    /// Patience until the first byte comes.
     patience: Option<Patience>,
 }
 
@@ -240,7 +240,7 @@ impl Read for Tapped {
     }
 }
 
-/// A reader of the same bytes.
+/// A reader of the tapped bytes.
 struct Tap(Arc<Mutex<Tapped>>);
 
 impl Read for Tap {

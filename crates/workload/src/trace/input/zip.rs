@@ -1,12 +1,12 @@
-//! The only file in a zip archive. An archive with several is refused with their names.
+//! The only file in a zip archive. An archive with several files is refused with their names.
 
 use super::foreign::{listed, quoted, typed};
 use crate::error::TraceError;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take};
 
-/// The longest end of an archive: its record and a comment.
+/// Longest end of an archive: its record and a comment.
 const LONGEST_END: u64 = 22 + 0xffff;
-/// A longer list of members is of no archive with a trace in it.
+/// Longest list of members of an archive with a trace.
 const LONGEST_LIST: u64 = 16 << 20;
 
 /// One file in an archive.
@@ -17,11 +17,11 @@ struct Member {
     crc: u32,
     packed_bytes: u64,
     bytes: u64,
-    /// Where its head is in the file.
+    /// Offset of its head in the file.
     at: u64,
 }
 
-/// Opens the only file in the archive `file`; its name, and its bytes.
+/// Opens the only file in the archive `file`. Returns its name and its bytes.
 pub(in crate::trace) fn open_only_member(
     mut file: impl Read + Seek + Send + 'static,
     name: &str,
@@ -89,7 +89,7 @@ pub(in crate::trace) fn open_only_member(
     Ok((member.name, Box::new(BufReader::with_capacity(1 << 16, checked))))
 }
 
-/// Folders, and what desktops add.
+/// Whether a member is a folder, or a file that desktops add.
 fn is_litter(name: &str) -> bool {
     name.ends_with('/')
         || name.starts_with("__MACOSX/")
@@ -143,8 +143,7 @@ fn list(file: &mut (impl Read + Seek)) -> io::Result<Vec<Member>> {
     if bytes > LONGEST_LIST {
         return Err(wrong("the list of its members is longer than 16 MiB"));
     }
-    // What stands in front of the archive, such as a program that unpacks it, is not counted in
-    // offsets.
+    // Bytes before the archive, such as a program that unpacks it, are not part of offsets.
     let starts = list_ends.checked_sub(bytes).ok_or_else(no_list)?;
     let in_front = starts.checked_sub(at).ok_or_else(no_list)?;
     let records = read_at(file, starts, bytes)?;
@@ -157,7 +156,7 @@ fn list(file: &mut (impl Read + Seek)) -> io::Result<Vec<Member>> {
     Ok(members)
 }
 
-/// The member whose record `bytes` begin with, and the length of the record.
+/// Member whose record is at the start of `bytes`, and the length of the record.
 fn member(bytes: &[u8], in_front: u64) -> Option<(Member, usize)> {
     if !bytes.starts_with(b"PK\x01\x02") {
         return None;
@@ -170,7 +169,7 @@ fn member(bytes: &[u8], in_front: u64) -> Option<(Member, usize)> {
     while let (Some(kind), Some(length)) = (number(rest, 0, 2), number(rest, 2, 2)) {
         let data = rest.get(4..4 + length as usize)?;
         if kind == 1 {
-            // Only those numbers are in it that do not fit into their usual places.
+            // This field has only those numbers that do not fit into their usual places.
             let mut at = 0;
             for value in large.iter_mut().filter(|value| **value == 0xffff_ffff) {
                 *value = number(data, at, 8)?;

@@ -98,7 +98,7 @@ t_us,op,offset_bytes,size_bytes,dev
 1500.250,W,0,512,1
 ";
 
-/// Four records of version 1: a read, a write, an unmap and an inquiry. No byte is beyond ASCII.
+/// Four records of version 1: a read, a write, an unmap and an inquiry. All bytes are ASCII.
 const VSCSI: &str = "\
 \x01\0\0\0\0\x10\0\0\x01\0\0\0\x28\0\x01\x01\x10\0\0\0\0\0\0\0\x40\x42\x0f\0\0\0\0\0\
 \x02\0\0\0\0\x02\0\0\x01\0\0\0\x2a\0\x01\x01\0\0\0\0\0\0\0\0\x41\x43\x0f\0\0\0\0\0\
@@ -106,7 +106,7 @@ const VSCSI: &str = "\
 \x04\0\0\0\x24\0\0\0\x01\0\0\0\x12\0\x01\x01\0\0\0\0\0\0\0\0\x42\x43\x0f\0\0\0\0\0";
 
 /// Five events of blktrace: the name of a process, a queued and issued read, a write and a flush.
-/// No byte is beyond ASCII.
+/// All bytes are ASCII.
 const BLKTRACE: &str = "\
 \x07tae\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x04*\0\0\0\x10\0p\0\0\0\0\0\0\0\
 \x10\0fio\0\0\0\0\0\0\0\0\0\0\0\0\0\
@@ -139,7 +139,8 @@ pub(crate) fn sample(format: Format) -> &'static str {
     }
 }
 
-/// How the sample of `format` is read: the shape of DiskSim's relatives does not tell their units.
+/// Options for the sample of `format`: the shape of DiskSim's relatives does not determine their
+/// units.
 pub(crate) fn options(format: Format) -> ReadOptions {
     let like_disksim = format.is_like_disksim();
     ReadOptions {

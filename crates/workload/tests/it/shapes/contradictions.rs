@@ -1,4 +1,4 @@
-//! Names and formats that values contradict, and values that say what no name says.
+//! Names and formats that contradict the values, and values that determine more than the names.
 
 use super::Fate::{Read, Refused};
 use super::{DATE, FILE_TIME, File, MS, Req, S, US, file, truth, usual};
@@ -90,14 +90,14 @@ fn names_of_addresses() -> Vec<File> {
     ]
 }
 
-/// Requests to a disk of 16 MiB.
+/// Requests to a small disk of 16 MiB.
 fn small() -> Vec<Req> {
     let mut all = usual();
     all.iter_mut().for_each(|req| req.offset = (req.offset + 4_096) % (16 << 20));
     all
 }
 
-/// `name,op,offset_bytes,size_bytes`, where `time` stands below the name.
+/// A file of `name,op,offset_bytes,size_bytes`, with `time` in the first column.
 fn timed(
     name: &'static str,
     header: &str,
@@ -197,7 +197,7 @@ fn names_of_times() -> Vec<File> {
     ]
 }
 
-/// Requests of which each is some milliseconds behind the one before.
+/// Requests, each some milliseconds earlier than the one before.
 fn backwards() -> Vec<Req> {
     truth(5 * MS, US, 1)
 }
@@ -258,7 +258,7 @@ fn formats() -> Vec<File> {
     ]
 }
 
-/// Formats with addresses or sizes in other units.
+/// Files in known formats with addresses or sizes in other units.
 fn units_of_formats() -> Vec<File> {
     let many = || truth(20 * MS, US, 3);
     let msr = |req: &Req, unit: u64| {
@@ -350,7 +350,7 @@ fn units_of_formats() -> Vec<File> {
     ]
 }
 
-/// Files whose values say all.
+/// Files whose values determine everything.
 fn plain() -> Vec<File> {
     let far = || {
         let mut all = usual();

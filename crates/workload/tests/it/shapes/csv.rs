@@ -1,4 +1,4 @@
-//! Tables without a header whose columns are of no format.
+//! Tables without a header whose columns belong to no format.
 
 use super::Fate::{Read, Refused};
 use super::{DATE, File, MS, Req, S, US, file, usual};
@@ -6,7 +6,7 @@ use super::{DATE, File, MS, Req, S, US, file, usual};
 pub(super) fn files() -> Vec<File> {
     let date = |req: &Req| Req { nanos: req.nanos + DATE * S, ..*req };
     let far = || {
-        // Beyond what sectors could be.
+        // Addresses beyond the range of sectors.
         let mut all = usual();
         all.iter_mut().for_each(|req| req.offset += 1 << 40);
         all

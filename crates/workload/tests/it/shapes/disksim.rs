@@ -1,4 +1,4 @@
-//! Five columns, as DiskSim, MQSim, SSDSim, MSPS and the replayer of IODA's artifact have them.
+//! Five columns, as in DiskSim, MQSim, SSDSim, MSPS and the replayer of IODA's artifact.
 
 use super::Fate::{Read, Refused};
 use super::{DATE, File, MS, Req, S, US, file, truth, usual};

@@ -1,10 +1,10 @@
 //! All orders of the columns of a table without header, in all units and words: each file is read
-//! right, or refused.
+//! correctly, or refused.
 
 use super::{DATE, FILE_TIME, Fate, MS, Req, S, US, file, is_right, read, truth};
 use std::fmt::Write as _;
 
-/// What a column holds.
+/// Contents of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cell {
     Time,
@@ -16,7 +16,7 @@ enum Cell {
 }
 use Cell::{Device, Latency, Offset, Op, Size, Time};
 
-/// A way to write times: its name, the time of a request, and the tick.
+/// Notation of times: its name, the time of a request, and the tick.
 type Clock = (&'static str, fn(&Req) -> String, u64);
 
 const CLOCKS: [Clock; 13] = [
@@ -39,12 +39,12 @@ fn dated(req: &Req) -> Req {
     Req { nanos: req.nanos + DATE * S, ..*req }
 }
 
-/// What a unit of addresses is called, and its bytes.
+/// Name of a unit of addresses, and its bytes.
 type Counted = (&'static str, u64);
 
 const COUNTED: [Counted; 4] = [("bytes", 1), ("sectors", 512), ("KiB", 1_024), ("pages", 4_096)];
 
-/// The words that read and write.
+/// Words for read and write.
 const WORDS: [(&str, &str); 6] =
     [("0", "1"), ("1", "0"), ("R", "W"), ("r", "w"), ("Read", "Write"), ("RS", "WS")];
 
@@ -62,8 +62,7 @@ fn orders(cells: &[Cell]) -> Vec<Vec<Cell>> {
     all
 }
 
-/// Sets of columns that tables have. A table is tried of as many as the number says, which is a
-/// prime.
+/// Sets of columns of the tables, each with a prime `p`: one in `p` tables of the set is tried.
 const TABLES: [(&[Cell], usize); 4] = [
     (&[Time, Op, Offset, Size], 61),
     (&[Time, Op, Offset, Size, Device], 307),
@@ -102,7 +101,7 @@ impl Table {
     }
 }
 
-/// The tables that are tried.
+/// Tables that are tried.
 fn tables() -> Vec<Table> {
     let mut tables = Vec::new();
     let mut number = 0;
@@ -162,7 +161,7 @@ fn no_order_of_columns_is_read_wrong() {
     assert_eq!(wrong, "", "{right} are right");
 }
 
-/// Units of addresses and sizes: the same, or others.
+/// Units of addresses and sizes: equal, or different.
 fn pairs() -> Vec<(Counted, Counted)> {
     let [bytes, sectors, kib, pages] = COUNTED;
     let others = [(bytes, sectors), (sectors, bytes), (bytes, kib), (sectors, kib), (pages, bytes)];

@@ -1,4 +1,4 @@
-//! Requests that no host makes, because columns or units are taken for others.
+//! Requests that no host sends, because columns or units are read wrongly.
 
 use super::Fate::{Read, Refused};
 use super::{File, Req, US, file, truth, usual};
@@ -16,7 +16,7 @@ fn line(req: &Req) -> String {
     format!("{},{},{offset},{size},{device}", req.in_units(US), req.letter())
 }
 
-/// A file below a header, of requests that `change` changes, with their numbers.
+/// A file below a header, with requests changed by `change`, which also gets their numbers.
 fn changed(
     name: &'static str,
     change: impl Fn(u64, &mut Req),
@@ -100,7 +100,7 @@ pub(super) fn files() -> Vec<File> {
     ]
 }
 
-/// A file whose first lines are as they should be.
+/// A file whose first lines are correct.
 fn late() -> File {
     let mut all = Vec::new();
     for index in 0..9_000 {

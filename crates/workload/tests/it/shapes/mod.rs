@@ -1,6 +1,6 @@
-//! Files whose format is told by their shape, in wrong units, orders and roles: each is read right,
-//! or refused with what to type. What is typed reads it right, and a map that is proposed reads
-//! nothing wrong when it is copied as it stands.
+//! Files whose format is detected by their shape, with wrong units, orders and roles. Each is read
+//! correctly, or refused with the options to type. With these options it is read correctly, and a
+//! proposed map that is copied unchanged reads nothing wrongly.
 
 #![allow(clippy::unwrap_used, reason = "tests stop")]
 
@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use std::io::Cursor;
 use units::Rng;
 
-/// A request of the truth.
+/// A request of the true trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Req {
     nanos: u64,
@@ -27,12 +27,12 @@ struct Req {
 }
 
 impl Req {
-    /// In whole units of `nanos` nanoseconds.
+    /// Time in whole units of `nanos` nanoseconds.
     fn in_units(&self, nanos: u64) -> u64 {
         self.nanos / nanos
     }
 
-    /// In units of `nanos` nanoseconds, with `digits` behind the point.
+    /// Time in units of `nanos` nanoseconds, with `digits` decimals.
     fn decimal(&self, nanos: u64, digits: usize) -> String {
         let whole = self.nanos / nanos;
         let fraction = self.nanos % nanos * 10_u64.pow(9) / nanos;
@@ -44,7 +44,7 @@ impl Req {
         if self.writes { 'W' } else { 'R' }
     }
 
-    /// 1 for a read, as DiskSim has it.
+    /// Flag of DiskSim: 1 for a read.
     fn reads(&self) -> u8 {
         u8::from(!self.writes)
     }
@@ -83,25 +83,26 @@ fn usual() -> Vec<Req> {
     truth(MS, US, 1)
 }
 
-/// A line of each request.
+/// Lines of all requests.
 fn lines(truth: &[Req], line: impl Fn(&Req) -> String) -> String {
     truth.iter().map(|req| line(req) + "\n").collect()
 }
 
-/// What becomes of a file.
+/// Expected result for a file.
 enum Fate {
-    /// It is read right, and the evidence has these words.
+    /// The file is read correctly, and the evidence has these words.
     Read(&'static str),
-    /// It is refused with these words.
+    /// The file is refused with these words.
     Refused(&'static [&'static str]),
 }
 
-/// A file, what it says, what becomes of it, and what is typed so that it is read right.
+/// A file with its true requests, the expected result, and the options with which it is read
+/// correctly.
 struct File {
     name: &'static str,
     text: String,
     truth: Vec<Req>,
-    /// The clock of the file, to which times are exact.
+    /// Tick of the file's clock; times are exact to it.
     tick: u64,
     given: &'static str,
     fate: Fate,
@@ -137,7 +138,7 @@ impl File {
     }
 }
 
-/// Options as they are typed.
+/// Options from their text.
 fn options(typed: &str) -> Result<ReadOptions, String> {
     let mut options = ReadOptions::default();
     let mut words = typed.split_whitespace();
@@ -159,7 +160,7 @@ fn options(typed: &str) -> Result<ReadOptions, String> {
     Ok(options)
 }
 
-/// The requests and the evidence, or the sentence of the refusal.
+/// The requests and the evidence, or the text of the refusal.
 fn read(text: &str, typed: &str) -> Result<(Vec<Req>, String), String> {
     let input = Cursor::new(text.as_bytes().to_vec());
     let mut reader = TraceReader::from_reader(input, "t", &options(typed)?)
@@ -194,12 +195,12 @@ fn is_right(file: &File, found: &[Req]) -> bool {
         })
 }
 
-/// The map that a refusal proposes.
+/// Map that a refusal proposes.
 fn proposed(sentence: &str) -> Option<&str> {
     sentence.split("--columns ").nth(1)?.split_whitespace().next()
 }
 
-/// What is wrong with what becomes of `file`; nothing if all is right.
+/// Errors in the result for `file`; empty if all is right.
 fn judge(file: &File) -> String {
     let mut wrong = String::new();
     let mut say = |what: String| writeln!(wrong, "{}: {what}", file.name).unwrap();
@@ -256,7 +257,7 @@ fn every_file_is_read_right_or_refused_with_what_to_type() {
     assert_eq!(wrong, "");
 }
 
-/// A few lines tell less, and nothing else.
+/// A few lines give less certainty, and never another result.
 #[test]
 fn the_first_lines_of_every_file_are_not_read_wrong() {
     let files = [disksim::files(), files::files(), csv::files()];

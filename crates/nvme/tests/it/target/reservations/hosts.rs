@@ -1,5 +1,5 @@
-//! Hosts that send, byte by byte, what nvme-cli makes of `nvme resv-register`, `-acquire`,
-//! `-release` and `-report`.
+//! Hosts that send, byte by byte, the commands of `nvme resv-register`, `-acquire`, `-release` and
+//! `-report`.
 
 use crate::target::bench::{BLOCK, Bench, NQN, config, controller, terms};
 use crate::target::host::{Host, Pdu, completion, connect, data, in_capsule, transport};
@@ -113,14 +113,14 @@ fn what_nvme_cli_sends_is_understood() {
     assert_eq!((one.write(&mut bench, 2), one.read(&mut bench)), (DONE, DONE));
     assert_eq!((two.write(&mut bench, 3), two.read(&mut bench)), (CONFLICT, CONFLICT));
     assert_eq!(bench.drive[0], 2, "nothing of a command in conflict is done");
-    // Flush, Write Zeroes and Dataset Management change something.
+    // Flush, Write Zeroes and Dataset Management count as writes.
     for opcode in [0x00, 0x08] {
         let entry = entry(opcode, 1, SglDescriptor::NO_DATA, [0, 0]);
         assert_eq!(completion(&two.send(&mut bench, entry, &[])).status, CONFLICT, "{opcode}");
     }
     let trim = entry(0x09, 1, in_capsule(16), [0, 4]);
     assert_eq!(completion(&two.send(&mut bench, trim, &[0; 16])).status, CONFLICT);
-    // nvme resv-acquire by one that is not registered, then nvme resv-register --nrkey=0x22
+    // nvme resv-acquire by a host that is not registered, then nvme resv-register --nrkey=0x22
     assert_eq!(two.keys(&mut bench, 0x11, 0x0400, &[0x22, 0]), CONFLICT);
     assert_eq!(two.keys(&mut bench, 0x0d, 0, &[0, 0x22]), DONE);
     assert_eq!(two.read(&mut bench), DONE);
@@ -232,7 +232,7 @@ fn features_and_identify_tell_of_reservations() {
     assert_eq!(feature(&mut bench, &mut user, 0x0a, 1, 0x83, 0).0.result, 1);
     let end = feature(&mut bench, &mut user, 0x0a, 2, 0x83, 0).0;
     assert_eq!(end.status, StatusCode::InvalidNamespace.for_good());
-    // A drive without reservations knows nothing of all that.
+    // A drive without reservations supports none of this.
     let config = nvme::target::SubsystemConfig { reservations: Persistence::Absent, ..config() };
     let mut bench = Bench::with(config, terms());
     let mut user = User::attach(&mut bench, 0x5c);

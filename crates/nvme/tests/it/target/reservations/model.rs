@@ -1,5 +1,4 @@
-//! Random commands of some hosts, and a model that knows registrants as a list and looks everything
-//! up in it.
+//! Random commands of some hosts, against a model that keeps registrants in a list and searches it.
 
 use super::rules::{CONFLICT, host};
 use nvme::target::{Access, Persistence, ReservationState, Reservations};
@@ -13,7 +12,7 @@ const HOSTS: u64 = 4;
 const ROUNDS: u64 = 400;
 const STEPS: u64 = 80;
 
-/// A reservation command as a person would tell it.
+/// A reservation command in plain values.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Register { key: u64 },
@@ -25,7 +24,7 @@ enum Deed {
     Clear { key: u64 },
 }
 
-/// `keys[h]` is the key of host `h`; `holder` is the one that acquired.
+/// `keys` has the key of each registrant; `holder` is the host that acquired the reservation.
 #[derive(Clone, Default, PartialEq, Debug)]
 struct Model {
     keys: Vec<(u8, u64)>,
@@ -38,7 +37,7 @@ impl Model {
         self.keys.iter().find(|(other, _)| *other == h).map(|(_, key)| *key)
     }
 
-    /// 5 and 6 are held by all registrants.
+    /// Types 5 and 6 are held by all registrants.
     fn holds(&self, h: u8) -> bool {
         match self.holder {
             Some((_, 5 | 6)) => self.key(h).is_some(),
@@ -57,7 +56,7 @@ impl Model {
         }
     }
 
-    /// What becomes of it: 0 success, 1 conflict, 2 invalid field.
+    /// Carries out a command. Returns 0 for success, 1 for a conflict, 2 for an invalid field.
     fn act(&mut self, h: u8, deed: Deed) -> u8 {
         let own = self.key(h);
         match deed {
@@ -188,7 +187,7 @@ fn command(deed: Deed) -> (ReservationCommand, Vec<u8>) {
 
 fn draw(rng: &mut Rng, own: Option<u64>) -> Deed {
     let any = |rng: &mut Rng| rng.below(4);
-    // Mostly the right one.
+    // Mostly the right key.
     let key = match own {
         Some(own) if rng.below(8) > 0 => own,
         _ => any(rng),
@@ -246,7 +245,7 @@ fn any_commands_of_any_hosts_do_what_the_model_says() {
             kinds[model.holder.map_or(0, |(_, kind)| usize::from(kind))] += 1;
             check(&machine, &model);
             if let Ok(effect) = result {
-                // Whoever lost a registration to another host has its commands ended first.
+                // The commands of hosts that lost a registration to another host end first.
                 let lost = |h: &u8| before.key(*h).is_some() && model.key(*h).is_none();
                 let gone: Vec<_> = (0..HOSTS as u8).filter(|o| *o != h && lost(o)).collect();
                 let is_clear = matches!(deed, Deed::Clear { .. });

@@ -16,7 +16,7 @@ pub(super) fn host(number: u8) -> HostId {
     [number + 1; 16]
 }
 
-/// A namespace whose hosts use their number and 10 as their key.
+/// A namespace whose hosts use their number plus 10 as their key.
 struct Shared(Reservations);
 
 impl Shared {
@@ -98,8 +98,8 @@ fn key(number: u8) -> u64 {
     u64::from(number) + 10
 }
 
-/// The figure "Command Behavior in the Presence of a Reservation": per type, what the holder,
-/// another registrant and any other host may do.
+/// The figure "Command Behavior in the Presence of a Reservation": allowed accesses of the holder,
+/// another registrant and any other host, per type.
 #[test]
 fn the_conflict_matrix_is_that_of_the_specification() {
     let table = [
@@ -124,7 +124,7 @@ fn the_conflict_matrix_is_that_of_the_specification() {
         shared.acquire(0, kind).unwrap();
         let found = [0, 1, 2].map(|number| may(&shared, number));
         assert_eq!(found, [holder, registrant, other], "{name}");
-        // Whoever registers has what registrants have.
+        // A host that registers gets the access of registrants.
         shared.register(2).unwrap();
         assert_eq!(may(&shared, 2), registrant, "{name}");
         let holders: &[u8] = if name.ends_with("AR") { &[0, 1, 2] } else { &[0] };
@@ -150,7 +150,7 @@ fn a_key_is_registered_replaced_and_given_up() {
     shared.change(0, Unregister, false, (6, 0)).unwrap();
     assert_eq!((shared.registrants().len(), shared.0.state().generation), (0, generation + 1));
     assert_eq!(shared.change(0, RegisterAction::Reserved(3), false, (6, 0)), Err(INVALID));
-    // Two hosts may have one key.
+    // Two hosts may have the same key.
     shared.change(0, Register, false, (0, 5)).unwrap();
     shared.change(1, Register, false, (0, 5)).unwrap();
     assert_eq!(shared.registrants(), [0, 1]);
@@ -221,7 +221,7 @@ fn a_preempted_holder_is_no_registrant_any_more() {
             for access in [Access::Read, Access::Write] {
                 assert!(!shared.0.allows(&host(0), access), "{kind:?}");
             }
-            // It finds that out whatever it tries with its key.
+            // The host gets a conflict for any command with its key.
             assert_eq!(shared.acquire(0, *kind), Err(CONFLICT));
             assert_eq!(shared.release(0, ReleaseAction::Clear, *kind), Err(CONFLICT));
             let replace = RegisterAction::Replace;
@@ -235,7 +235,7 @@ fn a_registrant_that_does_not_hold_is_preempted_alone() {
     let kind = ReservationType::WriteExclusiveRegistrants;
     let mut shared = Shared::new(Persistence::Impossible);
     (0..3).for_each(|number| drop(shared.register(number).unwrap()));
-    // Without a reservation, registrations alone go.
+    // Without a reservation, only registrations are removed.
     let effect = shared.take(0, AcquireAction::Preempt, kind, key(2)).unwrap();
     assert_eq!((effect.preempted, shared.0.state().held), (vec![host(2)], None));
     shared.register(2).unwrap();
@@ -286,7 +286,7 @@ fn what_persists_is_kept_before_the_answer() {
     assert!(shared.persist(0, PersistChange::Clear).unwrap().keep, "it is forgotten");
     let gone = Reservations::new(Persistence::Possible, shared.0.state().clone());
     assert_eq!(*gone.state(), ReservationState::default());
-    // A drive that cannot says so, and refuses.
+    // A drive without support announces that, and refuses.
     let mut shared = Shared::new(Persistence::Impossible);
     assert_eq!(shared.0.capability() & rescap::PERSIST, 0);
     assert_eq!(shared.persist(0, PersistChange::Set), Err(INVALID));
@@ -314,7 +314,8 @@ fn what_is_reserved_or_too_much_is_refused() {
     assert_eq!(shared.ask(0, release(ReleaseAction::Reserved(2), false), &keys), Err(INVALID));
     assert_eq!(shared.ask(0, release(ReleaseAction::Clear, true), &keys), Err(INVALID));
     assert_eq!(shared.ask(0, acquire(AcquireAction::Acquire, false, 1), &[1]), Err(INVALID));
-    // Host identifiers of 128 bits do not fit the basic report, and none is no host.
+    // Host identifiers of 128 bits do not fit the basic report, and an identifier of zero is not
+    // valid.
     let report = |extended| ReservationCommand::Report { dwords: 15, extended };
     let inconsistent = Err(StatusCode::HostIdInconsistent.for_good());
     assert_eq!(shared.ask(0, report(false), &[]), inconsistent);
