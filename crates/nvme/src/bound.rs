@@ -47,9 +47,9 @@ impl WindowParameters {
     /// each window.
     ///
     /// Collection gives space back at the end of a cycle, and the space must last until then. So
-    /// `B_gc` counts for no more than is written in that time: `usable × S_p / ((N_ssd / k − 1) × B
-    /// + max(0, B − B_gc))`. It equals the paper's bound wherever `B ≥ B_gc`. Zero if the guards
-    /// alone are too long.
+    /// `B_gc` counts for no more than is written in that time:
+    /// `usable × S_p / ((N_ssd / k − 1) × B + max(0, B − B_gc))`. It equals the paper's bound wherever
+    /// `B ≥ B_gc`. Zero if the guards alone are too long.
     #[must_use]
     pub fn safe_window(
         &self,

@@ -69,7 +69,7 @@ pub(crate) struct Job {
 
 /// One die.
 #[derive(Clone, Debug)]
-pub(super) struct Die {
+pub(crate) struct Die {
     pub(super) state: State,
     /// Its channel.
     pub(super) channel: u32,
@@ -114,6 +114,27 @@ impl Die {
             transfers: 0,
             unerased: 0,
         }
+    }
+
+    /// Whether a collection that works on another die, or has not begun, keeps the die from the host.
+    pub(crate) fn is_held(&self) -> bool {
+        self.state == State::Held
+    }
+
+    /// Whether the die erases a block.
+    pub(crate) fn is_erasing(&self) -> bool {
+        self.state == State::Erasing
+    }
+
+    /// Whether no operation waits for the die.
+    pub(crate) fn has_empty_queue(&self) -> bool {
+        self.queue.front().is_none()
+    }
+
+    /// Whether an operation waits that queued up behind a collection.
+    #[inline]
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.queue.held_up > 0
     }
 
     /// Whether an operation waits or is suspended, or a collection holds the die or waits for it.

@@ -84,8 +84,9 @@ impl DieArray {
         self.suspender.set_config(&config.scheduling);
     }
 
+    /// Die with this number, 0 to [`DieArray::len`] − 1.
     #[inline]
-    fn die(&self, die: u32) -> &Die {
+    pub(crate) fn die(&self, die: u32) -> &Die {
         &self.dies[die as usize]
     }
 
@@ -126,36 +127,15 @@ impl DieArray {
         self.die(die).state == State::Idle
     }
 
-    /// Whether a collection that works elsewhere, or has not begun, keeps a die from the host.
-    pub(crate) fn is_held(&self, die: u32) -> bool {
-        self.die(die).state == State::Held
-    }
-
-    /// Whether a die erases a block.
-    pub(crate) fn is_erasing(&self, die: u32) -> bool {
-        self.die(die).state == State::Erasing
-    }
-
     /// Interruptions of the operation on a die.
     #[inline]
     pub(crate) fn interruption(&self, die: u32) -> &Interruption {
         &self.die(die).interruption
     }
 
-    /// Whether no operation waits for a die.
-    pub(crate) fn has_empty_queue(&self, die: u32) -> bool {
-        self.die(die).queue.front().is_none()
-    }
-
     /// Service time of the host operations that wait for a die.
     pub(crate) fn queued_work(&self, die: u32) -> Duration {
         self.die(die).queue.work
-    }
-
-    /// Whether an operation waits for a die that queued up behind a collection.
-    #[inline]
-    pub(crate) fn is_held_up_on(&self, die: u32) -> bool {
-        self.die(die).queue.held_up > 0
     }
 
     /// Programs of a die that are queued or running: of the host, or of the flush of the write

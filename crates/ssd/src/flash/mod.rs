@@ -605,7 +605,7 @@ impl<O: Observe> Flash<O> {
                 self.ftl.count_sensings(page, 1);
                 self.journal.media(|| Media::Scrubbed { page });
                 self.emit_ended(now, die, PageOperation::Read, Origin::Scrub);
-                if self.dies.has_empty_queue(die) {
+                if self.dies.die(die).has_empty_queue() {
                     self.scrub(now, die);
                 } else {
                     return self.dispatch(now, die).map_or(Outcome::Nothing, Outcome::Held);

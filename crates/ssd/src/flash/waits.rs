@@ -46,7 +46,7 @@ impl Waits<'_> {
             return Some(BusyWith::Programs);
         }
         let range = self.ftl.shape().range_of_die(die);
-        let is_held_up = self.dies.is_held_up_on(die)
+        let is_held_up = self.dies.die(die).is_held_up()
             && !self.dies.reads_overtake()
             && self.collector.rights().allowed_until(now, range).is_some();
         is_held_up.then_some(BusyWith::Collection)
@@ -84,7 +84,7 @@ impl Waits<'_> {
             }
         };
         // A collection that works on another die does not stand back for reads here.
-        let is_open = self.dies.reads_overtake() && makes_room && !self.dies.is_held(die);
+        let is_open = self.dies.reads_overtake() && makes_room && !self.dies.die(die).is_held();
         // The queue may go first, and all of it delays the collection.
         let ahead = self.dies.queued_work(die);
         match is_open && self.has_time_for(now, die, wait + ahead + read + afterwards) {
@@ -124,7 +124,7 @@ impl Waits<'_> {
         let number = collection.victim_die.unwrap_or(die);
         let valid = match self.dies.job_on(number) {
             // The erase is the current step.
-            Some(_) if self.dies.is_erasing(number) => None,
+            Some(_) if self.dies.die(number).is_erasing() => None,
             Some(job) => Some(self.valid_left(number, job)),
             None if collection.holds_pending > 0 => {
                 Some(self.ftl.count_valid(number, collection.block))
